@@ -119,8 +119,9 @@ type Target struct {
 	Open bool
 }
 
-// Ledger records attempts: the log row, the new state and the health of the targets in one commit. Recording twice is
-// harmless. It names the targets whose breaker is open now, or has just been closed.
+// Ledger records attempts: the log row, the new state and the health of the targets in one commit. A result
+// that was recorded before changes nothing, though the delivery may have been brought back since. It names the targets
+// whose breaker is open now, or has just been closed.
 type Ledger interface {
 	Record(ctx context.Context, results []Result, b Breaker) ([]Target, error)
 }

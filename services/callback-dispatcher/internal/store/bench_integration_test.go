@@ -26,7 +26,7 @@ func BenchmarkBacklog(b *testing.B) {
 
 func backlog(b *testing.B, rows int, held bool) {
 	db := pg.New(b, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(b, db, "a")
 	statements := []string{fmt.Sprintf(`INSERT INTO lane (target, due_at, held) VALUES ('big', now() - interval '1 hour', %v)`, held)}
 	const chunk = 50_000 // a statement may not take long
 	for from := 0; from < rows; from += chunk {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,8 +142,8 @@ func TestFence_landingBesideARetry(t *testing.T) {
 	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE id = 'dlv_open_1'": 1, "delivery_done": 1, "flight": 0})
 }
 
-// A commit whose answer was lost is repeated after the delivery was brought back: it ends, and the log has its
-// attempt once.
+// A commit whose answer was lost is repeated after the delivery was brought back: it does not end what was brought
+// back, and the log has its attempt once.
 func TestFence_repeatedAfterBringingBack(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
@@ -153,10 +154,94 @@ func TestFence_repeatedAfterBringingBack(t *testing.T) {
 	record(t, a, r)
 	do(t, db, retrySQL, "m1", "test", "dlv_well_1")
 	record(t, a, r)
-	if got := viewOf(t, a, "dlv_well_1"); len(got.Attempts) != 1 || got.Status != "delivered" {
+	if got := viewOf(t, a, "dlv_well_1"); len(got.Attempts) != 1 || got.Status != "retrying" {
 		t.Errorf("got %+v", got)
 	}
-	wants(t, db, map[string]int{"delivery": 0, "delivery_done": 1})
+	wants(t, db, map[string]int{"delivery WHERE state = 'due'": 1})
+	if got := claim(t, a); !slices.Equal(got, []string{"dlv_well_1"}) {
+		t.Fatalf("claimed %v", got)
+	}
+	record(t, a, result(well, 2, "ok", delivery.Delivered, 0))
+	wants(t, db, map[string]int{"delivery": 0, "delivery_done": 1, "attempt": 2})
+}
+
+// A batch in which a success and failures were committed before is recorded with one result that was not: only that one
+// changes anything, and the answer names the breaker that the lost answer would have named.
+func TestFence_repeatedBatch(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	well, fails, trips, fresh := arrival(1, "well", 1, true), arrival(1, "fails", 1, true), arrival(1, "trips", 1, true), arrival(1, "xresh", 1, true)
+	trips.Deliveries[0].Target = "t2"
+	accept(t, a, well, fails, trips, fresh)
+	committed := []app.Result{
+		result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour), result(trips, 1, "reset", delivery.Due, time.Hour),
+	}
+	committed[2].Trips = true
+	targets := func(results []app.Result, failures int) []app.Target {
+		t.Helper()
+		got, err := a.Record(t.Context(), results, app.Breaker{Failures: failures, Sample: 20, Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, func(a, b app.Target) int { return strings.Compare(a.Name, b.Name) })
+		return got
+	}
+	record(t, a, committed[0])
+	if got := targets(committed[1:], 3); !slices.Equal(got, []app.Target{{Name: "t2", Open: true}}) {
+		t.Fatalf("got %v", got)
+	}
+	do(t, db, retrySQL, "m1", "test", "dlv_well_1")
+	do(t, db, `UPDATE lane SET due_at = 'infinity'`)
+	batch := append(slices.Clone(committed), result(fresh, 1, "reset", delivery.Due, time.Hour))
+	if got := targets(batch, 3); !slices.Equal(got, []app.Target{{Name: "t2", Open: true}}) {
+		t.Errorf("got %v", got)
+	}
+	wants(t, db, map[string]int{
+		"attempt": 4, "delivery": 4, "delivery WHERE state = 'due' AND id = 'dlv_well_1'": 1, "delivery WHERE attempts = 1 AND id = 'dlv_xresh_1'": 1,
+		"lane WHERE target = 't1' AND failures = 2 AND probe_at IS NULL": 1, "lane WHERE target = 't2' AND failures = 1": 1,
+	})
+	do(t, db, `UPDATE lane SET failures = 0, probe_at = NULL WHERE target = 't2'`) // well since
+	if got := targets(batch, 3); !slices.Equal(got, []app.Target{{Name: "t1"}, {Name: "t2"}}) {
+		t.Errorf("again: got %v", got)
+	}
+	wants(t, db, map[string]int{"attempt": 4, "lane WHERE target = 't1' AND failures = 2": 1, "lane WHERE target = 't2' AND failures = 0 AND probe_at IS NULL": 1})
+}
+
+// An endpoint that answered 410 and was enabled since is not disabled by a repeated record.
+func TestFence_repeatedGone(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	gone := arrival(1, "gone", 1, true)
+	accept(t, a, gone)
+	do(t, db, `INSERT INTO endpoint (id, merchant_id, mode, url, description, types)
+		VALUES ('t1', 'm1', 'test', 'http://x/', '', '{}')`)
+	r := result(gone, 1, "gone", delivery.Due, time.Hour)
+	r.Verdict.Disable = true
+	record(t, a, r)
+	wants(t, db, map[string]int{"endpoint WHERE NOT enabled": 1})
+	do(t, db, `UPDATE endpoint SET enabled = true, disabled_reason = NULL, disabled_at = NULL`)
+	record(t, a, r)
+	wants(t, db, map[string]int{"endpoint WHERE enabled": 1})
+}
+
+// A process that others have given up, and that does not know it yet, leases nothing to itself.
+func TestFence_buriedLeasesNothing(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	do(t, db, burySQL, []string{"a"})
+	if got := accept(t, a, arrival(1, "p", 1, true)); !slices.Equal(got, []app.Placed{app.Queued}) {
+		t.Errorf("accepted as %v", got)
+	}
+	if got := claim(t, a); len(got) > 0 {
+		t.Errorf("claimed %v", got)
+	}
+	member(t, db, "a")
+	if got := claim(t, a); !slices.Equal(got, []string{"dlv_p_1"}) {
+		t.Errorf("claimed %v", got)
+	}
 }
 
 // A process that takes another one over while that records takes rows before lanes, as the record does, so that

@@ -54,9 +54,11 @@ func touch(f string) string {
 	ON CONFLICT (target) DO UPDATE SET due_at = excluded.due_at WHERE lane.due_at > excluded.due_at`
 }
 
-// claimSQL leases due rows (dispatcher_claim), and claimedSQL reads them: to an endpoint they go where it is now.
+// claimSQL leases due rows (dispatcher_claim) to a process that others have not given up, and claimedSQL reads them:
+// to an endpoint they go where it is now.
 const (
-	claimSQL   = `SELECT dispatcher_claim($1, $2::text[], $3::bigint, $4::bigint, $5::bigint)`
+	claimSQL = `SELECT dispatcher_claim($1, $2::text[], $3::bigint, $4::bigint, $5::bigint)
+WHERE EXISTS (SELECT FROM instance WHERE id = $1)`
 	claimedSQL = `SELECT d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, coalesce(d.endpoint_id, ''), d.target, coalesce(p.url, d.url),
 	d.type, d.object_id, d.sequence, d.attempts, d.base, d.trigger, d.next_at, d.created_at
 FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id WHERE d.id = ANY($1::text[])`

@@ -122,7 +122,7 @@ func unblock(t *testing.T, s *Store, behind app.Place) app.Look {
 func TestUnblock_manyHideNobody(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	var hang, wait []app.Arrival
 	for n := range unblockMost + 10 {
 		object := fmt.Sprintf("h%d", n)
@@ -150,7 +150,7 @@ func TestUnblock_manyHideNobody(t *testing.T) {
 func TestUnblock_saysThatOthersHoldSome(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	first, second := arrival(1, "p", 1, true), arrival(2, "p", 2, true)
 	accept(t, s, first)
 	accept(t, s, second)
@@ -177,7 +177,7 @@ func TestUnblock_saysThatOthersHoldSome(t *testing.T) {
 func TestAccept_placesAndOrder(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	first, second := arrival(1, "p", 1, true), arrival(2, "p", 2, true)
 	if got := accept(t, s, second, first); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
 		t.Fatalf("got %v", got)
@@ -216,7 +216,7 @@ func TestAccept_placesAndOrder(t *testing.T) {
 
 func TestAccept_doubledInOneBatch(t *testing.T) {
 	t.Parallel()
-	s := New(pg.New(t, migrations.FS), "a", 1)
+	s := member(t, pg.New(t, migrations.FS), "a")
 	one, again := arrival(1, "p", 1, true), arrival(1, "p", 1, true)
 	again.Deliveries[0].ID = "dlv_other"
 	got := accept(t, s, one, again)
@@ -228,7 +228,7 @@ func TestAccept_doubledInOneBatch(t *testing.T) {
 
 func TestAccept_poison(t *testing.T) {
 	t.Parallel()
-	s := New(pg.New(t, migrations.FS), "a", 1)
+	s := member(t, pg.New(t, migrations.FS), "a")
 	bad := arrival(1, "p", 1, true)
 	bad.Event.Trace = "nul \x00"
 	if _, err := s.Accept(t.Context(), []app.Arrival{bad}); err == nil || !s.Poison(err) {
@@ -244,7 +244,7 @@ func TestAccept_poison(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s, other := New(db, "a", 1), New(db, "b", 2)
+	s, other := member(t, db, "a"), member(t, db, "b")
 	a := arrival(1, "p", 1, true)
 	accept(t, s, a)
 
@@ -286,7 +286,7 @@ func TestRecord(t *testing.T) {
 
 func TestClaim_oneTargetDoesNotFillIt(t *testing.T) {
 	t.Parallel()
-	s := New(pg.New(t, migrations.FS), "a", 1)
+	s := member(t, pg.New(t, migrations.FS), "a")
 	var arrivals []app.Arrival
 	for i := range 100 {
 		arrivals = append(arrivals, arrival(i, fmt.Sprintf("big%d", i), 1, false))
@@ -312,7 +312,7 @@ func TestClaim_oneTargetDoesNotFillIt(t *testing.T) {
 func TestClaim_forgetsNoRowThatIsLocked(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	accept(t, s, arrival(1, "first", 1, false), arrival(2, "second", 1, false))
 	sweep, err := db.Begin(t.Context())
 	if err != nil {
@@ -342,13 +342,13 @@ func TestClaim_manyProcessesShareTheWork(t *testing.T) {
 		a.Deliveries[0].Target = fmt.Sprintf("t%d", i%20)
 		arrivals = append(arrivals, a)
 	}
-	accept(t, New(db, "a", 1), arrivals...)
+	accept(t, member(t, db, "a"), arrivals...)
 	var mu sync.Mutex
 	seen := map[string]int{}
 	var wg sync.WaitGroup
 	for p := range 4 {
+		s := member(t, db, fmt.Sprint(p))
 		wg.Go(func() {
-			s := New(db, fmt.Sprint(p), int64(p))
 			// A claim finds nothing while the others look at every target that is ready, so the rounds are not counted.
 			for all, until := false, time.Now().Add(time.Minute); !all && time.Now().Before(until); {
 				jobs, err := s.Claim(t.Context(), nil, 20, 8)
@@ -419,7 +419,7 @@ func TestMember_takesOverFromTheDeadAtOnce(t *testing.T) {
 func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	accept(t, s, arrival(1, "p", 1, true))
 	for slot := range 36 {
 		if _, err := db.Exec(t.Context(), `INSERT INTO event SELECT $1::smallint, id || $1::text, merchant_id, mode, type, object_id, sequence, occurred_at,
@@ -441,7 +441,7 @@ func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
 func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	const open, closed = "lane WHERE target = 't1' AND probe_at > now()", "lane WHERE target = 't1' AND probe_at IS NULL AND failures = 0"
 	var all []app.Arrival
 	for n := range 6 {
@@ -492,7 +492,7 @@ func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
 func TestClaim_probesFollowWithinAMinute(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	due := arrival(0, "o0", 1, false)
 	accept(t, s, due)
 	if _, err := db.Exec(t.Context(), `UPDATE lane SET probe_at = now(), probe_wait = interval '30 seconds'`); err != nil {
@@ -516,7 +516,7 @@ func TestClaim_probesFollowWithinAMinute(t *testing.T) {
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
-	s := New(db, "a", 1)
+	s := member(t, db, "a")
 	do := func(sql string, args ...any) {
 		t.Helper()
 		if _, err := db.Exec(t.Context(), sql, args...); err != nil {

@@ -44,9 +44,9 @@ var targetColumns = []column[target]{
 	col("leased", "boolean", func(t *target) bool { return t.leased }),
 }
 
-// acceptSQL writes events, and the deliveries of those that are new. $1 is the owner of the leases, $2 why the
-// deliveries are made. w is materialized, or else the plan would hold it, and all partitions of event, once for each
-// of its uses.
+// acceptSQL writes events, and the deliveries of those that are new. $1 is the owner of the leases, who takes none
+// after others have given the process up, and $2 why the deliveries are made. w is materialized, or else the plan would
+// hold it, and all partitions of event, once for each of its uses.
 var acceptSQL = `WITH e AS (
 	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
 	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
@@ -58,7 +58,8 @@ var acceptSQL = `WITH e AS (
 		e.merchant_id, e.mode, e.type, e.object_id, e.sequence
 	FROM (` + given(targetColumns, 3+len(eventColumns)) + `) t JOIN e ON e.id = t.event_id
 ), w AS MATERIALIZED (
-	SELECT y.*, CASE WHEN y.leased AND NOT y.waits THEN $1::text END AS owner
+	SELECT y.*, CASE WHEN y.leased AND NOT y.waits AND EXISTS (SELECT FROM instance WHERE id = $1::text)
+		THEN $1::text END AS owner
 	FROM (SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x OFFSET 0) y
 ), d AS (
 	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
@@ -168,35 +169,40 @@ var resultColumns = []column[app.Result]{
 	}),
 }
 
-// status is NULL without a response.
+// status is NULL without a response, and where the response's status is none: over HTTP/2 any number may come.
 func status(code int) *int16 {
-	if code == 0 {
+	if code < 100 || code > 999 {
 		return nil
 	}
-	n := int16(code) //nolint:gosec // an HTTP status has three digits
+	n := int16(code) //nolint:gosec // it has three digits
 	return &n
 }
 
-// recordSQL logs attempts (a) and moves their deliveries on: back to due (u), or from delivery (o) to delivery_done
-// (z). A success ends a delivery even when another process holds its lease by now; any other outcome counts only for
-// the holder, $1, that made exactly this attempt. An endpoint that answered 410 is disabled (g), and its lane held.
+// recordSQL logs attempts (a) and, of those that were not logged before (r), moves the deliveries on: back to due (u),
+// or from delivery (o) to delivery_done (z). A success ends a delivery even when another process holds its lease by
+// now; any other outcome counts only for the holder, $1, that made exactly this attempt. An endpoint that answered 410
+// is disabled (g), and its lane held.
 //
 // It keeps the health of the targets in their lanes (h, s, l): failures in a row, and from $2 of them on, or where a
 // result trips it, the breaker, which lets the first probe through after $3 microseconds. A success closes it once a
 // probe was let through (its wait has grown then): a success that was under way when it opened proves nothing. The
 // lanes are written in one go and in order, or else two records would wait for each other. The answer names the
-// targets whose breaker is open, and those that are well again.
+// targets whose breaker is open, and those that are well again. A commit whose answer was lost is repeated: it changes
+// nothing, though the delivery may have been brought back meanwhile, and the answer says how its targets are now.
 //
 // The empty texts keep a plan from starting at all leases of the process (delivery_leased), where dead rows pile up,
 // instead of the ids.
-var recordSQL = `WITH r AS MATERIALIZED (` + given(resultColumns, 4) + `),
+var recordSQL = `WITH given AS MATERIALIZED (` + given(resultColumns, 4) + `),
 a AS (
 	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us,
 		wait_us, total_us, headers, excerpt, detail, generation)
 	SELECT dispatcher_slot(at), id, attempt_id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us,
 		wait_us, total_us, headers, excerpt, detail, generation
-	FROM r WHERE counted
+	FROM given WHERE counted
 	ON CONFLICT (delivery_id, id, slot) DO NOTHING
+	RETURNING id
+), r AS MATERIALIZED (
+	SELECT * FROM given WHERE NOT counted OR attempt_id IN (SELECT id FROM a)
 ), u AS (
 	UPDATE delivery d SET state = 'due', waits = false, lease_owner = NULL, lease_until = NULL,
 		next_at = now() + r.delay_us * interval '1 microsecond',
@@ -259,7 +265,11 @@ a AS (
 		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
 	RETURNING target, probe_at
 )
-SELECT l.target, l.probe_at IS NOT NULL FROM l JOIN s ON s.target = l.target WHERE l.probe_at IS NOT NULL OR s.cured`
+SELECT l.target, l.probe_at IS NOT NULL FROM l JOIN s ON s.target = l.target WHERE l.probe_at IS NOT NULL OR s.cured
+UNION ALL
+SELECT q.target, coalesce((SELECT lane.probe_at IS NOT NULL FROM lane WHERE lane.target = q.target), false)
+FROM (SELECT DISTINCT target FROM given WHERE counted AND attempt_id NOT IN (SELECT id FROM a)) q
+WHERE q.target NOT IN (SELECT target FROM l)`
 
 // Record implements app.Ledger: one statement, one commit.
 func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) ([]app.Target, error) {
