@@ -21,7 +21,6 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
-	"causeway.internal/services/payments/internal/store"
 )
 
 // nameWaitTest is how long a sandbox payout waits for a name. Then it goes on without one, so that the magic account
@@ -114,17 +113,16 @@ func (s settings) families(providers map[tenant.Mode]provider.Set) (map[tenant.M
 	return wanted, nil
 }
 
-// tokens gives the store the ring of settlement tokens.
-func (s settings) tokens(into *store.Store, policy payment.Policy) error {
+// tokenKeys reads the keys of settlement tokens; nil without any.
+func (s settings) tokenKeys() (*keyring.Ring, error) {
 	if s.TokenKeys.Reveal() == "" {
-		return nil
+		return nil, nil
 	}
 	ring, err := keyring.Parse(s.TokenKeys.Reveal())
 	if err != nil {
-		return fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
+		return nil, fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
 	}
-	into.IssueTokens(ring, policy.TokenLife)
-	return nil
+	return ring, nil
 }
 
 // secondDefault repeats the default in the tag of SecondOperator.

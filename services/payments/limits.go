@@ -104,13 +104,8 @@ func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admissi
 // capacityEvery is how often a process that creates payments reads the open amounts.
 const capacityEvery = 5 * time.Second
 
-// limits wires the daily limits and the capacity into the use cases.
+// limits wires the capacity into the use cases.
 func (p *process) limits(ctx context.Context, alert func(code string)) error {
-	daily, err := p.cfg.Limits.daily()
-	if err != nil {
-		return err
-	}
-	p.store.Limit(daily)
 	capacity, err := p.cfg.Limits.capacity(p.store.Exposure, p.tel.Registry, alert)
 	if err != nil {
 		return err
@@ -121,6 +116,6 @@ func (p *process) limits(ctx context.Context, alert func(code string)) error {
 	if capacity.On() {
 		p.group.Every("capacity", capacityEvery, capacity.Load)
 	}
-	p.deps.Daily, p.deps.Capacity = daily, capacity
+	p.deps.Capacity = capacity
 	return nil
 }

@@ -106,8 +106,22 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	p.store = store.New(db, render, keys, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
-	p.store.OnMove(p.moves())
+	events, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	tokens, err := cfg.tokenKeys()
+	if err != nil {
+		return err
+	}
+	daily, err := cfg.Limits.daily()
+	if err != nil {
+		return err
+	}
+	p.store = store.New(db, store.Options{
+		Render: render, Keys: keys, EventKeys: events, TokenKeys: tokens, TokenLife: policy.TokenLife, Daily: daily,
+		Wake: p.wake, Alert: func(code string) { alerts.WithLabelValues(code).Inc() }, Moved: p.moves(), Log: tel.Log,
+	})
 	sanctions, err := screen.Open(cfg.SanctionsFile)
 	if err != nil {
 		return err
@@ -132,21 +146,13 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.group.Every("scans", scansEvery, scans.Load)
-	events, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
-	if err != nil {
-		return fmt.Errorf("EVENT_KEYS: %w", err)
-	}
-	p.store.SealEvents(events)
-	if err := cfg.tokens(p.store, policy); err != nil {
-		return err
-	}
 	families, err := cfg.families(p.providers)
 	if err != nil {
 		return err
 	}
 	p.deps = app.Deps{
 		Keys: keys, Families: families, Screening: admission.NewScreening(screen.New(sanctions, p.store), tel.Log), Pauses: pauses, Scans: scans,
-		Store: p.store, SecondAbove: second, Watch: watch(tel.Registry), Worlds: p.providers, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
+		Store: p.store, SecondAbove: second, Watch: watch(tel.Registry), Worlds: p.providers, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log, Daily: daily,
 		Full: outbox.NewBacklog(db, outbox.MaxRows).Full,
 	}
 	if err := p.limits(ctx, func(code string) { alerts.WithLabelValues(code).Inc() }); err != nil {

@@ -69,7 +69,7 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 			return err
 		}
 		defer db.Close()
-		return do(ctx, store.New(db, views.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}))
+		return do(ctx, store.New(db, store.Options{Keys: keys, Log: slog.New(slog.DiscardHandler)}))
 	}
 }
 

@@ -23,19 +23,15 @@ type Move struct {
 	After    time.Duration // spent in From; 0 for a create
 }
 
-// OnMove sets the function that the store calls after the commit of every change of state. Call it before the store is
-// used.
-func (s *Store) OnMove(f func(Move)) { s.moved = f }
-
 // tell counts and logs a committed change of state. about carries the payment's ids. A create is logged at level debug,
 // because creates outnumber all other changes and a line costs one a fiftieth of its time.
 func (s *Store) tell(about context.Context, m Move) {
-	s.moved(m)
+	s.Moved(m)
 	level := slog.LevelInfo
 	if m.From == payment.StateNone {
 		level = slog.LevelDebug
 	}
-	s.log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", telemetry.Seconds(m.After))
+	s.Log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", telemetry.Seconds(m.After))
 }
 
 // about adds a payment's ids to ctx, for log lines and messages.

@@ -68,7 +68,9 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	w.ring = ring
-	w.store = store.New(w.pool, render, ring, tel.Log, func() {}, func(string) { w.alerts.Add(1) })
+	w.store = store.New(w.pool, store.Options{
+		Render: render, Keys: ring, TokenKeys: ring, TokenLife: 24 * time.Hour, Alert: func(string) { w.alerts.Add(1) }, Log: tel.Log,
+	})
 	statement, err := store.OpenSimStatement(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +79,6 @@ func newFixture(t testing.TB) *fixture {
 	w.bank = sim.New(statement, time.Now)
 	stock := stock.New(w.store, id.New("replica_", time.Now()), 64, tel.Log)
 	t.Cleanup(func() { stock.Close(context.Background()) })
-	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
 		Keys:  ring,
 		Store: w.store, Stock: stock, Full: outbox.NewBacklog(w.pool, outbox.MaxRows).Full, Policy: payment.Defaults(), Render: render,

@@ -90,13 +90,6 @@ ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + exclude
 	insertPaymentKeyedLimited = makeInsert(true, true)
 )
 
-// Limit makes the store compare payouts with the daily limits before they leave. Call it before the store is used.
-func (s *Store) Limit(d admission.Daily) {
-	if d.On() {
-		s.daily = d
-	}
-}
-
 // limitArgs are reservations as five arrays.
 func limitArgs(rs []change.Reservation) []any {
 	n := len(rs)
@@ -120,17 +113,17 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
 	// A revived payment counts its quote first: the limit must have room for the quote and the difference together.
-	if s.daily != nil && next.Mode == tenant.Live && ended(before) && !ended(next) {
+	if s.Daily.On() && next.Mode == tenant.Live && ended(before) && !ended(next) {
 		batch.Queue(restoreLimits, next.ID)
 	}
-	undo, book := s.daily.Differences(s.keys, before, next)
+	undo, book := s.Daily.Differences(s.keys, before, next)
 	if undo {
 		batch.Queue(undoDifference, next.ID)
 	}
 	if len(book) > 0 {
 		batch.Queue(bookDifference, append(append([]any{next.ID}, limitArgs(book)...), r.Decision != nil)...)
 	}
-	if s.daily != nil && next.Mode == tenant.Live && ended(next) && !ended(before) {
+	if s.Daily.On() && next.Mode == tenant.Live && ended(next) && !ended(before) {
 		batch.Queue(releaseLimits, next.ID)
 	}
 }
@@ -139,7 +132,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 // operator's decision.
 func (s *Store) mayPass(before payment.Payment, r change.Result) bool {
 	after := r.Payment
-	return s.daily != nil && after.Mode == tenant.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
+	return s.Daily.On() && after.Mode == tenant.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
 
 // ended reports a payment without a payout.
@@ -155,11 +148,11 @@ func ended(p payment.Payment) bool {
 
 // queueOverLimit reads, under the payment's lock, whether a payout would exceed a daily limit.
 func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
-	if s.daily == nil || v.Payment.Mode != tenant.Live {
+	if !s.Daily.On() || v.Payment.Mode != tenant.Live {
 		return
 	}
 	var kinds, currencies, most []string
-	for kind, limits := range s.daily {
+	for kind, limits := range s.Daily {
 		for currency, limit := range limits {
 			kinds, currencies, most = append(kinds, kind), append(currencies, string(currency)), append(most, limit.String())
 		}

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/store"
 )
 
 var living = tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
@@ -32,7 +33,10 @@ func limited(t *testing.T, kinds ...string) *fixture {
 	deps := w.app.Deps
 	deps.Daily = daily
 	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: deps.Worlds[tenant.Test], tenant.Live: deps.Worlds[tenant.Test]}
-	w.store.Limit(daily)
+	o := w.store.Options
+	o.Daily = daily
+	w.store = store.New(w.pool, o)
+	deps.Store = w.store
 	w.app = app.New(deps)
 	w.worker = w.newWorker(false)
 	w.fill(40)

@@ -18,7 +18,6 @@ import (
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
-	"causeway.internal/services/payments/internal/views"
 )
 
 const (
@@ -114,7 +113,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return store.New(w.pool, views.Renderer{}, ring, telemetrytest.ForTest(t).Log, func() {}, func(string) {})
+		return store.New(w.pool, store.Options{Keys: ring, Log: telemetrytest.ForTest(t).Log})
 	}
 	both := open("k2:" + one + ",k1:" + zero)
 	if v, err := both.FindAny(t.Context(), q.Reference); err != nil || v.Payment.Payer.ChatID != secretChat {

@@ -87,7 +87,7 @@ func (s *Store) dropUsed(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && sent {
-		s.wake()
+		s.Wake()
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (s *Store) command(ctx context.Context, c change.Command, sql string, args 
 	if err != nil {
 		return fmt.Errorf("send %s: %w", c.Name, err)
 	}
-	s.wake()
+	s.Wake()
 	return nil
 }
 

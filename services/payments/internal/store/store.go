@@ -34,23 +34,38 @@ import (
 
 // Store is the payments database. It is safe for concurrent use.
 type Store struct {
-	pool   *pgxpool.Pool
-	render views.Renderer
-	log    *slog.Logger
-	wake   func()
-	alerts func(code string)
-	moved  func(Move)
-	now    func() time.Time
-	tokens tokens
-	events keyring.Optional // seals the bodies of events
-	daily  admission.Daily  // nil without limits
+	Options
+	pool *pgxpool.Pool
+	now  func() time.Time
 	vault
 }
 
-// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message
-// in the outbox, and alerts for every alert to operators.
-func New(pool *pgxpool.Pool, render views.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
-	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
+// Options holds the settings of a store and the functions that it calls. A function that is nil is not called.
+type Options struct {
+	Render    views.Renderer
+	Keys      *keyring.Ring     // seals personal data
+	EventKeys keyring.Optional  // seals the bodies of events for the dispatcher
+	TokenKeys *keyring.Ring     // seals settlement tokens for the dispatcher; without it events carry none
+	TokenLife time.Duration     // of those settlement tokens
+	Daily     admission.Daily   // payouts are compared with these limits before they leave
+	Wake      func()            // after every commit that left a message in the outbox
+	Alert     func(code string) // for every alert to operators
+	Moved     func(Move)        // after the commit of every change of state
+	Log       *slog.Logger
+}
+
+// New makes a store over a pool.
+func New(pool *pgxpool.Pool, o Options) *Store {
+	if o.Wake == nil {
+		o.Wake = func() {}
+	}
+	if o.Alert == nil {
+		o.Alert = func(string) {}
+	}
+	if o.Moved == nil {
+		o.Moved = func(Move) {}
+	}
+	return &Store{Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}}
 }
 
 // Insert implements intake.Store.
@@ -85,7 +100,7 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
 	case err == nil:
 		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
-		s.wake()
+		s.Wake()
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
 		return s.refused(ctx, n.Key)
@@ -140,14 +155,14 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 	// After a restore of the database the same event may be made again. It must not reach the merchant under another id.
 	eventID := id.Derived(id.Event, e.Payment.ID, e.Payment.CreatedAt, e.Payment.Sequence, e.Type+" "+string(e.Payment.Status()))
 	v.Payment, v.Token = e.Payment, e.WithToken && token != ""
-	body, err := s.render.EventBody(eventID, e.Type, now, v)
+	body, err := s.Render.EventBody(eventID, e.Type, now, v)
 	if err != nil {
 		return outbox.Message{}, err
 	}
 	return outbox.Encode(ctx, wire.PaymentStatusChangedV1, eventID, wire.StatusChanged{
 		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: e.Payment.Mode, ObjectID: e.Payment.ID,
-		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: s.events.Seal(body, wire.BodyPlace(eventID)),
-		Token: s.tokens.sealed(v.Token, token, eventID),
+		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: s.EventKeys.Seal(body, wire.BodyPlace(eventID)),
+		Token: s.sealedToken(v.Token, token, eventID),
 	})
 }
 
@@ -364,14 +379,14 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 		return err
 	}
 	if done.messages {
-		s.wake()
+		s.Wake()
 	}
 	for _, m := range done.moves {
 		s.tell(done.about, m)
 	}
 	for _, a := range done.alerts {
-		s.alerts(a.Code)
-		s.log.ErrorContext(done.about, "payment needs attention", "code", a.Code, "text", a.Text)
+		s.Alert(a.Code)
+		s.Log.ErrorContext(done.about, "payment needs attention", "code", a.Code, "text", a.Text)
 	}
 	return nil
 }
@@ -467,7 +482,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
-		next, done.token = s.tokens.issue(next, r.Facts, now)
+		next, done.token = s.issueToken(next, r.Facts, now)
 		row, err := s.recordOf(v.Payment, next)
 		if err != nil {
 			return err

@@ -70,8 +70,8 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 		return fmt.Errorf("store the scan progress of %s: %w", m.Network, err)
 	}
 	if late > 0 {
-		s.alerts("scan_incomplete")
-		s.log.ErrorContext(ctx, "scan progress waits for missing deposits, expiry paused",
+		s.Alert("scan_incomplete")
+		s.Log.ErrorContext(ctx, "scan progress waits for missing deposits, expiry paused",
 			"mode", m.Mode, "network", m.Network)
 	}
 	return nil

@@ -52,7 +52,7 @@ func (s *Store) NameTransaction(ctx context.Context, paymentID, txHash string, m
 		return false, fmt.Errorf("store a payer's transaction: %w", err)
 	}
 	if written {
-		s.wake()
+		s.Wake()
 	}
 	return ok, nil
 }
