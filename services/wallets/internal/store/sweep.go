@@ -479,7 +479,8 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 		if err != nil {
 			return err
 		}
-		if err := bookSweep(ctx, tx, o, owned, ok, amount, r.Fee); err != nil {
+		end := sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}
+		if err := bookSweep(ctx, tx, o, owned, end); err != nil {
 			return err
 		}
 		if len(owned) == 0 {
@@ -597,13 +598,13 @@ func (s Sweeps) sweepWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet) (wr
 }
 
 // bookSweep writes the journal of a transaction that has ended.
-func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.Wallet, ok bool, amount, fee *big.Int) error {
+func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.Wallet, end sweep.Outcome) error {
 	from, merchant := sweep.Payments, ""
 	if len(owned) > 0 {
 		from, merchant = sweep.Custody, owned[0].MerchantID
 	}
 	network, _ := money.NetworkOf(o.Sweep.Network)
-	event, entries := sweep.Book(o, ok, amount, fee, network.Coin().Symbol, from)
+	event, entries := sweep.Book(o, end, network.Coin().Symbol, from)
 	var b pgx.Batch
 	key := string(o.Sweep.Mode) + ":" + o.ID
 	b.Queue(journalSQL, key, event, o.Sweep.Mode, merchant, o.Sweep.WalletID, o.Sweep.ID)

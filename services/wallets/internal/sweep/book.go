@@ -37,13 +37,20 @@ type Entry struct {
 	Debit, Credit *big.Int
 }
 
-// Book is the journal of a transaction that has ended: amount is the arrived sum, fee its cost in the coin. from is the
-// account of the deposit address's money.
-func Book(o Outgoing, ok bool, amount, fee *big.Int, coin string, from Account) (Event, []Entry) {
+// Outcome is the result of a transaction that has ended.
+type Outcome struct {
+	OK     bool     // it had its effect
+	Amount *big.Int // that arrived
+	Fee    *big.Int // in the network's coin
+}
+
+// Book is the journal of a transaction that has ended. from is the account of the deposit address's money.
+func Book(o Outgoing, end Outcome, coin string, from Account) (Event, []Entry) {
 	zero := new(big.Int)
 	debit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, n, zero} }
 	credit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, zero, n} }
-	if !ok {
+	amount, fee := end.Amount, end.Fee
+	if !end.OK {
 		amount = zero
 	}
 	event, entries := Swept, []Entry(nil)
@@ -59,7 +66,7 @@ func Book(o Outgoing, ok bool, amount, fee *big.Int, coin string, from Account) 
 			debit(Fees, coin, fee), credit(GasFloat, coin, fee),
 		}
 	}
-	if !ok && o.Kind == intent.Sweep {
+	if !end.OK && o.Kind == intent.Sweep {
 		event = SweepFailed
 	}
 	kept := entries[:0]

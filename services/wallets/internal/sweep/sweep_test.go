@@ -132,8 +132,11 @@ func TestBook_balances(t *testing.T) {
 		if rapid.Bool().Draw(t, "fund") {
 			o.Kind = intent.Fund
 		}
-		ok := rapid.Bool().Draw(t, "ok")
-		_, entries := Book(o, ok, wei(rapid.Int64Range(0, 9).Draw(t, "amount")), wei(rapid.Int64Range(0, 9).Draw(t, "fee")), "ETH", Custody)
+		_, entries := Book(o, Outcome{
+			OK:     rapid.Bool().Draw(t, "ok"),
+			Amount: wei(rapid.Int64Range(0, 9).Draw(t, "amount")),
+			Fee:    wei(rapid.Int64Range(0, 9).Draw(t, "fee")),
+		}, "ETH", Custody)
 		sums := map[string]*big.Int{}
 		for _, e := range entries {
 			if sums[e.Asset] == nil {

@@ -414,7 +414,9 @@ func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Mar
 			return s.planFund(ctx, w, missing, market)
 		}
 	}
-	return s.planned(ctx, w, intent.Sweep, w.Address, w.Asset, w.Contract, w.Treasury, amount, price)
+	return s.planned(ctx, w, transfer{
+		kind: intent.Sweep, from: w.Address, to: w.Treasury, asset: w.Asset, contract: w.Contract, amount: amount, price: price,
+	})
 }
 
 func (s *Sweeper) balance(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
@@ -445,30 +447,40 @@ func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int,
 		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", has, "wanted", missing)
 		return errShort
 	}
-	return s.planned(ctx, w, intent.Fund, s.cfg.Station, s.cfg.Coin, "", w.Address, missing, price)
+	return s.planned(ctx, w, transfer{
+		kind: intent.Fund, from: s.cfg.Station, to: w.Address, asset: s.cfg.Coin, amount: missing, price: price,
+	})
+}
+
+// transfer is the next transaction of a sweep, before it has a nonce.
+type transfer struct {
+	kind     intent.Kind
+	from, to string
+	asset    string
+	contract string // "" for the network's own coin
+	amount   *big.Int
+	price    sweep.Price
 }
 
 // planned fixes sender, nonce and terms. The plan is signed even if the process ends before.
-func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, kind intent.Kind, sender, asset, contract, to string,
-	amount *big.Int, p sweep.Price,
-) error {
-	used, err := s.chain.Nonce(ctx, sender, -1)
+func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
+	used, err := s.chain.Nonce(ctx, t.from, -1)
 	if err != nil {
 		return err
 	}
-	nonce, busy, err := s.store.Next(ctx, s.cfg.Network, sender, used, stationMost)
+	nonce, busy, err := s.store.Next(ctx, s.cfg.Network, t.from, used, stationMost)
 	if err != nil {
 		return err
 	}
 	if busy {
 		return errBusy
 	}
-	o := sweep.Outgoing{ID: s.newID(), Kind: kind, Sweep: w, Sender: sender, Nonce: nonce, State: sweep.Planned, Version: 1}
+	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
 	r := intent.Request{
-		ID: sweep.RequestID(o.ID, 1), Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: asset,
-		Amount: amount.String(), To: to,
-		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: contract, Nonce: nonce},
+		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,
+		Amount: t.amount.String(), To: t.to,
+		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce},
 	}
-	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, p)}}
+	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, t.price)}}
 	return s.store.Plan(ctx, o)
 }
