@@ -25,7 +25,7 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 		}
 		n, _ := money.NetworkOf(name)
 		reader, scanned := c.readers[chain]
-		driver, sweepable := reader.Driver.(sweeper.Chain)
+		driver, sweepable := reader.Driver.(sweeper.EVM)
 		treasury, err := evmtx.ParseAccount(set.Sweep.Treasury)
 		switch {
 		case !signer:

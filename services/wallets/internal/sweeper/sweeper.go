@@ -71,22 +71,26 @@ type Store interface {
 // ErrStale means that another process has changed the row.
 var ErrStale = errors.New("another process has changed the row")
 
-// Chain is the network of a sweep. The EVM driver implements it; other families price their transactions differently
-// and will need an interface of their own beside it, with the same Store and signer.
+// Chain is what every network answers about the transactions of sweeps.
 type Chain interface {
-	Nonce(ctx context.Context, of string, height int64) (uint64, error)
-	Coins(ctx context.Context, of string) (*big.Int, error)
-	Tokens(ctx context.Context, contract, of string) (*big.Int, error)
-	Market(ctx context.Context) (sweep.Market, error)
-	Gas(ctx context.Context, from, to, contract string, amount *big.Int) (uint64, error)
+	// Send gives signed bytes to a node. ErrRefused means that the node does not take them.
 	Send(ctx context.Context, raw []byte) error
+	// Receipt reports false when no block holds the transaction.
 	Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error)
+}
+
+// family plans the transactions of one family of networks, and decides what happens to one that no block holds.
+type family interface {
+	// plan decides the next transactions of open sweeps, and gives note the error of each.
+	plan(ctx context.Context, idle []sweep.Sweep, note func(what string, err error))
+	// wait handles a transaction that nodes have and no block holds.
+	wait(ctx context.Context, o sweep.Outgoing, final int64) error
 }
 
 // Config is one network.
 type Config struct {
 	Network  string
-	Chain    Chain
+	Chain    Chain  // of the network's family: EVM
 	Coin     string // symbol of the network's own coin
 	ChainID  uint64
 	Treasury string
@@ -101,6 +105,7 @@ type Sweeper struct {
 	cfg    Config
 	store  Store
 	chain  Chain
+	family family
 	signer *signer.Client
 	log    *slog.Logger
 	newID  func() string
@@ -108,7 +113,14 @@ type Sweeper struct {
 
 // New makes the sweeper of a network. newID makes ids of outgoing transactions.
 func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID func() string) *Sweeper {
-	return &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID}
+	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID}
+	switch chain := cfg.Chain.(type) {
+	case EVM:
+		s.family = evm{s, chain}
+	default:
+		panic(fmt.Sprintf("sweeper: no family sweeps %T", chain))
+	}
+	return s
 }
 
 // Bounds of one round.
@@ -142,9 +154,7 @@ func (s *Sweeper) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range idle {
-		note("sweep "+w.ID, s.plan(ctx, w))
-	}
+	s.family.plan(ctx, idle, note)
 	due, err := s.store.Due(ctx, s.cfg.Network, s.cfg.Terms.Least, roundMost)
 	if err != nil {
 		return err
@@ -178,7 +188,7 @@ func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) err
 	case !newest.Sent:
 		return s.send(ctx, o)
 	}
-	return s.wait(ctx, o, final)
+	return s.family.wait(ctx, o, final)
 }
 
 // included records that a block holds a form of the transaction, and ends it once that block is final.
@@ -244,243 +254,22 @@ func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 	return s.store.Sent(ctx, o)
 }
 
-// wait handles a transaction that nodes have and no block holds.
-func (s *Sweeper) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
-	used, err := s.chain.Nonce(ctx, o.Sender, final)
-	if err != nil {
-		return err
-	}
-	if used > o.Nonce {
-		return s.replaced(ctx, o)
-	}
-	newest := o.Newest()
-	if newest.SignedAgo >= s.cfg.Stuck {
-		raised, err := s.raise(ctx, o)
-		if err != nil || raised {
-			return err
-		}
-	}
-	if newest.SentAgo >= s.cfg.Resend {
-		return s.send(ctx, o)
-	}
-	return nil
-}
-
-// replaced ends a transaction whose nonce a final block has used. It reads the receipts once more, since a node may
-// have shown the nonce before them.
-func (s *Sweeper) replaced(ctx context.Context, o sweep.Outgoing) error {
-	for _, hash := range o.Sent() {
-		if _, found, err := s.chain.Receipt(ctx, hash); err != nil || found {
-			return err
-		}
-	}
-	s.log.ErrorContext(ctx, "nonce used by foreign transaction", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
-	return s.store.Replaced(ctx, o)
-}
-
-// raise plans the same transaction with a higher fee.
-func (s *Sweeper) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
-	market, err := s.chain.Market(ctx)
-	if err != nil {
-		return false, err
-	}
-	r := o.Newest().Request
-	old, err := priceOf(r)
-	if err != nil {
-		return false, err
-	}
-	price, ok := s.cfg.Terms.Raise(old, market)
-	if !ok {
-		return false, nil
-	}
+// postpone handles the reason why a sweep has no next transaction now: it waits, or is blocked until an operator looks.
+// Other errors are returned.
+func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error {
 	switch {
-	case o.Kind == intent.Sweep && o.Sweep.Native():
-		amount, err := s.cfg.Terms.Coins(o.Sweep.Amount, price)
-		if err != nil {
-			return false, nil
-		}
-		r.Amount = amount.String()
-	case o.Kind == intent.Sweep:
-		purse, err := s.purse(ctx, o.Sweep)
-		if err != nil || purse.Cmp(price.Most()) < 0 {
-			return false, err
-		}
+	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
+		return s.store.Wait(ctx, w, waitLong, why.Error())
+	case errors.Is(why, errBusy):
+		return s.store.Wait(ctx, w, waitShort, why.Error())
+	case errors.Is(why, sweep.ErrReverts):
+		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", why)
+		return s.store.Block(ctx, w, why.Error())
 	}
-	next := sweep.Attempt{Number: o.Newest().Number + 1, Request: priced(r, price)}
-	next.Request.ID = sweep.RequestID(o.ID, next.Number)
-	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "max_fee", price.MaxFee)
-	return true, s.store.Again(ctx, o, next)
-}
-
-func priceOf(r intent.Request) (p sweep.Price, err error) {
-	if r.EVM == nil {
-		return p, intent.ErrNoTerms
-	}
-	p.Gas = r.EVM.Gas
-	if p.MaxFee, err = intent.Units(r.EVM.MaxFee); err == nil {
-		p.Tip, err = intent.Units(r.EVM.Tip)
-	}
-	return p, err
-}
-
-// priced is a request with another price.
-func priced(r intent.Request, p sweep.Price) intent.Request {
-	terms := *r.EVM
-	terms.Gas, terms.MaxFee, terms.Tip = p.Gas, p.MaxFee.String(), p.Tip.String()
-	r.EVM = &terms
-	return r
-}
-
-// purse is the coin with which an address can pay: everything except merchants' money.
-func (s *Sweeper) purse(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
-	has, err := s.chain.Coins(ctx, w.Address)
-	if err != nil {
-		return nil, err
-	}
-	held, err := s.store.Held(ctx, w.Network, w.Address)
-	if err != nil {
-		return nil, err
-	}
-	if has = new(big.Int).Sub(has, held); has.Sign() < 0 {
-		return new(big.Int), nil
-	}
-	return has, nil
-}
-
-// plan decides the next transaction of an open sweep: the sweep itself, or a funding that it needs first.
-func (s *Sweeper) plan(ctx context.Context, w sweep.Sweep) error {
-	market, err := s.chain.Market(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.planSweep(ctx, w, market)
-	switch {
-	case errors.Is(err, sweep.ErrDear), errors.Is(err, sweep.ErrSmall), errors.Is(err, errShort):
-		return s.store.Wait(ctx, w, waitLong, err.Error())
-	case errors.Is(err, errBusy):
-		return s.store.Wait(ctx, w, waitShort, err.Error())
-	case errors.Is(err, sweep.ErrReverts):
-		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", err)
-		return s.store.Block(ctx, w, err.Error())
-	}
-	return err
+	return why
 }
 
 var (
 	errShort = errors.New("the balance on the chain is below the amount to move")
 	errBusy  = errors.New("an earlier transaction of the same sender is under way")
 )
-
-func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) error {
-	has, err := s.balance(ctx, w)
-	if err != nil {
-		return err
-	}
-	if has.Cmp(w.Amount) < 0 {
-		return errShort
-	}
-	probe := w.Amount
-	if w.Native() {
-		probe = big.NewInt(1) // a transfer of all would leave nothing for the estimated fee
-	}
-	gas, err := s.chain.Gas(ctx, w.Address, w.Treasury, w.Contract, probe)
-	if err != nil {
-		return err
-	}
-	price, err := s.cfg.Terms.Price(market, gas)
-	if err != nil {
-		return err
-	}
-	amount := w.Amount
-	if w.Native() {
-		if amount, err = s.cfg.Terms.Coins(w.Amount, price); err != nil {
-			return err
-		}
-	} else {
-		purse, err := s.purse(ctx, w)
-		if err != nil {
-			return err
-		}
-		var missing *big.Int
-		if price, missing = s.cfg.Terms.Within(price, market, purse); missing != nil {
-			// A mined funding without a visible block has just left the chain, and will be mined again.
-			funding, err := s.store.Funding(ctx, w)
-			if err != nil {
-				return err
-			}
-			if funding {
-				return errBusy
-			}
-			return s.planFund(ctx, w, missing, market)
-		}
-	}
-	return s.planned(ctx, w, transfer{
-		kind: intent.Sweep, from: w.Address, to: w.Treasury, asset: w.Asset, contract: w.Contract, amount: amount, price: price,
-	})
-}
-
-func (s *Sweeper) balance(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
-	if w.Native() {
-		return s.chain.Coins(ctx, w.Address)
-	}
-	return s.chain.Tokens(ctx, w.Contract, w.Address)
-}
-
-// planFund sends a deposit address the gas that its sweep needs.
-func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int, market sweep.Market) error {
-	gas, err := s.chain.Gas(ctx, s.cfg.Station, w.Address, "", missing)
-	if errors.Is(err, sweep.ErrReverts) {
-		return fmt.Errorf("%w: the gas station %s cannot pay %s: %w", errShort, s.cfg.Station, missing, err)
-	}
-	if err != nil {
-		return err
-	}
-	price, err := s.cfg.Terms.Price(market, gas)
-	if err != nil {
-		return err
-	}
-	has, err := s.chain.Coins(ctx, s.cfg.Station)
-	if err != nil {
-		return err
-	}
-	if has.Cmp(new(big.Int).Add(missing, price.Most())) < 0 {
-		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", has, "wanted", missing)
-		return errShort
-	}
-	return s.planned(ctx, w, transfer{
-		kind: intent.Fund, from: s.cfg.Station, to: w.Address, asset: s.cfg.Coin, amount: missing, price: price,
-	})
-}
-
-// transfer is the next transaction of a sweep, before it has a nonce.
-type transfer struct {
-	kind     intent.Kind
-	from, to string
-	asset    string
-	contract string // "" for the network's own coin
-	amount   *big.Int
-	price    sweep.Price
-}
-
-// planned fixes sender, nonce and terms. The plan is signed even if the process ends before.
-func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
-	used, err := s.chain.Nonce(ctx, t.from, -1)
-	if err != nil {
-		return err
-	}
-	nonce, busy, err := s.store.Next(ctx, s.cfg.Network, t.from, used, stationMost)
-	if err != nil {
-		return err
-	}
-	if busy {
-		return errBusy
-	}
-	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
-	r := intent.Request{
-		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,
-		Amount: t.amount.String(), To: t.to,
-		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce},
-	}
-	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, t.price)}}
-	return s.store.Plan(ctx, o)
-}

@@ -1,0 +1,259 @@
+package sweeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// EVM is a network of the EVM family, as its sweeps need it.
+type EVM interface {
+	Chain
+	Nonce(ctx context.Context, of string, height int64) (uint64, error)
+	Coins(ctx context.Context, of string) (*big.Int, error)
+	Tokens(ctx context.Context, contract, of string) (*big.Int, error)
+	Market(ctx context.Context) (sweep.Market, error)
+	Gas(ctx context.Context, from, to, contract string, amount *big.Int) (uint64, error)
+}
+
+// evm sweeps a network of the EVM family.
+type evm struct {
+	*Sweeper
+	chain EVM
+}
+
+// plan implements family.
+func (s evm) plan(ctx context.Context, idle []sweep.Sweep, note func(what string, err error)) {
+	for _, w := range idle {
+		market, err := s.chain.Market(ctx)
+		if err == nil {
+			err = s.planSweep(ctx, w, market)
+		}
+		if err != nil {
+			err = s.postpone(ctx, w, err)
+		}
+		note("sweep "+w.ID, err)
+	}
+}
+
+// wait implements family.
+func (s evm) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
+	used, err := s.chain.Nonce(ctx, o.Sender, final)
+	if err != nil {
+		return err
+	}
+	if used > o.Nonce {
+		return s.replaced(ctx, o)
+	}
+	newest := o.Newest()
+	if newest.SignedAgo >= s.cfg.Stuck {
+		raised, err := s.raise(ctx, o)
+		if err != nil || raised {
+			return err
+		}
+	}
+	if newest.SentAgo >= s.cfg.Resend {
+		return s.send(ctx, o)
+	}
+	return nil
+}
+
+// replaced ends a transaction whose nonce a final block has used. It reads the receipts once more, since a node may
+// have shown the nonce before them.
+func (s evm) replaced(ctx context.Context, o sweep.Outgoing) error {
+	for _, hash := range o.Sent() {
+		if _, found, err := s.chain.Receipt(ctx, hash); err != nil || found {
+			return err
+		}
+	}
+	s.log.ErrorContext(ctx, "nonce used by foreign transaction", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
+	return s.store.Replaced(ctx, o)
+}
+
+// raise plans the same transaction with a higher fee.
+func (s evm) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
+	market, err := s.chain.Market(ctx)
+	if err != nil {
+		return false, err
+	}
+	r := o.Newest().Request
+	old, err := priceOf(r)
+	if err != nil {
+		return false, err
+	}
+	price, ok := s.cfg.Terms.Raise(old, market)
+	if !ok {
+		return false, nil
+	}
+	switch {
+	case o.Kind == intent.Sweep && o.Sweep.Native():
+		amount, err := s.cfg.Terms.Coins(o.Sweep.Amount, price)
+		if err != nil {
+			return false, nil
+		}
+		r.Amount = amount.String()
+	case o.Kind == intent.Sweep:
+		purse, err := s.purse(ctx, o.Sweep)
+		if err != nil || purse.Cmp(price.Most()) < 0 {
+			return false, err
+		}
+	}
+	next := sweep.Attempt{Number: o.Newest().Number + 1, Request: priced(r, price)}
+	next.Request.ID = sweep.RequestID(o.ID, next.Number)
+	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "max_fee", price.MaxFee)
+	return true, s.store.Again(ctx, o, next)
+}
+
+func priceOf(r intent.Request) (p sweep.Price, err error) {
+	if r.EVM == nil {
+		return p, intent.ErrNoTerms
+	}
+	p.Gas = r.EVM.Gas
+	if p.MaxFee, err = intent.Units(r.EVM.MaxFee); err == nil {
+		p.Tip, err = intent.Units(r.EVM.Tip)
+	}
+	return p, err
+}
+
+// priced is a request with another price.
+func priced(r intent.Request, p sweep.Price) intent.Request {
+	terms := *r.EVM
+	terms.Gas, terms.MaxFee, terms.Tip = p.Gas, p.MaxFee.String(), p.Tip.String()
+	r.EVM = &terms
+	return r
+}
+
+// purse is the coin with which an address can pay: everything except merchants' money.
+func (s evm) purse(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
+	has, err := s.chain.Coins(ctx, w.Address)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.store.Held(ctx, w.Network, w.Address)
+	if err != nil {
+		return nil, err
+	}
+	if has = new(big.Int).Sub(has, held); has.Sign() < 0 {
+		return new(big.Int), nil
+	}
+	return has, nil
+}
+
+// planSweep decides the next transaction of an open sweep: the sweep itself, or a funding that it needs first.
+func (s evm) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) error {
+	has, err := s.balance(ctx, w)
+	if err != nil {
+		return err
+	}
+	if has.Cmp(w.Amount) < 0 {
+		return errShort
+	}
+	probe := w.Amount
+	if w.Native() {
+		probe = big.NewInt(1) // a transfer of all would leave nothing for the estimated fee
+	}
+	gas, err := s.chain.Gas(ctx, w.Address, w.Treasury, w.Contract, probe)
+	if err != nil {
+		return err
+	}
+	price, err := s.cfg.Terms.Price(market, gas)
+	if err != nil {
+		return err
+	}
+	amount := w.Amount
+	if w.Native() {
+		if amount, err = s.cfg.Terms.Coins(w.Amount, price); err != nil {
+			return err
+		}
+	} else {
+		purse, err := s.purse(ctx, w)
+		if err != nil {
+			return err
+		}
+		var missing *big.Int
+		if price, missing = s.cfg.Terms.Within(price, market, purse); missing != nil {
+			// A mined funding without a visible block has just left the chain, and will be mined again.
+			funding, err := s.store.Funding(ctx, w)
+			if err != nil {
+				return err
+			}
+			if funding {
+				return errBusy
+			}
+			return s.planFund(ctx, w, missing, market)
+		}
+	}
+	return s.planned(ctx, w, transfer{
+		kind: intent.Sweep, from: w.Address, to: w.Treasury, asset: w.Asset, contract: w.Contract, amount: amount, price: price,
+	})
+}
+
+func (s evm) balance(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
+	if w.Native() {
+		return s.chain.Coins(ctx, w.Address)
+	}
+	return s.chain.Tokens(ctx, w.Contract, w.Address)
+}
+
+// planFund sends a deposit address the gas that its sweep needs.
+func (s evm) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int, market sweep.Market) error {
+	gas, err := s.chain.Gas(ctx, s.cfg.Station, w.Address, "", missing)
+	if errors.Is(err, sweep.ErrReverts) {
+		return fmt.Errorf("%w: the gas station %s cannot pay %s: %w", errShort, s.cfg.Station, missing, err)
+	}
+	if err != nil {
+		return err
+	}
+	price, err := s.cfg.Terms.Price(market, gas)
+	if err != nil {
+		return err
+	}
+	has, err := s.chain.Coins(ctx, s.cfg.Station)
+	if err != nil {
+		return err
+	}
+	if has.Cmp(new(big.Int).Add(missing, price.Most())) < 0 {
+		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", has, "wanted", missing)
+		return errShort
+	}
+	return s.planned(ctx, w, transfer{
+		kind: intent.Fund, from: s.cfg.Station, to: w.Address, asset: s.cfg.Coin, amount: missing, price: price,
+	})
+}
+
+// transfer is the next transaction of a sweep, before it has a nonce.
+type transfer struct {
+	kind     intent.Kind
+	from, to string
+	asset    string
+	contract string // "" for the network's own coin
+	amount   *big.Int
+	price    sweep.Price
+}
+
+// planned fixes sender, nonce and terms. The plan is signed even if the process ends before.
+func (s evm) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
+	used, err := s.chain.Nonce(ctx, t.from, -1)
+	if err != nil {
+		return err
+	}
+	nonce, busy, err := s.store.Next(ctx, s.cfg.Network, t.from, used, stationMost)
+	if err != nil {
+		return err
+	}
+	if busy {
+		return errBusy
+	}
+	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
+	r := intent.Request{
+		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,
+		Amount: t.amount.String(), To: t.to,
+		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce},
+	}
+	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, t.price)}}
+	return s.store.Plan(ctx, o)
+}
