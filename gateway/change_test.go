@@ -146,7 +146,7 @@ func TestGateway_me(t *testing.T) {
 	if fmt.Sprint(me["id"]) != fmt.Sprint(key["id"]) || me["publicKey"] != key["publicKey"] || me["mode"] != "live" || me["secret"] != nil ||
 		a.object(t, "merchant")["id"] != "acme" || fmt.Sprint(a.body["permissions"]) != "[report:create report:manage]" ||
 		fmt.Sprint(limits) != "map[burst:500 perSecond:50 tier:standard]" || fmt.Sprint(me["allowedCidrs"]) != "[127.0.0.0/8]" {
-		t.Errorf("%s", a.raw)
+		t.Errorf("ask for the own key: got %s, want the key without its secret, its merchant, permissions, limits and addresses", a.raw)
 	}
 	if a.Header.Get("RateLimit-Limit") != "500" || a.Header.Get("RateLimit-Remaining") != "499" || a.Header.Get("RateLimit-Reset") != "1" {
 		t.Errorf("limits are told as %v", a.Header)
@@ -178,7 +178,7 @@ func TestGateway_audit(t *testing.T) {
 			m, _ := r.(map[string]any)
 			acts = append(acts, fmt.Sprint(m["act"]))
 			if strings.HasPrefix(fmt.Sprint(m["actor"]), "key:") != (m["clientIp"] == nil) {
-				t.Errorf("%v", m)
+				t.Errorf("list the audit: got %v, want an address of operators alone", m)
 			}
 		}
 		next, _ = a.object(t, "pagination")["nextCursor"].(string)

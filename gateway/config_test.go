@@ -44,7 +44,7 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL"
 		if err == nil || !strings.Contains(err.Error(), name) ||
 			(secret && strings.Contains(err.Error(), "hunter2")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("run with a wrong %s: got %v, want an error that names the setting and no secret", name, err)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (w *fixture) call(t *testing.T, method, path, token, body string, headers .
 	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		if err := json.Unmarshal(a.raw, &a.body); err != nil {
-			t.Fatalf("%s: %v", a.raw, err)
+			t.Fatalf("read the answer %s: %v", a.raw, err)
 		}
 	}
 	if strings.HasPrefix(path, "/v1/admin") || res.StatusCode >= 400 {
@@ -379,7 +379,7 @@ func TestGateway_verbs(t *testing.T) {
 	}
 	var key struct{ Secret, PublicKey, MerchantID string }
 	if err := json.Unmarshal(out.Bytes(), &key); err != nil || key.MerchantID != "acme" {
-		t.Fatalf("%s: %v", out.String(), err)
+		t.Fatalf("create a key for acme: got %s, %v", out.String(), err)
 	}
 	w.call(t, "POST", "/v1/payments", key.Secret, "{}").want(t, 200, "")
 	for _, bad := range [][]string{{}, {"--merchant", "x"}, {"--mode", "prod"}, {"extra"}, {"--allowed-cidrs", "x"}, {"--expires", "x"}} {
@@ -403,7 +403,7 @@ func TestGateway_document(t *testing.T) {
 	w := start(t)
 	a := w.call(t, "GET", "/openapi.yaml", "", "").want(t, 200, "")
 	if !bytes.Equal(a.raw, openAPI) || a.Header.Get("Access-Control-Allow-Origin") != "*" || a.Header.Get("Content-Type") != "application/yaml; charset=utf-8" {
-		t.Errorf("%v", a.Header)
+		t.Errorf("get the document: got the header %v, want YAML for every origin", a.Header)
 	}
 	res, err := w.client.Get(w.ops + "/metrics")
 	if err != nil {

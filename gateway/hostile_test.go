@@ -140,7 +140,7 @@ func TestHostile_slowReaders(t *testing.T) {
 	}
 	for range 50 {
 		if a := w.call(t, "GET", "/v1/payments/CW-ABCDEFGHJKMN", secrets[0], ""); a.StatusCode != 200 {
-			t.Fatalf("%d %s", a.StatusCode, a.raw)
+			t.Fatalf("get a payment beside slow readers: got %d %s, want 200", a.StatusCode, a.raw)
 		}
 	}
 	eventually(t, func() bool {
@@ -173,7 +173,7 @@ func TestHostile_unknownKeys(t *testing.T) {
 						t.Error("a 429 without Retry-After")
 					}
 				default:
-					t.Errorf("%d %s", a.StatusCode, a.raw)
+					t.Errorf("use an unknown key: got %d %s, want 401 or 429", a.StatusCode, a.raw)
 				}
 			}
 		})
@@ -230,7 +230,7 @@ func TestHostile_oversize(t *testing.T) {
 		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 		got := make([]byte, 12)
 		if _, err := io.ReadFull(conn, got); err != nil || string(got) != "HTTP/1.1 413" {
-			t.Errorf("%s: %q %v", name, got, err)
+			t.Errorf("send %s: got %q, %v, want HTTP/1.1 413", name, got, err)
 		}
 	}
 }

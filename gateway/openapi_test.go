@@ -270,7 +270,7 @@ func TestOpenAPI_strict(t *testing.T) {
 			tc.change(payment)
 		}
 		if err := visit(t, tc.schema, tc.value); (err != nil) != (tc.change != nil) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("validate %s: got %v", name, err)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func TestOpenAPI_reports(t *testing.T) {
 			change(v.Data["report"])
 		}
 		if err := visit(t, filed, v); (err != nil) != (change != nil) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("validate the report %s: got %v", name, err)
 		}
 	}
 	var want, got []string

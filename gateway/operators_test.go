@@ -200,7 +200,7 @@ func TestGateway_guessedTokens(t *testing.T) {
 				t.Error("a 429 without Retry-After")
 			}
 		default:
-			t.Fatalf("%d %s", a.StatusCode, a.raw)
+			t.Fatalf("guess an operator's token: got %d %s, want 401 or 429", a.StatusCode, a.raw)
 		}
 	}
 	if refused < 8 {

@@ -220,7 +220,7 @@ func TestSchemas(t *testing.T) {
 		}
 		old, err := parse(raw)
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("read the golden schema %s: %v", file, err)
 		}
 		lost := broken(old, describe(ref))
 		for _, problem := range lost {

@@ -34,7 +34,7 @@ func TestGateway_adopt(t *testing.T) {
 	wallets := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		who, err := verifier.Verify(r)
 		if err != nil || who.Subject != httpkit.Operator || r.URL.Path != "/v1/admin/wallets/adopt" {
-			t.Errorf("%s %+v: %v", r.URL, who, err)
+			t.Errorf("wallets was asked %s by %+v: %v; want an operator at /v1/admin/wallets/adopt", r.URL, who, err)
 		}
 		raw, _ := io.ReadAll(r.Body)
 		if asked = append(asked, string(raw)); len(asked) == 1 {
@@ -77,7 +77,7 @@ func TestGateway_adopt(t *testing.T) {
 	}
 	a := w.call(t, "GET", "/v1/admin/audit?act=key.adopted", operatorToken, "").want(t, 200, "")
 	if acts, _ := a.body["acts"].([]any); len(acts) != 1 || !strings.Contains(string(a.raw), `"heir":"key:`+heir+`"`) {
-		t.Errorf("%s", a.raw)
+		t.Errorf("list adoptions: got %s, want one by the heir", a.raw)
 	}
 	for _, bad := range [][]string{{}, {"--from", old}, {"--from", "x", "--to", heir}, {"--from", old, "--to", heir, "more"}} {
 		if err := program.Run(t.Context(), command.Input{Args: append([]string{"keys", "adopt"}, bad...), Environ: w.environ}); err == nil {
@@ -169,6 +169,6 @@ VALUES (sha256($1::text::bytea), 'p', $2, $1, $3, now())`, public, made["id"], r
 	between.signed(t, one.public, one.secret, "POST", "/v1/payments", "{}").want(t, 200, "")
 	a := between.call(t, "GET", "/v1/admin/audit?act=master.rotated", operatorToken, "").want(t, 200, "")
 	if acts, _ := a.body["acts"].([]any); len(acts) != 3 {
-		t.Errorf("%s", a.raw)
+		t.Errorf("list rotations of the master key: got %s, want three", a.raw)
 	}
 }

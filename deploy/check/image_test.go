@@ -79,7 +79,7 @@ func TestImages(t *testing.T) {
 			scratch := t.TempDir()
 			image, err := recipe.Build(t.Context(), dockerfile, root, scratch, args, caches, &log)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, &log)
+				t.Fatalf("build the image: %v\n%s", err, &log)
 			}
 			if !strings.HasPrefix(image.Base, "gcr.io/distroless/static-") || !strings.HasSuffix(image.Base, ":nonroot") || image.Entrypoint != `["/app"]` {
 				t.Errorf("base %s, entrypoint %s", image.Base, image.Entrypoint)
@@ -96,7 +96,7 @@ func TestImages(t *testing.T) {
 			if service.Image == "causeway/signer" {
 				again, err := recipe.Build(t.Context(), dockerfile, root, filepath.Join(t.TempDir(), "elsewhere"), args, caches, &log)
 				if err != nil {
-					t.Fatalf("%v\n%s", err, &log)
+					t.Fatalf("build the signer's image again elsewhere: %v\n%s", err, &log)
 				}
 				if digest(t, image) != digest(t, again) {
 					t.Error("a second build is another program")

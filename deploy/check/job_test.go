@@ -54,7 +54,7 @@ func TestJobs(t *testing.T) {
 					overlay, j.Name, deadline, wait, lockPatience, retries)
 			}
 			if problems := validation.IsDNS1123Label(j.Name); len(problems) > 0 {
-				t.Errorf("%s %s: %v", overlay, j.Name, problems)
+				t.Errorf("%s: the name of the Job %s is no label of DNS: %v", overlay, j.Name, problems)
 			}
 		}
 	}

@@ -96,10 +96,10 @@ func render(t *testing.T, directory string) []manifest {
 			t.Fatal(err)
 		}
 		if err := yaml.Unmarshal(m.raw, &m); err != nil {
-			t.Fatalf("%s: %v", resource, err)
+			t.Fatalf("%s: read the object: %v", resource, err)
 		}
 		if m.decoded, err = decode(m); err != nil {
-			t.Errorf("%s: %v", m, err)
+			t.Errorf("%s: decode the object: %v", m, err)
 		}
 		all = append(all, m)
 	}

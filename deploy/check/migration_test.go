@@ -134,7 +134,7 @@ func TestMigrations_locking(t *testing.T) {
 		"CREATE TABLE t (id int REFERENCES u); -- whose rows a later statement may select one day":       false,
 	} {
 		if got := locking("-- +goose Up\n" + sql); (len(got) > 0) != bad {
-			t.Errorf("%q: %q", sql, got)
+			t.Errorf("look for locks in %q: got %q", sql, got)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestMigrations_destructive(t *testing.T) {
 		"CREATE OR REPLACE FUNCTION f() RETURNS int ...;": false,
 	} {
 		if got := destructive("-- +goose Up\n" + sql); (len(got) > 0) != bad {
-			t.Errorf("%q: %q", sql, got)
+			t.Errorf("look for what destroys in %q: got %q", sql, got)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func rules(t *testing.T) []rule {
 			} `json:"groups"`
 		}
 		if err := yaml.UnmarshalStrict(raw, &file); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("%s: read the rules: %v", path, err)
 		}
 		for _, group := range file.Groups {
 			all = append(all, group.Rules...)
@@ -107,7 +107,7 @@ func TestAlertsTested(t *testing.T) {
 			} `json:"tests"`
 		}
 		if err := yaml.Unmarshal(raw, &file); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("%s: read the tests of rules: %v", path, err)
 		}
 		for _, test := range file.Tests {
 			for _, c := range test.Cases {
@@ -170,7 +170,7 @@ func TestAlerts(t *testing.T) {
 		page, anchor, _ := strings.Cut(rule.Annotations["runbook"], "#")
 		text, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
-			t.Errorf("%s: %v", rule.Alert, err)
+			t.Errorf("%s: read its runbook: %v", rule.Alert, err)
 			continue
 		}
 		if anchor != "" && !bytes.Contains(bytes.ToLower(text), []byte("\n## "+anchor+"\n")) {
@@ -287,7 +287,7 @@ func TestDashboards(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal(raw, &d); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("%s: read the dashboard: %v", path, err)
 		}
 		if d.UID == "" || d.Title == "" || seen[d.UID] {
 			t.Errorf("%s has no name of its own", path)

@@ -31,7 +31,7 @@ func TestPods(t *testing.T) {
 			}
 			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 				for _, problem := range problems(c, w.ours()) {
-					t.Errorf("%s %s: %s", overlay, w, problem)
+					t.Errorf("%s: a container of %s: %s", overlay, w, problem)
 				}
 			}
 		}

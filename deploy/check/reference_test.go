@@ -33,7 +33,7 @@ func TestReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, problem := range broken(name, string(raw)) {
-			t.Errorf("%s: %s", name, problem)
+			t.Errorf("%s has a broken reference: %s", name, problem)
 		}
 	}
 	if len(files) < 500 {

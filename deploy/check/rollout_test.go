@@ -174,7 +174,7 @@ func TestRollout_order(t *testing.T) {
 		}
 		calls, out, err := s.rollout(t, 0)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", overlay, err, out)
+			t.Fatalf("%s: roll out: %v\n%s", overlay, err, out)
 		}
 		ordered(t, overlay, calls, steps...)
 	}
@@ -186,7 +186,7 @@ func TestRollout_waits(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old "}
 	calls, out, err := s.rollout(t, 0)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("roll out prod: %v\n%s", err, out)
 	}
 	ordered(t, "prod", calls, "^apply .*component notin", "get externalsecrets.*syncedResourceVersion.*Ready",
 		"wait certificates.* --all --for=condition=Ready", "wait clusters.postgresql.* --all --for=condition=Ready",
@@ -196,7 +196,7 @@ func TestRollout_waits(t *testing.T) {
 	s = stage{overlay: "dev"}
 	calls, out, err = s.rollout(t, 0)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("roll out dev: %v\n%s", err, out)
 	}
 	for _, call := range calls {
 		if strings.Contains(call, " --all ") {
@@ -214,7 +214,7 @@ func TestRollout_stale(t *testing.T) {
 		s := stage{overlay: "prod", ending: "pod/old ", seen: seen}
 		calls, out, err := s.rollout(t, 0)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", seen, err, out)
+			t.Fatalf("roll out past the stale status %s: %v\n%s", seen, err, out)
 		}
 		ordered(t, seen, calls, "get externalsecrets", "^sleep 5$", "get externalsecrets", "^apply .*component=migrate")
 	}
@@ -227,7 +227,7 @@ func TestRollout_secrets(t *testing.T) {
 		s := stage{overlay: "prod", ending: "pod/old ", args: append([]string{"secrets"}, roles...)}
 		calls, out, err := s.rollout(t, 0)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("roll out new secrets: %v\n%s", err, out)
 		}
 		want := []string{
 			"get externalsecrets.*syncedResourceVersion", "annotate externalsecrets.* --all .*force-sync=", "get externalsecrets",
@@ -265,7 +265,7 @@ func TestRollout_failedJob(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old ", bad: "payments"}
 	calls, out, err := s.rollout(t, 0)
 	if err == nil || !strings.Contains(out, "payments-migrate-") || !strings.Contains(out, "the database refuses") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("roll out with a Job that fails: got %v, %s; want an error that names the Job and its last words", err, out)
 	}
 	slept := 0
 	for _, call := range calls {
@@ -301,7 +301,7 @@ func TestRollout_earlierJobs(t *testing.T) {
 	}
 	calls, out, err := s.rollout(t, 0)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("roll out after earlier Jobs: %v\n%s", err, out)
 	}
 	ordered(t, "prod", calls, "get jobs -l app.kubernetes.io/component=migrate ", "delete job payments-migrate-v0", "^apply .*component=migrate")
 	for _, call := range calls {
@@ -317,7 +317,7 @@ func TestRollout_repeats(t *testing.T) {
 	whole := stage{overlay: "prod", ending: "pod/old "}
 	calls, out, err := whole.rollout(t, 0)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("roll out prod: %v\n%s", err, out)
 	}
 	var failed atomic.Int32
 	t.Run("stopped", func(t *testing.T) {
@@ -357,7 +357,7 @@ func TestRollout_refuses(t *testing.T) {
 	s := stage{overlay: "prod", earlier: "pod/gateway-old"}
 	calls, out, err := s.rollout(t, 0)
 	if err == nil || !strings.Contains(out, "pod/gateway-old") || !strings.Contains(out, "k8s/rollout prod-upgrade") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("roll out over pods of an earlier schema: got %v, %s; want an error that names the pod and k8s/rollout prod-upgrade", err, out)
 	}
 	untouched(t, calls)
 }

@@ -36,7 +36,7 @@ func TestSchemas(t *testing.T) {
 		all := build(t, overlay)
 		for _, m := range all {
 			if err := set.Check(m.raw); err != nil {
-				t.Errorf("%s: %s: %v", overlay, m, err)
+				t.Errorf("%s: check %s against its schema: %v", overlay, m, err)
 			}
 		}
 		if len(all) < 80 {

@@ -64,7 +64,7 @@ func TestLicences_recognised(t *testing.T) {
 			p.Licences = []string{"Apache-2.0", licence}
 		}
 		if err := p.Problem(); (err == nil) != allowed {
-			t.Errorf("%q: %v", licence, err)
+			t.Errorf("is the licence %q allowed: got %v", licence, err)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func billed(t *testing.T, program string, parts []supply.Part) {
 	}
 	if bill.Format != "CycloneDX" || !regexp.MustCompile("^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").MatchString(bill.Serial) ||
 		bill.Metadata.Component.Version != "v1.2.3" || len(bill.Metadata.Component.Hashes[0].Content) != 64 || len(bill.Components) < 5 {
-		t.Errorf("%.1000s", raw)
+		t.Errorf("the bill of materials lacks its form, number, version, sum or parts: %.1000s", raw)
 	}
 	for _, c := range bill.Components {
 		listed := slices.ContainsFunc(parts, func(p supply.Part) bool { return p.Path == c.Name && p.Version == c.Version })

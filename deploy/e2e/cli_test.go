@@ -34,7 +34,7 @@ func output(t testing.TB, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		t.Fatalf("run %v: %v\n%s", cmd.Args, err, out)
 	}
 	return string(out)
 }

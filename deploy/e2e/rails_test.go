@@ -218,7 +218,7 @@ func (w *liveRails) nameless(t *testing.T) {
 		body["network"] = "ethereum"
 		refused := w.c.Call(t, http.MethodPost, "/v1/payments", transfer(body)).Want(t, http.StatusBadRequest)
 		if refused.Text(t, "error.fields.0.field") != field {
-			t.Errorf("%s: %s", field, refused.Body)
+			t.Errorf("create a payment with a bad %s: got %s, want that field named", field, refused.Body)
 		}
 	}
 }

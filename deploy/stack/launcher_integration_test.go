@@ -78,7 +78,7 @@ func killAndStart(t *testing.T, dir, name string) {
 	t.Helper()
 	for _, args := range [][]string{{"kill", name, "-9", "--dir", dir}, {"start", name, "--dir", dir}} {
 		if text, err := stack(t, args...); err != nil {
-			t.Errorf("%v: %v\n%s", args, err, text)
+			t.Errorf("run stack %v: %v\n%s", args, err, text)
 		}
 	}
 	st, err := state.Load(dir)
@@ -109,7 +109,7 @@ func TestRun_wrongCalls(t *testing.T) {
 		if text, err := stack(t, args...); err == nil {
 			t.Errorf("%v succeeds: %s", args, text)
 		} else if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signaled() {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("run stack %v: got %v, want an exit by itself", args, err)
 		}
 	}
 }

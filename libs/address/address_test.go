@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse(c.family, c.net, c.text); (err == nil) != c.ok {
-				t.Errorf("%q: %v", c.text, err)
+				t.Errorf("parse %q: got %v", c.text, err)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ func TestCheck_words(t *testing.T) {
 	for _, family := range []money.Family{money.EVM, money.Tron, money.Solana, money.Bitcoin} {
 		for _, word := range []string{"hello", "myAddress", "bc1hello", "Treasury", "abcdefghijkmnopqrstuvwxyzabcdefgh", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"} {
 			if err := address.Check(family, true, word); err == nil || err.Error() != "is no address of its network" {
-				t.Errorf("%s %s: %v", family, word, err)
+				t.Errorf(`check the %s address %s: got %v, want "is no address of its network"`, family, word, err)
 			}
 		}
 	}
@@ -22,7 +22,7 @@ func TestCheck_words(t *testing.T) {
 		money.Bitcoin: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3",
 	} {
 		if err := address.Check(family, true, changed); err == nil || err.Error() != "fails its checksum: a character was changed" {
-			t.Errorf("%s %s: %v", family, changed, err)
+			t.Errorf("check the changed %s address %s: got %v, want a wrong checksum", family, changed, err)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 	for family, addresses := range good {
 		for _, a := range addresses {
 			if err := address.Check(family, true, a); err != nil {
-				t.Errorf("%s %s: %v", family, a, err)
+				t.Errorf("check the %s address %s: %v", family, a, err)
 			}
 			for other := range good {
 				if other != family && address.Check(other, true, a) == nil {
@@ -106,7 +106,7 @@ func TestCanonical(t *testing.T) {
 	} {
 		for _, text := range append(c.others, c.want) {
 			if err := address.Check(c.family, true, text); err != nil {
-				t.Errorf("%s: %v", text, err)
+				t.Errorf("check %s: %v", text, err)
 			}
 			if got := address.Canonical(c.family, text); got != c.want {
 				t.Errorf("%s: %s, want %s", text, got, c.want)

@@ -22,7 +22,7 @@ func TestIsTransaction(t *testing.T) {
 				want = want || f == family
 			}
 			if got := address.IsTransaction(family, text); got != want {
-				t.Errorf("%s: %q: %v", family, text, got)
+				t.Errorf("is this a transaction of %s, %q: got %v", family, text, got)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func TestConfirms(t *testing.T) {
 	} {
 		confirmed, err := c.by.Confirms(&open)
 		if confirmed != c.confirmed || !errors.Is(err, c.err) {
-			t.Errorf("%s: %t, %v", name, confirmed, err)
+			t.Errorf("%s: got confirmed %t, %v; want %t, %v", name, confirmed, err, c.confirmed, c.err)
 		}
 	}
 	if confirmed, err := open.Confirms(nil); confirmed || err != nil {

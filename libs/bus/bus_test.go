@@ -60,7 +60,7 @@ func TestUnmarshal_acceptsEveryHeader(t *testing.T) {
 	}
 	want := Message{ID: "1", Name: "orders.placed.v1", Body: []byte("{}"), Headers: map[string]string{"text": "kept", DeliveryCount: "7"}, Returned: true}
 	if diff := cmp.Diff(want, unpack(m)); diff != "" {
-		t.Error(diff)
+		t.Errorf("unpack a message (-want +got):\n%s", diff)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestWithoutDeath_keepsWhatWasPublished(t *testing.T) {
 		"traceparent": "00-1", reasonHeader: "bad", timeHeader: "now", queueHeader: "q", "x-death": []any{}, "x-first-death-queue": "q", "x-delivery-count": int64(3),
 	})
 	if diff := cmp.Diff(amqp.Table{"traceparent": "00-1"}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("take the death's headers away (-want +got):\n%s", diff)
 	}
 }
 

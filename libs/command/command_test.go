@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	} {
 		var out strings.Builder
 		if err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: &out}); err != nil || out.String() != want {
-			t.Errorf("%q: %q, %v", line, out.String(), err)
+			t.Errorf("run %q: got %q, %v, want %q", line, out.String(), err, want)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestRun_refuses(t *testing.T) {
 	} {
 		err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: io.Discard})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, command.ErrUsage) {
-			t.Errorf("%q: %v", line, err)
+			t.Errorf("run %q: got %v, want %q", line, err, want)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestRun_helps(t *testing.T) {
 	} {
 		var out strings.Builder
 		if err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: &out}); err != nil || out.String() != want {
-			t.Errorf("%q: %q, %v", line, out.String(), err)
+			t.Errorf("run %q: got %q, %v, want %q", line, out.String(), err, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestRoles(t *testing.T) {
 	})}
 	for line, want := range map[string]string{"": "1true true", "serve": "1true false", "work": "1false true"} {
 		if err := p.Run(t.Context(), command.Input{Args: strings.Fields(line), Environ: map[string]string{"A": "1"}}); err != nil || got != want {
-			t.Errorf("%q: %q, %v", line, got, err)
+			t.Errorf("run %q: got %q, %v, want %q", line, got, err, want)
 		}
 	}
 }
@@ -162,11 +162,11 @@ func TestRun_as(t *testing.T) {
 	}}}}
 	var out strings.Builder
 	if err := p.Run(t.Context(), command.Input{Args: []string{"--as", "ada.obi", "who"}, Out: &out}); err != nil || out.String() != "cli:ada.obi" {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("run as ada.obi: got %q, %v, want cli:ada.obi", out.String(), err)
 	}
 	out.Reset()
 	if err := p.Run(t.Context(), command.Input{Args: []string{"who"}, Out: &out}); err != nil || !strings.HasPrefix(out.String(), "cli:") {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("run as nobody named: got %q, %v, want cli: and the user", out.String(), err)
 	}
 	for _, name := range []string{"", "ada obi", "-x", "a\nb"} {
 		if err := p.Run(t.Context(), command.Input{Args: []string{"--as", name, "who"}, Out: io.Discard}); !errors.Is(err, command.ErrUsage) {
@@ -188,7 +188,7 @@ func TestBatches(t *testing.T) {
 		return nil
 	})
 	if err != nil || strings.Join(got, " ") != "a+b c+d e" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("read in batches: got %q, %v, want a+b c+d e", got, err)
 	}
 	err = command.Batches(strings.NewReader("a\n\nAda Obi\n"), 2, whole, func([]string) error { return nil })
 	if err == nil || err.Error() != "line 3 is no letter" {

@@ -156,7 +156,7 @@ func BenchmarkIdentity(b *testing.B) {
 				r.Header.Set(httpkit.IdentityHeader, header)
 				w := httptest.NewRecorder()
 				if s.ServeHTTP(w, r); w.Code != http.StatusCreated {
-					b.Fatal(w.Code, w.Body)
+					b.Fatalf("serve a create: got %d %s, want 201", w.Code, w.Body)
 				}
 			}
 		})

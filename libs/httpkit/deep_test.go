@@ -14,7 +14,7 @@ func TestParseBody_deepIsCheap(t *testing.T) {
 		allocations := testing.AllocsPerRun(100, func() {
 			var problems fault.Problems
 			if _, err := parseBody(body, &problems); err == nil || fault.As(err).Code != "invalid_json" {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("parse a deep body of %s: got %v, want invalid_json", name, err)
 			}
 		})
 		if allocations > 2 {

@@ -18,10 +18,10 @@ func TestBody_members(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, ok := body.Number("a"); !ok || n.String() != "1" {
-		t.Errorf("a = %v %v", n, ok)
+		t.Errorf("read the number a: got %v, %v, want 1", n, ok)
 	}
 	if got := body.Text("b", 10); got != `x"},` {
-		t.Errorf("b = %q", got)
+		t.Errorf(`read the text b: got %q, want x"},`, got)
 	}
 	if c := body.Object("c"); c == nil || !c.Has("d") {
 		t.Error("c.d is missing")

@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, found, err := find(key("k", "body")); err != nil || !found || a.Status != 201 || string(a.Body) != "made" {
-		t.Errorf("%d %q %v %v", a.Status, a.Body, found, err)
+		t.Errorf(`find a kept answer: got %d %q, %v, %v, want 201 "made"`, a.Status, a.Body, found, err)
 	}
 	if _, _, err := find(key("k", "other")); !fault.Is(err, "idempotency_key_reused") {
 		t.Errorf("another body: %v", err)
@@ -151,7 +151,7 @@ func TestMaintain(t *testing.T) {
 	}
 	for k, want := range map[*idempotency.Key]string{&fresh: "sealed", &old: ""} {
 		if a, found, err := idempotency.Find(t.Context(), pool, *k); err != nil || !found || string(a.Secret) != want || string(a.Body) != "public" {
-			t.Errorf("%s: %q %q %v %v", k.Key, a.Secret, a.Body, found, err)
+			t.Errorf(`find %s: got the secret %q and the body %q, %v, %v; want the secret %q and the body "public"`, k.Key, a.Secret, a.Body, found, err, want)
 		}
 	}
 	var next, secrets int

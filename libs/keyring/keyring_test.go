@@ -142,7 +142,7 @@ func TestOptional(t *testing.T) {
 	}{{none, plain, nil}, {some, plain, nil}, {some, sealed, nil}, {none, sealed, ErrUnknownKey}} {
 		got, err := c.o.Open(c.value, "p")
 		if !errors.Is(err, c.err) || c.err == nil && !bytes.Equal(got, plain) {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("open an optional value: got %q, %v, want %v", got, err, c.err)
 		}
 	}
 	if _, err := some.Open(sealed, "q"); !errors.Is(err, ErrOpen) {

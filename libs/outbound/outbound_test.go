@@ -120,7 +120,7 @@ func TestPost_classesByStatus(t *testing.T) {
 	} {
 		res := c.Post(t.Context(), fmt.Sprintf("%s/%d", s.URL, code), nil, []byte("{}"))
 		if res.Class != want || res.Status != code || (res.Err == nil) != (want == OK) {
-			t.Errorf("%d: %+v", code, res)
+			t.Errorf("post, answered with %d: got %+v, want the class %v", code, res, want)
 		}
 		if code >= 400 && len(res.Excerpt) != 4096 {
 			t.Errorf("%d: excerpt of %d bytes", code, len(res.Excerpt))

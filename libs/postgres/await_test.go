@@ -110,7 +110,7 @@ func TestAwait_tooLong(t *testing.T) {
 	cfg := postgres.Config{URL: config.Secret("postgres://u@" + port.Free(t) + "/x?sslmode=disable")}
 	err := postgres.Await(t.Context(), cfg, 100*time.Millisecond, telemetrytest.ForTest(t).Log)
 	if err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("%v", err)
+		t.Errorf(`await a server that is not there: got %v, want "connection refused"`, err)
 	}
 }
 
@@ -126,13 +126,13 @@ func TestAwait_refused(t *testing.T) {
 	name := "r" + strings.ToLower(rand.Text())
 	for _, sql := range []string{`CREATE ROLE ` + name + ` LOGIN PASSWORD 'x'`, `CREATE DATABASE ` + name, `REVOKE ALL ON DATABASE ` + name + ` FROM PUBLIC`} {
 		if _, err := admin.Exec(t.Context(), sql); err != nil {
-			t.Fatalf("%s: %v", sql, err)
+			t.Fatalf("prepare a database with %s: %v", sql, err)
 		}
 	}
 	defer func() {
 		for _, sql := range []string{`DROP DATABASE ` + name + ` WITH (FORCE)`, `DROP ROLE ` + name} {
 			if _, err := admin.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
-				t.Errorf("%s: %v", sql, err)
+				t.Errorf("clean up with %s: %v", sql, err)
 			}
 		}
 	}()
@@ -153,7 +153,7 @@ func TestAwait_refused(t *testing.T) {
 			code = "28P01" // a server does not tell who lacks a role and who a password
 		}
 		if err == nil || !strings.Contains(err.Error(), "the database refuses") || !strings.Contains(err.Error(), code) {
-			t.Errorf("%s: %v", code, err)
+			t.Errorf("await a server that refuses with %s: got %v", code, err)
 		}
 		if len(said) > 0 {
 			t.Errorf("%s: it waited: %s", code, <-said)

@@ -217,7 +217,7 @@ func TestIsUnique(t *testing.T) {
 	pool := pg.New(t, migrations)
 	_, err := pool.Exec(t.Context(), `INSERT INTO things VALUES (1, 0), (1, 0)`)
 	if !postgres.IsUnique(err, "things_pkey") || !postgres.IsUnique(err, "") || postgres.IsUnique(err, "other") {
-		t.Errorf("%v", err)
+		t.Errorf("insert a row twice: got %v, want a breach of things_pkey", err)
 	}
 }
 

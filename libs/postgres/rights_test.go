@@ -30,7 +30,7 @@ func TestMigrate_oldTables(t *testing.T) {
 		t.Helper()
 		for _, sql := range statements {
 			if _, err := admin.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
-				t.Fatalf("%s: %v", sql, err)
+				t.Fatalf("run %s: %v", sql, err)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestMigrate_oldTables(t *testing.T) {
 		`INSERT INTO old DEFAULT VALUES`, `DELETE FROM old WHERE id = twice(1)`, `INSERT INTO things VALUES (1, 1)`, `SELECT FROM goose_db_version`,
 	} {
 		if _, err := rows.Exec(t.Context(), sql); err != nil {
-			t.Errorf("%s: %v", sql, err)
+			t.Errorf("run %s with the rights on rows: %v", sql, err)
 		}
 	}
 	if _, err := rows.Exec(t.Context(), `CREATE TABLE mine (id int)`); err == nil {

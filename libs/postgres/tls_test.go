@@ -27,7 +27,7 @@ func TestParse_requiresTLS(t *testing.T) {
 	} {
 		_, err := postgres.Config{URL: config.Secret(url), TLS: postgres.TLS{Required: true}}.Parse()
 		if (err == nil) != want {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("parse %s where TLS is required: got %v", url, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), "DATABASE_TLS_REQUIRED") || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: the error names no setting, or the password: %v", url, err)

@@ -18,7 +18,7 @@ func TestProbe(t *testing.T) {
 	addr := strings.TrimPrefix(s.URL, "http://")
 	for _, spelling := range []string{addr, strings.TrimPrefix(addr, "127.0.0.1")} {
 		if err := Probe(t.Context(), spelling); err != nil {
-			t.Errorf("%s: %v", spelling, err)
+			t.Errorf("probe %s: %v", spelling, err)
 		}
 	}
 	ready = http.StatusServiceUnavailable

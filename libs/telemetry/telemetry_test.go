@@ -57,7 +57,7 @@ func TestOps(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile"} {
 		if code, body := get(t, tel.Ops(), path); code != 200 || !strings.Contains(body, want) {
-			t.Errorf("%s: %d %.300s", path, code, body)
+			t.Errorf("get %s: got %d %.300s, want 200 with %s", path, code, body, want)
 		}
 	}
 	if code, _ := get(t, tel.Ops(), "/debug/pprof/cmdline"); code != 404 {

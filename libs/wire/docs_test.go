@@ -166,7 +166,7 @@ func TestMessages_lost(t *testing.T) {
 		`{"id":"a","n":1,"list":[{"x":"1"}],"in":null}`:                           true,
 	} {
 		if got := lost(t, []byte(recorded), []byte(present)); (len(got) > 0) != bad {
-			t.Errorf("%s: %q", present, got)
+			t.Errorf("compare %s with the recorded message: got lost %q", present, got)
 		}
 	}
 }

@@ -236,7 +236,7 @@ func TestDeliver_onceEachVerifiedInOrder(t *testing.T) {
 	}
 	r.await(30*time.Second, "all deliveries recorded", func() bool { return r.count("delivery_done") == 200 && r.count("delivery") == 0 })
 	if a := r.clean(expected); len(a.Repeated) != 0 || a.Arrivals != 200 {
-		t.Errorf("%v: %v", a, a.Repeated)
+		t.Errorf("deliver 200 events once each: got %v, again %v", a, a.Repeated)
 	}
 	if n := r.count("attempt WHERE class = 'ok' AND status = 200 AND total_us > 0 AND generation = 1"); n != 200 {
 		t.Errorf("%d attempts in the log", n)
@@ -337,7 +337,7 @@ func TestOrder_waitsAtMostFiveSeconds(t *testing.T) {
 	})
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/slow", 3)
 	if a := r.receiver.Audit(nil); len(a.Reordered) != 0 {
-		t.Errorf("%v", a.Reordered)
+		t.Errorf("deliver in order: got out of order %v, want none", a.Reordered)
 	}
 	r.receiver.AwaitAccepted(t, 15*time.Second, "/lonely", 1)
 	left := r.receiver.Accepted("/lonely")[0].At
@@ -715,7 +715,7 @@ func TestSecret_whoMayAsk(t *testing.T) {
 	} {
 		for _, route := range [][2]string{{http.MethodGet, "/v1/webhooks/secret"}, {http.MethodPost, "/v1/webhooks/secret/rotate"}} {
 			if got := api.call(route[0], route[1], "", c.who); got.status != c.status {
-				t.Errorf("%s %s: %d %v", name, route[1], got.status, got.body)
+				t.Errorf("%s asks %s: got %d %v, want %d", name, route[1], got.status, got.body, c.status)
 			}
 		}
 	}

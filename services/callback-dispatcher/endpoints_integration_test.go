@@ -534,7 +534,7 @@ func TestEventsCommand_opensWhatIsStored(t *testing.T) {
 		got, err := read(c.args...)
 		first, second := strings.Contains(got, `"reference":"CW-1"`), strings.Contains(got, `"reference":"CW-2"`)
 		if err != nil || first != c.first || second != c.both {
-			t.Errorf("%v: %s, %v", c.args, got, err)
+			t.Errorf("list events with %v: got %s, %v", c.args, got, err)
 		}
 	}
 	for _, args := range [][]string{{}, {"--id", one.EventID, "--from", from}, {"--from", "yesterday"}} {
@@ -607,7 +607,7 @@ func TestDead_isListedAndTakenInAgain(t *testing.T) {
 	for args, want := range map[string]string{"dead list": "sequence 0", "dead list --limit 5": "a defect that was mended"} {
 		var out strings.Builder
 		if err := deadCommand(t, r, strings.Fields(args)[1:], &out); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%s: %q, %v", args, out.String(), err)
+			t.Errorf("run %s: got %q, %v, want %q", args, out.String(), err, want)
 		}
 	}
 	var out strings.Builder
@@ -662,7 +662,7 @@ func TestDead_isDiscarded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal([]byte(out.String()), &n); err != nil {
-			t.Fatalf("%v: %s", err, out.String())
+			t.Fatalf("read the discarded: %v: %s", err, out.String())
 		}
 		return n
 	}
@@ -712,7 +712,7 @@ func TestManagement_tenants(t *testing.T) {
 			{"GET", "/v1/webhooks/deliveries/%00"},
 		} {
 			if got := a.send(route[0], route[1], "", "", who); got.status != 404 {
-				t.Errorf("%s: %s %s: %d %v", name, route[0], route[1], got.status, got.body)
+				t.Errorf("%s asks %s %s: got %d %v, want 404", name, route[0], route[1], got.status, got.body)
 			}
 		}
 		for _, list := range []string{"/v1/webhooks/endpoints", "/v1/webhooks/deliveries", "/v1/events"} {

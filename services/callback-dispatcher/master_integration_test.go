@@ -77,7 +77,7 @@ func TestRotateMaster(t *testing.T) {
 	}
 	got, err := r.rotateMasterUnder(t.Context(), fresh+","+old)
 	if err != nil || got.Master != "k2" || got.Sealed != others+2 || got.AnswersUnderOldKeys != 1 || time.Until(*got.AnswersErasedAt) > 15*time.Minute {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("rotate the master key to k2: got %+v, %v, want %d sealed", got, err, others+2)
 	}
 	deliver() // by the process whose first key is the old one
 	if got, err := r.rotateMasterUnder(t.Context(), fresh+","+old); err != nil || got.Sealed != 0 {

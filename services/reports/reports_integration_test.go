@@ -185,7 +185,7 @@ func TestReports_runsAndAnswersInTheErrorShape(t *testing.T) {
 		t.Errorf("without the gateway's identity: %d %v %v", res.StatusCode, body, err)
 	}
 	if status, got, _ := s.call(acme, "GET", "/v1/nowhere", ""); status != http.StatusNotFound || !strings.Contains(got, `"code":"route_not_found"`) {
-		t.Errorf("%d %s", status, got)
+		t.Errorf("call an unknown route: got %d %s, want 404 route_not_found", status, got)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 	const filing = `{"complaintType":"fraud","name":"Ada Obi","phoneNumber":"+234 801 234 5678","fraudsterWalletAddress":"0xBAD"}`
 	status, made, _ := s.call(acme, "POST", "/v1/reports", filing, "Idempotency-Key", "one")
 	if status != http.StatusCreated {
-		t.Fatalf("%d %s", status, made)
+		t.Fatalf("file a report: got %d %s, want 201", status, made)
 	}
 	if status, again, h := s.call(acme, "POST", "/v1/reports", filing, "Idempotency-Key", "one"); status != 201 || again != made || h.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replay: %d %s", status, again)
@@ -213,14 +213,14 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 	id := answer.Data.Report.ReportID
 	_, shown, _ := s.call(public, "GET", "/v1/reports/"+strings.ToLower(id[4:]), "")
 	if !strings.Contains(shown, "Invalid report ID format") {
-		t.Errorf("%s", shown)
+		t.Errorf("show a report by half an id: got %s, want the refusal", shown)
 	}
 	for i, to := range []string{"", "processing", "resolved"} {
 		kind := "report.created"
 		if to != "" {
 			kind = "report.updated"
 			if status, body, _ := s.call(acme, "PATCH", "/v1/reports/"+id, `{"status":"`+to+`","adminNotes":"secret notes","confirmer":"Bola"}`); status != 200 || !strings.Contains(body, `"adminNotes":"secret notes"`) {
-				t.Fatalf("%s: %d %s", to, status, body)
+				t.Fatalf("move the report to %s: got %d %s, want 200 with the notes", to, status, body)
 			}
 		}
 		e := next(s, s.events)
@@ -236,18 +236,18 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 	}
 	signal := next(s, s.signals)
 	if signal.Address != "0xbad" || signal.Merchants != 1 || signal.Reports != 1 || signal.Version < 1 || signal.Mode != tenant.Test {
-		t.Errorf("%+v", signal)
+		t.Errorf("read the signal: got %+v, want one report of one merchant on 0xbad", signal)
 	}
 	if status, body, _ := s.call(ann, "GET", "/v1/admin/reports/subjects?walletAddress=0xBAD&mode=test", ""); status != 200 ||
 		!strings.Contains(body, `"counts":{"total":1,"pending":0,"processing":0,"resolved":1,"dismissed":0},"distinctReporters":1,"distinctMerchants":1,"resolvedFraudMerchants":1`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("list the reports on 0xBAD: got %d %s, want 200 with one resolved", status, body)
 	}
 	if status, body, _ := s.call(httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "other", KeyID: 8, Mode: tenant.Test}, "PATCH", "/v1/reports/"+id, `{"status":"dismissed"}`); status != 404 {
 		t.Errorf("another merchant: %d %s", status, body)
 	}
 	for _, path := range []string{"/v1/reports/lookup?walletAddress=%00", "/v1/reports/lookup?walletAddress=%ff%fe", "/v1/reports/lookup?phoneNumber=123456&offset=9223372036854775807", "/v1/reports/lookup?walletAddress=" + strings.Repeat("%F0%9F%99%82", 128)} {
 		if status, body, _ := s.call(public, "GET", path, ""); status != 200 || !strings.Contains(body, `"total":0`) {
-			t.Errorf("%s: %d %s", path, status, body)
+			t.Errorf("look up %s: got %d %s, want 200 with nothing found", path, status, body)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestSources(t *testing.T) {
 				sources, err = c.set.sources(keys, nets)
 			}
 			if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("%v", err)
+				t.Fatalf("open the sources: got %v, want %q", err, c.want)
 			}
 			if err != nil && (strings.Contains(err.Error(), "xpub") || strings.Contains(err.Error(), "xprv")) {
 				t.Errorf("the error shows a key: %v", err)
@@ -77,10 +77,10 @@ func TestSettings_bitcoin(t *testing.T) {
 func TestRun_usage(t *testing.T) {
 	for _, args := range [][]string{{"sreve"}, {"serve", "now"}, {"migrate", "up"}} {
 		if err := program.Run(t.Context(), command.Input{Args: args}); err == nil || !strings.Contains(err.Error(), "usage") {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("run %v: got %v, want the usage", args, err)
 		}
 	}
 	if err := program.Run(t.Context(), command.Input{}); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
-		t.Errorf("%v", err)
+		t.Errorf("run without settings: got %v, want an error that names DATABASE_URL", err)
 	}
 }

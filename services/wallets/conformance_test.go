@@ -82,7 +82,7 @@ func TestConformance_foundAndConfirmed(t *testing.T) {
 				want, amount = s.coin, s.coins
 			}
 			if d.Asset != want || d.Contract != contract || d.Amount != amount || d.Address != l.addresses[i] || d.Mode != tenant.Live || d.Network != s.network || d.Depth != 1 {
-				t.Errorf("%s: %+v", want, d)
+				t.Errorf("find the deposit of %s: got %+v", want, d)
 			}
 			i++
 		}
@@ -96,7 +96,7 @@ func TestConformance_foundAndConfirmed(t *testing.T) {
 		l.mine(1)
 		for _, tx := range sent {
 			if d := l.one(tx, "confirmed", isConfirmed); d.Version != 2 {
-				t.Errorf("%+v", d)
+				t.Errorf("confirm a deposit: got %+v, want the version 2", d)
 			}
 		}
 	})
@@ -193,7 +193,7 @@ func TestConformance_reorg_i_dropped(t *testing.T) {
 		l.mine(s.depth)
 		l.caughtUp()
 		if d := l.one(tx, "reverted", isReverted); d.Depth != 0 {
-			t.Errorf("%+v", d)
+			t.Errorf("drop a transaction by a reorganisation: got %+v, want the depth 0", d)
 		}
 	})
 }
@@ -267,7 +267,7 @@ func TestConformance_reorg_v_tooDeep(t *testing.T) {
 			t.Errorf("the scan went from %d to %d", before, after)
 		}
 		if d := l.one(tx, "confirmed", isConfirmed); !d.Finalized {
-			t.Errorf("%+v", d)
+			t.Errorf("keep a deposit above which the chain forks: got %+v, want it final", d)
 		}
 	})
 }
@@ -311,7 +311,7 @@ func TestConformance_reorg_vi_killedAtEveryStep(t *testing.T) {
 		}
 		for _, tx := range l.sent {
 			if list := l.of(tx); len(list) != 1 || list[0].State == wire.Reverted || list[0].Amount != s.coins {
-				t.Errorf("%s: %+v", tx, list)
+				t.Errorf("scan %s after every kill: got %+v, want one whole deposit", tx, list)
 			}
 		}
 	})

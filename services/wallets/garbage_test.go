@@ -230,12 +230,12 @@ func TestConformance_wrongEVMNetwork(t *testing.T) {
 	tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false})
 	l.transfer(map[string]any{"to": l.addresses[1], "amount": s.coins, "token": false, "mine": 1})
 	if d := l.found(tx); d.Network != "polygon" || d.Asset != "POL" || d.Address != l.addresses[0] {
-		t.Errorf("%+v", d)
+		t.Errorf("find a deposit beside a wrong network: got %+v, want POL on polygon", d)
 	}
 	select {
 	case d := <-l.strayed:
 		if d.Network != "polygon" || d.Asset != "POL" || d.WalletID != "wal_1" || d.Amount.String() != s.coins {
-			t.Errorf("%+v", d)
+			t.Errorf("notice a deposit on another network: got %+v, want POL on polygon for wal_1", d)
 		}
 	case <-time.After(60 * time.Second):
 		t.Error("the standalone wallet's deposit was not reported")

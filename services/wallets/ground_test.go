@@ -72,7 +72,7 @@ func (n *node) do(path string, body any) map[string]any {
 	if n.sim != nil {
 		out, err := n.sim.do(path, b)
 		if err != nil {
-			n.t.Fatalf("%s %s: %v", path, b, err)
+			n.t.Fatalf("ask the simulated chain for %s with %s: %v", path, b, err)
 		}
 		return out
 	}
@@ -84,7 +84,7 @@ func (n *node) do(path string, body any) map[string]any {
 	text, _ := io.ReadAll(res.Body)
 	var out map[string]any
 	if err := json.Unmarshal(text, &out); err != nil || res.StatusCode != http.StatusOK {
-		n.t.Fatalf("%s %s: %d %s", path, b, res.StatusCode, text)
+		n.t.Fatalf("ask the node for %s with %s: got %d %s, want 200", path, b, res.StatusCode, text)
 	}
 	return out
 }

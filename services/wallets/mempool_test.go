@@ -44,7 +44,7 @@ func TestMempool_seenThenMined(t *testing.T) {
 	tx := l.unmined(l.addresses[0])
 	first := l.one(tx, "waiting", isWaiting)
 	if first.Version != 1 || first.Depth != 0 || first.Finalized || first.BlockHash != "" || !first.BlockTime.IsZero() || first.Amount != l.subject.coins || len(first.Senders) != 1 {
-		t.Errorf("%+v", first)
+		t.Errorf("see an unmined deposit: got %+v, want its version 1 without a block", first)
 	}
 	l.mine(1)
 	mined := l.one(tx, "mined", func(d wire.DepositChanged) bool { return d.BlockHeight > 0 })
@@ -70,7 +70,7 @@ func TestMempool_replaced(t *testing.T) {
 	l.mine(2)
 	l.one(instead, "confirmed", isConfirmed)
 	if d := l.one(tx, "reverted", isReverted); d.Version != 2 || d.Depth != 0 {
-		t.Errorf("%+v", d)
+		t.Errorf("replace an unmined deposit: got %+v, want its version 2, reverted", d)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestMempool_store(t *testing.T) {
 	look := scanner.Look{Found: []scanner.Waiting{{TxHash: tx, Inputs: []string{"b:0"}, Transfers: []chain.Transfer{{TxHash: tx, To: key, Asset: "BTC", Amount: big.NewInt(5)}}}}}
 	lease := scanner.Lease{Chain: l.cfg.Chain}
 	if err := l.book.Mempool(t.Context(), lease, look, time.Hour); !errors.Is(err, scanner.ErrFenced) {
-		t.Errorf("%v", err)
+		t.Errorf("write a look at the mempool without the lease: got %v, want ErrFenced", err)
 	}
 	state := func() (state string, height int64) {
 		_ = l.pool.QueryRow(t.Context(), `SELECT state, height FROM deposits WHERE tx_hash = $1`, tx).Scan(&state, &height)
@@ -152,14 +152,14 @@ func TestMempool_store(t *testing.T) {
 		t.Errorf("stored as %s at %d", s, height)
 	}
 	if d := l.one(tx, "waiting", isWaiting); d.Version != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("see an unmined deposit: got %+v, want its version 1", d)
 	}
 	behind := scanner.Look{Height: l.scanned() + 1, Absent: []string{tx}, Replaced: []string{tx}}
 	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
 		t.Fatal(err)
 	}
 	if l.collect(); l.of(tx)[0].State != wire.Seen { // the block that is not scanned yet may hold it
-		t.Errorf("%+v", l.of(tx))
+		t.Errorf("miss a deposit in front of the scan: got %+v, want it still seen", l.of(tx))
 	}
 	behind.Height--
 	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
@@ -167,7 +167,7 @@ func TestMempool_store(t *testing.T) {
 	}
 	l.one(tx, "reverted", isReverted)
 	if waits, err := l.book.Waits(t.Context(), scanner.Chain{Mode: tenant.Live, Network: "bitcoin"}); err != nil || len(waits) > 0 {
-		t.Errorf("%v, %v", waits, err)
+		t.Errorf("list what waits after the revert: got %v, %v, want nothing", waits, err)
 	}
 }
 

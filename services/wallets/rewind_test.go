@@ -38,10 +38,10 @@ func typed(t *testing.T, environ map[string]string, args ...string) (out rewound
 	t.Helper()
 	var text bytes.Buffer
 	if err := program.Run(t.Context(), command.Input{Args: args, Environ: environ, Out: &text}); err != nil {
-		t.Fatalf("%v: %v", args, err)
+		t.Fatalf("run wallets %v: %v", args, err)
 	}
 	if err := json.Unmarshal(text.Bytes(), &out); err != nil {
-		t.Fatalf("%s: %v", text.Bytes(), err)
+		t.Fatalf("read the answer %s: %v", text.Bytes(), err)
 	}
 	return out
 }
@@ -263,7 +263,7 @@ func TestService_rewind(t *testing.T) {
 		{"rewind"}, {"rewind", "--network", "tron"}, {"rewind", "--network", "tron", "--reason", " "}, {"rewind", "--network", "tron", "--mode", "x", "--reason", "y"},
 	} {
 		if err := program.Run(t.Context(), command.Input{Args: args, Environ: w.environ, Out: io.Discard}); !errors.Is(err, command.ErrUsage) {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("run wallets %v: got %v, want the usage", args, err)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func TestService_unknownRoute(t *testing.T) {
 		Error   struct{ Code, Message string }
 	}
 	if err := json.Unmarshal(body, &shape); err != nil || res.StatusCode != http.StatusNotFound || shape.Success || shape.Error.Code == "" {
-		t.Errorf("%d %s", res.StatusCode, body)
+		t.Errorf("call an unknown route: got %d %s, want 404 in the shape of errors", res.StatusCode, body)
 	}
 	// The leader's metrics appear once it leads.
 	for _, name := range []string{"wallets_chain_scanned_blocks", "wallets_watched_addresses", "outbox_rows"} {
@@ -402,7 +402,7 @@ func TestService_mismatchedRecovery(t *testing.T) {
 	environ := maps.Clone(w.environ)
 	environ["HTTP_ADDR"], environ["OPS_ADDR"], environ["RECOVERY"], environ["XPUB_TEST_EVM"] = port.Free(t), port.Free(t), "true", otherXpub
 	if err := program.Run(t.Context(), command.Input{Args: []string{"work"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "XPUB_TEST_EVM") {
-		t.Errorf("%v", err)
+		t.Errorf("recover with another key: got %v, want an error that names XPUB_TEST_EVM", err)
 	}
 }
 
@@ -469,7 +469,7 @@ func TestService_rotateMaster(t *testing.T) {
 		t.Errorf("without the old key: %v", err)
 	}
 	if got, err := rotate(fresh + "," + old); err != nil || got.Master != "fresh" || got.Sealed == 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("rotate the master key: got %+v, %v, want something sealed under fresh", got, err)
 	}
 	if got, err := rotate(fresh + "," + old); err != nil || got.Sealed != 0 {
 		t.Errorf("again: %+v, %v", got, err)
@@ -516,14 +516,14 @@ func TestService_importAddresses(t *testing.T) {
 	}
 	forged := strings.Replace(string(text), made[7].Address, other[0].Address, 1)
 	if err := program.Run(t.Context(), command.Input{Args: []string{"import-addresses"}, Environ: w.environ, In: strings.NewReader(forged), Out: &out}); err == nil || !strings.Contains(err.Error(), "signature") {
-		t.Errorf("%v", err)
+		t.Errorf("import a forged batch: got %v, want an error that names the signature", err)
 	}
 	if err := program.Run(t.Context(), command.Input{Args: []string{"import-addresses"}, Environ: w.environ, In: bytes.NewReader(text), Out: &out}); err != nil || !strings.Contains(out.String(), `"imported": true`) {
-		t.Fatalf("%s, %v", out.String(), err)
+		t.Fatalf("import a batch: got %s, %v, want it imported", out.String(), err)
 	}
 	w.until("granted", func() bool { return len(w.addresses[money.Solana]) == 3 })
 	if got := w.addresses[money.Solana]; got[0] != made[0].Address || got[2] != made[2].Address {
-		t.Errorf("%v", got)
+		t.Errorf("grant imported addresses: got %v, want those of the batch in its order", got)
 	}
 	w.until("measured", func() bool {
 		return strings.Contains(get(t, ops+"/metrics"), `wallets_address_pool{family="solana",mode="live"} 5`)
@@ -563,16 +563,16 @@ func TestService_operator(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		if err := program.Run(t.Context(), command.Input{Args: args, Environ: w.environ, Out: &out}); err != nil {
-			t.Fatalf("%v: %v", args, err)
+			t.Fatalf("run wallets %v: %v", args, err)
 		}
 		return out.String()
 	}
 	if got := operator("deposits", "--tx", strings.ToUpper(seen.TxHash[2:])); !strings.Contains(got, seen.Key) || !strings.Contains(got, `"units": "7"`) {
-		t.Errorf("%s", got)
+		t.Errorf("list deposits by transaction: got %s, want that of 7", got)
 	}
 	height := fmt.Sprint(seen.BlockHeight)
 	if got := operator("rescan", "--network", "base", "--mode", "test", "--from", height, "--to", height); !strings.Contains(got, `"told": 1`) || !strings.Contains(got, `"found": 0`) {
-		t.Errorf("%s", got)
+		t.Errorf("scan one block again: got %s, want one told and none found", got)
 	}
 	version := seen.Version
 	w.until("told again", func() bool { return w.deposits[seen.Key].Version > version })
@@ -644,7 +644,7 @@ func TestService_split(t *testing.T) {
 		defer res.Body.Close()
 		var answer map[string]any
 		if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer["success"] != true {
-			t.Fatalf("%s %s: %v, %v", method, path, err, answer)
+			t.Fatalf("call %s %s: got %v, %v, want success", method, path, err, answer)
 		}
 		return answer
 	}

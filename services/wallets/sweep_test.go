@@ -296,7 +296,7 @@ func (c *custody) seal(t *testing.T, policy string) {
 	cmd := exec.Command(filepath.Join(c.bin, "signer"), "seal-seed", "--recipient", identity.Recipient().String(), "--out", path("seed.age"))
 	cmd.Stdin = strings.NewReader(words)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("seal the seed: %v: %s", err, out)
 	}
 	c.vault = []string{
 		"SIGNER_SEED=" + path("seed.age"), "SIGNER_IDENTITY_FILE=" + path("identity"), "SIGNER_POLICY=" + path("policy.json"),
@@ -470,7 +470,7 @@ func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 func (c *custody) count(t *testing.T, sql string, args ...any) (n int64) {
 	t.Helper()
 	if err := c.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("query %s: %v", sql, err)
 	}
 	return n
 }
@@ -492,7 +492,7 @@ func (c *custody) call(t *testing.T, method string, params ...any) json.RawMessa
 		Error  any             `json:"error"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.Error != nil {
-		t.Fatalf("%s: %v, %v", method, err, out.Error)
+		t.Fatalf("call the node's %s: got %v, %v", method, err, out.Error)
 	}
 	return out.Result
 }
@@ -514,7 +514,7 @@ func (c *custody) moved(t *testing.T, from, to string) (amounts []string) {
 	for _, l := range logs {
 		n, ok := new(big.Int).SetString(l.Data[2:], 16)
 		if !ok {
-			t.Fatal(l.Data)
+			t.Fatalf("read the amount %s, want a hexadecimal number", l.Data)
 		}
 		amounts = append(amounts, n.String())
 	}
@@ -529,7 +529,7 @@ func (c *custody) coins(t *testing.T, of string) *big.Int {
 	}
 	n, ok := new(big.Int).SetString(text[2:], 16)
 	if !ok {
-		t.Fatal(text)
+		t.Fatalf("read the balance %s, want a hexadecimal number", text)
 	}
 	return n
 }
@@ -880,7 +880,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", id, o, want)
 			}
 			if o.Kind == wire.OutgoingSweep && o.Amount != "25000099" {
-				t.Errorf("%+v", o)
+				t.Errorf("tell payments of a sweep: got %+v, want 25000099", o)
 			}
 		}
 	}
@@ -921,7 +921,7 @@ func add(t *testing.T, a, b string) string {
 	m, ok := new(big.Int).SetString(a, 10)
 	n, fine := new(big.Int).SetString(b, 10)
 	if !ok || !fine {
-		t.Fatal(a, b)
+		t.Fatalf("add %s and %s: want two numbers", a, b)
 	}
 	return m.Add(m, n).String()
 }
@@ -972,11 +972,11 @@ func TestSweep_wrongDestination(t *testing.T) {
 	}
 	_, err := c.client.Sign(t.Context(), r)
 	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
-		t.Errorf("%v", err)
+		t.Errorf("sign a transfer to a thief: got %v, want a refusal of the destination", err)
 	}
 	log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
 	if err != nil || !bytes.Contains(log, []byte(`"event":"refused"`)) || bytes.Contains(log, []byte(`"event":"signed"`)) {
-		t.Errorf("%s, %v", log, err)
+		t.Errorf("read the signer's log: got %s, %v, want a refusal and no signature", log, err)
 	}
 	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
 	// wallets does not even send a request: the treasuries differ.
@@ -1019,7 +1019,7 @@ func TestSweep_refused(t *testing.T) {
 	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
 	cmd.Env = c.wallets.Env
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("release the blocked sweep: %v: %s", err, out)
 	}
 	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != "25000004" {

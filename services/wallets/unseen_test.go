@@ -201,7 +201,7 @@ func TestUnseen_abuse(t *testing.T) {
 		{Mode: tenant.Live, Network: "ethereum", Address: "nobody", Asset: "ETH", TxHash: plain},
 	} {
 		if err := b.cases.LookAtTransaction(t.Context(), l, false); !fault.IsPermanent(err) {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("look at %+v: got %v, want a permanent error", l, err)
 		}
 	}
 	for i := range 30 {
@@ -332,6 +332,6 @@ func TestUnseen_operator(t *testing.T) {
 	}
 	var shown struct{ Balances, Transactions []any }
 	if err := json.Unmarshal([]byte(out.String()), &shown); err != nil || shown.Balances == nil || shown.Transactions == nil {
-		t.Errorf("%s: %v", out.String(), err)
+		t.Errorf("read what is unexplained: got %s: %v", out.String(), err)
 	}
 }

@@ -312,7 +312,7 @@ func runs(t *testing.T, index v1.ImageIndex) {
 		c := file.Config
 		if m.Platform.OS != "linux" || file.Architecture != m.Platform.Architecture || c.User != "65532" || !slices.Equal(c.Entrypoint, []string{"/app"}) ||
 			len(c.Cmd) > 0 || c.Labels["org.opencontainers.image.version"] != "v1.2.3" || c.Labels["org.opencontainers.image.revision"] != "0123456789abcdef" {
-			t.Errorf("%s: %+v", m.Platform, c)
+			t.Errorf("the image for %s is configured as %+v", m.Platform, c)
 		}
 		program, err := elf.NewFile(bytes.NewReader(app(t, image)))
 		if err != nil || program.Machine != machines[m.Platform.Architecture] {

@@ -215,7 +215,7 @@ func TestPayUnknown(t *testing.T) {
 			b.visit(path)
 			b.shows("This link leads nowhere")
 			if a := b.api.Call(t, http.MethodGet, path, nil).Want(t, http.StatusNotFound); a.Text(t, "error.code") != "payment_not_found" {
-				t.Errorf("%s", a.Body)
+				t.Errorf("look an unknown payment up: got %s, want payment_not_found", a.Body)
 			}
 		}
 		b.shoot("unknown")

@@ -135,7 +135,7 @@ func openOn(t *testing.T, s size, running *stack.Stack, key string) *tab {
 		}
 		closeTab()
 		for _, p := range b.problems {
-			t.Error(p)
+			t.Errorf("a problem in the browser: %s", p)
 		}
 	})
 	if err := chromedp.Do(ctx); err != nil { // opens the tab, which lives as long as this context

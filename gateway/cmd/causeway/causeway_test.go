@@ -96,7 +96,7 @@ func TestListen_forwards(t *testing.T) {
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if err := keys.verify(r.Header, time.Now(), body); err != nil {
-			t.Errorf("%s: %v", body, err)
+			t.Errorf("verify the webhook %s: %v", body, err)
 		}
 		got = append(got, string(body))
 		w.WriteHeader(http.StatusTeapot)
@@ -108,7 +108,7 @@ func TestListen_forwards(t *testing.T) {
 	}
 	if !strings.Contains(out, "payment.settled") || !strings.Contains(out, "CW-A (overpaid)  -> 418") ||
 		!strings.Contains(errs, "trying again") {
-		t.Errorf("%s %s", out, errs)
+		t.Errorf("forward two events: got %s and %s, want a payment.settled, an answer 418, and another try", out, errs)
 	}
 	if !a.saw("from=20") {
 		t.Error("it does not begin at a time")
@@ -120,7 +120,7 @@ func TestListen_json(t *testing.T) {
 	status, out, _ := a.call(t, "listen", "--json", "--count", "1", "--type", "payment.pending")
 	var line struct{ Event json.RawMessage }
 	if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil || string(line.Event) != a.events[0] {
-		t.Errorf("%d %q %v", status, out, err)
+		t.Errorf("listen with --json: got the status %d, %q, %v; want the event as it came", status, out, err)
 	}
 	if !a.saw("type=payment.pending") {
 		t.Error("the type is not asked for")
@@ -174,7 +174,7 @@ func TestListen_receives(t *testing.T) {
 		t.Errorf("a good webhook is answered %d", status)
 	}
 	if status := <-done; status != 0 || !strings.Contains(out.String(), "signature ok") || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("%d %q", status, out.String())
+		t.Errorf("receive a webhook: got the status %d, %q; want 0 and one line that says that the signature is right", status, out.String())
 	}
 }
 
@@ -214,7 +214,7 @@ func TestSign_vector(t *testing.T) {
 	h := http.Header{}
 	keys.sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if got := h.Get("webhook-signature"); got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
-		t.Error(got)
+		t.Errorf("sign the vector of Standard Webhooks: got %s, want v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", got)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestPay_asks(t *testing.T) {
 	a := serve(t)
 	status, out, errs := a.call(t, "pay", "--type", "gift", "--amount", "12.50", "--simulate", "over", "--wait", "--callback", "http://x")
 	if status != 0 || !strings.Contains(out, "CW-A is settled") {
-		t.Fatalf("%d %q %q", status, out, errs)
+		t.Fatalf("pay and wait: got the status %d, %q, %q; want 0 and a settled payment", status, out, errs)
 	}
 	for _, want := range []string{
 		`POST /v1/payments {"callbackUrl":"http://x","crypto":"USDT","fiatAmount":12.50,"fiatCurrency":"NGN","network":"tron","payer":{"chatId":"causeway-cli"},"type":"gift"}`,
@@ -262,7 +262,7 @@ func TestKeys_asks(t *testing.T) {
 		}
 	}
 	if _, out, _ := a.call(t, "keys", "rotate", "7"); !strings.Contains(out, "secret (shown this once): sk_test_new") {
-		t.Errorf("%s", out)
+		t.Errorf("rotate a key: got %s, want the new secret, shown once", out)
 	}
 }
 
@@ -285,12 +285,12 @@ func TestRun_misuse(t *testing.T) {
 		{"listen", "--since", "soon"},
 	} {
 		if status, _, errs := a.call(t, args...); status != statusUsage || !strings.Contains(errs, "causeway help") {
-			t.Errorf("%v: %d %s", args, status, errs)
+			t.Errorf("run %v: got the status %d, %s; want a refusal that names causeway help", args, status, errs)
 		}
 	}
 	status, _, errs := a.call(t, "keys", "me", "--key", "sk_test_wrong")
 	if status != statusFailed || !strings.Contains(errs, "No such key (401 api_key_invalid, request req_1)") {
-		t.Errorf("%d %s", status, errs)
+		t.Errorf("use an unknown key: got the status %d, %s; want the code and the request's id", status, errs)
 	}
 	var out, none bytes.Buffer
 	if status := run(context.Background(), []string{"keys", "me"}, nil, &out, &none); status != statusUsage {
@@ -304,12 +304,12 @@ func TestHelp_everywhere(t *testing.T) {
 		for _, args := range [][]string{{"help", v.name}, {v.name, "--help"}} {
 			if status, out, _ := a.call(t, args...); status != 0 || !strings.Contains(out, "examples:\n  causeway "+v.name) ||
 				!strings.Contains(out, "-json") {
-				t.Errorf("%v: %d %s", args, status, out)
+				t.Errorf("ask for help with %v: got the status %d, %s; want 0 and examples", args, status, out)
 			}
 		}
 	}
 	if status, out, _ := a.call(t, "help"); status != 0 || !strings.Contains(out, "CAUSEWAY_API_KEY") {
-		t.Errorf("%d %s", status, out)
+		t.Errorf("ask for help: got the status %d, %s; want 0 and CAUSEWAY_API_KEY", status, out)
 	}
 	page, err := os.ReadFile("../../../docs/cli.md")
 	if err != nil {

@@ -33,7 +33,7 @@ func TestParse_roundTrip(t *testing.T) {
 				text := apikey.Generate(kind, mode)
 				gotKind, gotMode, ok := apikey.Parse(text)
 				if !ok || gotKind != kind || gotMode != mode || seen[text] || len(text) != 44 {
-					t.Fatalf("%q: %c %s %v", text, gotKind, gotMode, ok)
+					t.Fatalf("parse the new key %q: got %c, %s, %v; want the kind and mode that it was made with, and 44 characters once", text, gotKind, gotMode, ok)
 				}
 				seen[text] = true
 			}
@@ -110,7 +110,7 @@ func TestCompile(t *testing.T) {
 			}
 		}
 		if len(set.List()) != len(tc.want) || set.Allows("payment:delete") || set.Allows("") {
-			t.Errorf("%s: %v", name, set.List())
+			t.Errorf("compile %s: got the permissions %v, want %v", name, set.List(), tc.want)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestCache_callerLeaves(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.Find(ctx, "k", somewhere); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
+			t.Errorf("find a key for a caller who left: got %v, want context.Canceled", err)
 		}
 		close(s.gate)
 		synctest.Wait()

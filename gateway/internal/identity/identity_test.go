@@ -47,7 +47,7 @@ func TestParseOperators(t *testing.T) {
 	}
 	for _, bad := range []string{"ann", ":" + sum("x"), "ann:zz", "ann:" + sum("x")[:62], "ann:" + sum("x") + ",ann:" + sum("y"), ","} {
 		if _, err := identity.ParseOperators(bad); err == nil || strings.Contains(err.Error(), sum("x")) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("parse the operators %q: got %v, want an error without the sum", bad, err)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestResolve_knowsOutage(t *testing.T) {
 	} {
 		r := identity.NewResolver(failing{refusal}, nil, nil, time.Now)
 		if _, err := r.Resolve(t.Context(), rt, h, netip.Addr{}); fault.As(err).Code != refusal.Code {
-			t.Errorf("%s: %v", refusal.Code, err)
+			t.Errorf("resolve when the look-up says %s: got %v, want that code", refusal.Code, err)
 		}
 	}
 }
@@ -153,6 +153,6 @@ func TestResolve_openLooksAtNothing(t *testing.T) {
 	r := identity.NewResolver(nil, nil, nil, time.Now) // a look-up would panic
 	h := http.Header{"Authorization": {"Bearer x", "Bearer y"}, "X-Api-Key": {apikey.Generate(apikey.Secret, "live")}}
 	if c, err := r.Resolve(t.Context(), &route.Route{Access: route.Open}, h, netip.Addr{}); err != nil || c.Key != nil {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("resolve a key on an open route: got %+v, %v, want nobody", c, err)
 	}
 }

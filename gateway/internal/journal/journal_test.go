@@ -126,10 +126,10 @@ func TestJournal_rows(t *testing.T) {
 		r := w.rows[0]
 		if r.Actor != "key:7" || r.Object != "merchant:acme" || r.Act != "POST /v1/payments/{reference}/cancel" || r.RequestID != "req_1" ||
 			r.Detail["status"] != "201" || r.Detail["mode"] != "test" || len(r.Detail) != 2 || r.ClientIP != "" {
-			t.Errorf("%+v", r)
+			t.Errorf("write the act of a key: got %+v", r)
 		}
 		if r := w.rows[1]; r.Actor != "operator:ann" || !strings.HasPrefix(string(r.Act), "POST /v1/admin") {
-			t.Errorf("%+v", r)
+			t.Errorf("write the act of an operator: got %+v, want operator:ann and POST /v1/admin", r)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func TestRates_apart(t *testing.T) {
 		"203.0.113.8": true, "203.0.113.7": false, "::ffff:203.0.113.7": false, "2001:db8::ffff": false, "2001:db8:0:1::1": true, "127.0.0.1": true,
 	} {
 		if _, err := l.Admit(t.Context(), from(ip, route.Route{})); (err == nil) != want {
-			t.Errorf("%s: %v", ip, err)
+			t.Errorf("admit another request of %s: got %v", ip, err)
 		}
 	}
 	if _, err := l.Admit(t.Context(), by(2, apikey.Standard)); err != nil {

@@ -58,7 +58,7 @@ func TestDoor(t *testing.T) {
 	here, there := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.8")
 	for range 100 { // a good token costs no try
 		if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
-			t.Fatalf("%q, %v", name, err)
+			t.Fatalf("let a good token in: got %q, %v, want ada", name, err)
 		}
 	}
 	for token, code := range map[string]string{
@@ -66,7 +66,7 @@ func TestDoor(t *testing.T) {
 		good + "x": "operator_token_invalid", "hello": "operator_token_invalid", "sk_live_" + good[3:]: "operator_token_invalid",
 	} {
 		if name, err := door.Operator(t.Context(), token, here); name != "" || fault.As(err).Code != code {
-			t.Errorf("%s: %q, %v", token, name, err)
+			t.Errorf("refuse the token %s: got %q, %v, want the code %s", token, name, err, code)
 		}
 	}
 	for range 100 {

@@ -31,7 +31,7 @@ func BenchmarkDoor_local(b *testing.B) {
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, r)
 		if w.Code != http.StatusNoContent {
-			b.Fatal(w.Code, w.Body)
+			b.Fatalf("pass a request on: got %d %s, want 204", w.Code, w.Body)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func load(b *testing.B, h http.Handler) {
 			_, _ = io.Copy(io.Discard, res.Body)
 			_ = res.Body.Close()
 			if res.StatusCode != http.StatusCreated {
-				b.Error(res.StatusCode)
+				b.Errorf("send a load's request: got %d, want 201", res.StatusCode)
 				return
 			}
 		}

@@ -25,7 +25,7 @@ func TestProxy_refusesPeopleWithAPage(t *testing.T) {
 	})
 	a := w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN", "", "", "Accept", "text/html,*/*", "X-Request-Id", "req_mine")
 	if a.StatusCode != http.StatusTooManyRequests || string(a.body) != "page for req_mine" || a.Header.Get("X-Frame-Options") != "DENY" {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+		t.Errorf("refuse a person's request: got %d %s, want 429 and the page for req_mine", a.StatusCode, a.body)
 	}
 	w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN", "", "", "Accept", "*/*").refused(t, 429, "rate_limited")
 	w.do(t, "GET", "/v1/public/x", "", "", "Accept", "text/html").refused(t, 429, "rate_limited")
@@ -62,14 +62,14 @@ func TestTarget_Ask(t *testing.T) {
 	a := w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN?of=it", "", "", "X-Request-Id", "req_mine")
 	var reply proxy.Reply
 	if err := json.Unmarshal(a.body, &reply); err != nil || reply.Status != 200 || string(reply.Body) != "POST /v1/checkout/it?x=1 {}" {
-		t.Fatalf("%s %v", a.body, err)
+		t.Fatalf("ask another service: got %s, %v, want 200 and the request as it was sent", a.body, err)
 	}
 	if who.Subject != httpkit.Public || who.RequestID != "req_mine" || who.ClientIP == "" || who.MerchantID != "" {
 		t.Errorf("asked in the name of %+v", who)
 	}
 	a = w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN?of=gone", "", "")
 	if err := json.Unmarshal(a.body, &reply); err != nil || reply.Status != 503 || reply.RetryAfter != "9" {
-		t.Errorf("%s %v", a.body, err)
+		t.Errorf("ask a service that is away: got %s, %v, want 503 and 9 seconds to wait", a.body, err)
 	}
 	w.upstream.Close()
 	w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN?of=it", "", "").refused(t, 503, "upstream_unavailable")

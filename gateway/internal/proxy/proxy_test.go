@@ -243,7 +243,7 @@ func (a answer) stamped(t *testing.T) {
 	t.Helper()
 	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 		if got := a.Header.Values(name); len(got) != 1 || got[0] != want {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("header %s: got %q, want %s once", name, got, want)
 		}
 	}
 	if ids := a.Header.Values("X-Request-Id"); len(ids) != 1 || ids[0] == "" {
@@ -258,7 +258,7 @@ func (a answer) echoed(t *testing.T) echoed {
 	t.Helper()
 	var e echoed
 	if err := json.Unmarshal(a.body, &e); err != nil || a.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s: %v", a.StatusCode, a.body, err)
+		t.Fatalf("read the echo: got %d %s, %v, want 200", a.StatusCode, a.body, err)
 	}
 	a.stamped(t)
 	return e
@@ -467,7 +467,7 @@ func TestProxy_head(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	a := w.do(t, "HEAD", "/v1/payments/CW-X", testSecret, "")
 	if a.StatusCode != http.StatusOK || len(a.body) != 0 {
-		t.Errorf("%d %q", a.StatusCode, a.body)
+		t.Errorf("send HEAD: got %d %q, want 200 without a body", a.StatusCode, a.body)
 	}
 	a.stamped(t)
 }
@@ -492,7 +492,7 @@ func TestProxy_cors(t *testing.T) {
 		a := w.do(t, tc.method, tc.path, testSecret, "", "Origin", "https://shop.example", "Access-Control-Request-Method", tc.wanted)
 		got := a.Header.Values("Access-Control-Allow-Origin")
 		if a.StatusCode != tc.status || (len(got) == 1 && got[0] == "*") != tc.origin || len(got) > 1 || a.Header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("%s: %d %q", name, a.StatusCode, got)
+			t.Errorf("%s: got %d and the origins %q, want %d", name, a.StatusCode, got, tc.status)
 		}
 		if tc.status == 204 && a.Header.Get("Allow") == "" {
 			t.Errorf("%s: no Allow", name)
@@ -692,7 +692,7 @@ func TestProxy_quota(t *testing.T) {
 		w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.Gates = gates })
 		h := w.do(t, "GET", "/v1/public/x", "", "").Header
 		if h.Get("RateLimit-Limit") != "20" || h.Get("RateLimit-Remaining") != "7" || h.Get("RateLimit-Reset") != "7" {
-			t.Errorf("%v", h)
+			t.Errorf("read the quota: got the header %v, want 7 of 20 left for 7 seconds", h)
 		}
 	}
 }
@@ -702,7 +702,7 @@ func TestProxy_panic(t *testing.T) {
 	a := w.do(t, "POST", "/v1/payments", testSecret, "{}")
 	a.refused(t, 500, "internal")
 	if bytes.Contains(a.body, []byte("secret detail")) {
-		t.Errorf("%s", a.body)
+		t.Errorf("panic in a gate: got %s, want nothing of the panic's text", a.body)
 	}
 }
 

@@ -33,7 +33,7 @@ func (w *fixture) dial(t *testing.T) *net.TCPConn {
 	t.Cleanup(func() { _ = conn.Close() })
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
-		t.Fatalf("a %T", conn)
+		t.Fatalf("dial the proxy: got a %T, want a TCP connection", conn)
 	}
 	return tcp
 }
@@ -306,7 +306,7 @@ func TestProxy_noRoom(t *testing.T) {
 	}
 	for range 3 {
 		if got := status(t, w.ask(t, "/v1/settlements", testSecret)); got != "200" {
-			t.Fatal(got)
+			t.Fatalf("ask for a slow answer: got %s, want 200", got)
 		}
 	}
 	w.do(t, "GET", "/v1/payments", testSecret, "").refused(t, 429, "rate_limited")
@@ -327,7 +327,7 @@ func TestProxy_outgrown(t *testing.T) {
 	for range 3 {
 		conn := w.ask(t, "/v1/public/endless", "")
 		if got := status(t, conn); got != "200" {
-			t.Fatal(got)
+			t.Fatalf("ask for an endless answer: got %s, want 200", got)
 		}
 		slow = append(slow, conn)
 	}

@@ -29,7 +29,7 @@ func (a answer) fields(t *testing.T) (names []string) {
 		Error struct{ Fields []struct{ Field string } }
 	}
 	if err := json.Unmarshal(a.body, &body); err != nil {
-		t.Fatalf("%s: %v", a.body, err)
+		t.Fatalf("read the answer %s: %v", a.body, err)
 	}
 	for _, f := range body.Error.Fields {
 		names = append(names, f.Field)

@@ -262,7 +262,7 @@ func TestAudit_appendOnly(t *testing.T) {
 	}
 	for _, sql := range []string{`UPDATE audit SET actor = 'x'`, `DELETE FROM audit`} {
 		if _, err := w.pool.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "append-only") {
-			t.Errorf("%s: %v", sql, err)
+			t.Errorf("run %s: got %v, want a refusal: the table is append-only", sql, err)
 		}
 	}
 	for range 2 {
@@ -337,7 +337,7 @@ func TestQueriesPrepare(t *testing.T) {
 	defer conn.Release()
 	for i, sql := range store.Statements {
 		if _, err := conn.Conn().Prepare(t.Context(), "s"+string(rune('a'+i)), sql); err != nil {
-			t.Errorf("%s: %v", sql, err)
+			t.Errorf("prepare %s: %v", sql, err)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestControl_publicAddressesPass(t *testing.T) {
 		"223.255.255.255:443", "168.63.129.15:443",
 	} {
 		if err := Control(Policy{})(t.Context(), "tcp4", address, nil); err != nil {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("dial the public address %s: %v", address, err)
 		}
 	}
 	for _, address := range []string{
@@ -82,7 +82,7 @@ func TestControl_publicAddressesPass(t *testing.T) {
 		"[3ffe::1]:443", "[::ffff:8.8.8.8]:443",
 	} {
 		if err := Control(Policy{})(t.Context(), "tcp6", address, nil); err != nil {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("dial the public address %s: %v", address, err)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestControl_refusesOtherNetworksAndNonsense(t *testing.T) {
 	} {
 		var blocked *Blocked
 		if err := Control(Policy{Allow: prefixes("0.0.0.0/0", "::/0")})(t.Context(), c[0], c[1], nil); !errors.As(err, &blocked) {
-			t.Errorf("%s %s: %v", c[0], c[1], err)
+			t.Errorf("dial %s %s: got %v, want it blocked", c[0], c[1], err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestPolicy_allowAndDeny(t *testing.T) {
 	loopback := Policy{Allow: prefixes("127.0.0.0/8", "::1/128")}
 	for _, s := range []string{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"} {
 		if err := loopback.Check(netip.MustParseAddr(s)); err != nil {
-			t.Errorf("%s: %v", s, err)
+			t.Errorf("check the allowed address %s: %v", s, err)
 		}
 	}
 	for _, s := range []string{"10.0.0.1", "169.254.169.254", "::2", "fd00::1"} {
@@ -127,7 +127,7 @@ func TestPolicy_allowAndDeny(t *testing.T) {
 	site := Policy{Allow: prefixes("8.8.8.8/32"), Deny: prefixes("8.8.0.0/16", "2606:4700::/32")}
 	for s, ok := range map[string]bool{"8.8.8.8": true, "8.8.4.4": false, "1.1.1.1": true, "2606:4700::1": false} {
 		if err := site.Check(netip.MustParseAddr(s)); (err == nil) != ok {
-			t.Errorf("%s: %v", s, err)
+			t.Errorf("check %s: got %v", s, err)
 		}
 	}
 	if err := (Policy{}).Check(netip.Addr{}); err == nil {
@@ -196,7 +196,7 @@ func TestCheckURL_live(t *testing.T) {
 	} {
 		err := CheckURL(tenant.Live, c.raw, c.p)
 		if c.want == "" && err != nil {
-			t.Errorf("%q: %v", c.raw, err)
+			t.Errorf("check the URL %q: %v", c.raw, err)
 		}
 		if c.want != "" && (!refused(err) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: got %v, want something about %s", c.raw, err, c.want)
@@ -210,12 +210,12 @@ func TestCheckURL_testModeTakesAnyHTTPURL(t *testing.T) {
 		"http://user:pw@example.com/", "http://[::1]:65535/", "http://[fe80::1%25eth0]:80/", "http://host.docker.internal:9/", "http://exam!ple/",
 	} {
 		if err := CheckURL(tenant.Test, raw, Policy{}); err != nil {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("check the URL %s of test mode: %v", raw, err)
 		}
 	}
 	for _, raw := range []string{"", "ftp://x/", "x", "http://", "http://x:70000/", "http://x y/", "mailto:a@b.c", "http://" + strings.Repeat("a", MaxURL)} {
 		if err := CheckURL(tenant.Test, raw, Policy{}); !refused(err) {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("check the URL %q of test mode: got %v, want a refusal", raw, err)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func Prepare(t testing.TB, pool *pgxpool.Pool, statements map[string]string) {
 	defer conn.Release()
 	for name, sql := range statements {
 		if _, err := conn.Conn().Prepare(t.Context(), "", sql); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("prepare %s: %v", name, err)
 		}
 	}
 }

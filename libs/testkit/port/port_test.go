@@ -56,7 +56,7 @@ func TestFree_isNobodyElses(t *testing.T) {
 			}
 			addr, ok := strings.CutPrefix(lines.Text(), "port ")
 			if !ok {
-				t.Fatal(lines.Text())
+				t.Fatalf("read the line %q, want a port", lines.Text())
 			}
 			all = append(all, addr)
 		}

@@ -182,7 +182,7 @@ func (r *Receiver) Await(t testing.TB, within time.Duration, what string, holds 
 			t.Logf("%s %s attempt %d %s %s seq %d -> %d %v",
 				d.At.Format("05.000"), d.Path, d.Attempt, d.Type, d.Object, d.Sequence, d.Status, d.Problem)
 		}
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("await %s: %v", what, err)
 	}
 }
 

@@ -144,14 +144,14 @@ func TestJudge(t *testing.T) {
 		d("/a", "1", "p", 1, 500), d("/a", "2", "p", 2, 200), d("/a", "1", "p", 1, 200), d("/b", "1", "p", 1, 200), d("/b", "1", "p", 1, 200),
 	}, map[string][]string{"/a": {"1", "2"}, "/b": {"1"}})
 	if !clean.Clean() || len(clean.Reordered) != 0 || len(clean.Repeated) != 1 || clean.Accepted != 3 || clean.Arrivals != 5 {
-		t.Fatalf("%v %+v", clean, clean)
+		t.Fatalf("judge right deliveries: got %v %+v, want 3 accepted of 5, one of them again", clean, clean)
 	}
 	bad := Judge([]Delivery{
 		d("/a", "2", "p", 2, 200), d("/a", "1", "p", 1, 200), d("/a", "9", "p", 2, 200), d("/a", "4", "p", 4, 200),
 		{Path: "/a", ID: "x", Problem: http.ErrNotSupported},
 	}, map[string][]string{"/a": {"7"}})
 	if len(bad.Lost) != 2 || len(bad.Doubled) != 1 || len(bad.Reordered) != 1 || len(bad.Invalid) != 1 || bad.Clean() {
-		t.Fatalf("%v %+v", bad, bad)
+		t.Fatalf("judge wrong deliveries: got %v %+v, want 2 lost and one each doubled, reordered and invalid", bad, bad)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestReceiver_check(t *testing.T) {
 	}
 	for _, d := range r.Deliveries() {
 		if (d.Object == "payment/CW-2") != errors.Is(d.Problem, bad) {
-			t.Errorf("%s %s: %v", d.Path, d.Object, d.Problem)
+			t.Errorf("check the delivery to %s of %s: got %v", d.Path, d.Object, d.Problem)
 		}
 	}
 }

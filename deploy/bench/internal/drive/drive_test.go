@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	got := run(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != "hello" || r.URL.RequestURI() != "/a?b=c" || r.Header.Get("X-One") != "1" || r.Method != http.MethodPost {
-			t.Errorf("%v %s %s %v", err, r.Method, r.URL, r.Header)
+			t.Errorf("read a request: %v, %s %s with the header %v; want POST /a?b=c with X-One: 1 and the body hello", err, r.Method, r.URL, r.Header)
 		}
 		if served.Add(1)%5 == 0 {
 			w.Header().Set("Connection", "close")

@@ -56,7 +56,7 @@ func TestScript(t *testing.T) {
 func TestParseResult(t *testing.T) {
 	r, err := parseResult("number of transactions actually processed: 4242\nlatency average = 2.500 ms\ntps = 848.400000 (without initial connection time)\n")
 	if err != nil || r.Done != 4242 || r.PerSec != 848.4 || r.Average != 2500*time.Microsecond {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("parseResult: got %+v, %v; want 4242 done, 848.4 a second, 2.5 ms each", r, err)
 	}
 	if _, err := parseResult("FATAL"); err == nil {
 		t.Error("nonsense was read")

@@ -82,12 +82,12 @@ func shapes() []load.Shape { return slices.Sorted(maps.Keys(outcomes)) }
 func TestJudge_everyShapeCanBeRight(t *testing.T) {
 	for _, shape := range shapes() {
 		if v := whole(shape).judge(); len(v.Faults) > 0 {
-			t.Errorf("%s: %v", shape, v.Faults)
+			t.Errorf("judge a whole payment of the shape %s: got the faults %v, want none", shape, v.Faults)
 		}
 	}
 	refused := &dossier{asked: load.Payment{Key: "run-1", Shape: load.NoAccount, Refused: true}}
 	if v := refused.judge(); len(v.Faults) > 0 {
-		t.Errorf("%s: %v", load.NoAccount, v.Faults)
+		t.Errorf("judge a refused payment of the shape %s: got the faults %v, want none", load.NoAccount, v.Faults)
 	}
 }
 

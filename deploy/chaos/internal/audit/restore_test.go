@@ -56,7 +56,7 @@ func TestJudge_eventsOfTheLostTime(t *testing.T) {
 	var r Report
 	r.count(f, v)
 	if len(v.Faults) > 0 || v.Untold != 1 || r.Untold != 1 || r.Lost != 0 {
-		t.Errorf("%+v, %+v", v, r)
+		t.Errorf("judge events of the lost time: got %+v and the report %+v, want no fault, one untold and none lost", v, r)
 	}
 	f.deliveries = f.deliveries[1:]
 	if faults := strings.Join(f.judge().Faults, "; "); !strings.Contains(faults, "events 1 of 5 never arrived") {
@@ -80,7 +80,7 @@ func TestLostAt(t *testing.T) {
 		{"wallets", time.Second, 0, false},
 	} {
 		if got := e.lostAt(c.service, backup.Add(c.after), c.slack); got != c.want {
-			t.Errorf("%+v: %t", c, got)
+			t.Errorf("lostAt of %+v: got %t", c, got)
 		}
 	}
 	if !e.restored("payments") || e.restored("wallets") {

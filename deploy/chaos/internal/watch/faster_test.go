@@ -29,6 +29,6 @@ func TestFaster(t *testing.T) {
         annotations: {summary: no more for 15m}
 `
 	if got := Faster(rules, 15); got != want {
-		t.Errorf("%s", got)
+		t.Errorf("Faster by 15: got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -66,7 +66,7 @@ func (c *Client) Call(t testing.TB, method, path string, body any, options ...Op
 	t.Helper()
 	answer, err := c.Try(t.Context(), method, path, body, options...)
 	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
+		t.Fatalf("call %s %s: %v", method, path, err)
 	}
 	return answer
 }

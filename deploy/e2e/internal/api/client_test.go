@@ -18,7 +18,7 @@ func TestRounding(t *testing.T) {
 	} {
 		x := Rat(test.in)
 		if Ceil(x, test.digits).Cmp(Rat(test.up)) != 0 || Floor(x, test.digits).Cmp(Rat(test.down)) != 0 || HalfUp(x, test.digits).Cmp(Rat(test.half)) != 0 {
-			t.Errorf("%s: %s %s %s", test.in, Ceil(x, test.digits), Floor(x, test.digits), HalfUp(x, test.digits))
+			t.Errorf("round %s: got %s up, %s down and %s to the nearest; want %s, %s and %s", test.in, Ceil(x, test.digits), Floor(x, test.digits), HalfUp(x, test.digits), test.up, test.down, test.half)
 		}
 	}
 }

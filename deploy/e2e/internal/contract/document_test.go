@@ -51,7 +51,7 @@ func TestDocument(t *testing.T) {
 	} {
 		var e *EventError
 		if err := c.Event([]byte(body)); !errors.As(err, &e) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("check an event with %s: got %v, want an EventError", name, err)
 		}
 	}
 	if err := c.Event([]byte(event)); err != nil {
@@ -65,7 +65,7 @@ func TestDocument(t *testing.T) {
 		}
 		response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
 		if err := c.check(r, response, []byte(body)); (err != nil) != bad {
-			t.Errorf("%s: %v", body, err)
+			t.Errorf("check the answer %s: got %v", body, err)
 		}
 	}
 }

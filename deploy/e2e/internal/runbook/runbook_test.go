@@ -28,7 +28,7 @@ func TestPages(t *testing.T) {
 	run, cluster := 0, 0
 	for _, p := range pages(t) {
 		for _, fault := range p.Faults {
-			t.Error(fault)
+			t.Errorf("a runbook breaks the rules: %s", fault)
 		}
 		for _, asked := range p.Asked {
 			if err := checkKubectl(withoutNamespace(asked), objects(t)); err != "" {
@@ -77,7 +77,7 @@ func TestParse_refuses(t *testing.T) {
 		"  ```json\n  api GET /v1/admin/payouts\n  ```\n":            "without commands",
 	} {
 		if p := parse("page", text); len(p.Faults) != 1 || !strings.Contains(p.Faults[0], want) {
-			t.Errorf("%q: %q", text, p.Faults)
+			t.Errorf("parse %q: got the faults %q, want one that names %s", text, p.Faults, want)
 		}
 	}
 }
@@ -86,13 +86,13 @@ func TestParse(t *testing.T) {
 	p := parse("page", "See `payments pause\n  quotes --network N`, `$x` and `payments`.\n\n1. Type\n\n   ```sh run\n   a \\\n     b\n   # no\n   c\n   ```\n\n"+
 		"   and so on.\n\n```sh cluster: it stops pods\nkubectl get pods\n```\n\n```yaml\na: 1\n```\n")
 	if len(p.Faults) > 0 || len(p.Blocks) != 2 || !p.Blocks[0].Runs() || p.Blocks[1].Reason != "it stops pods" {
-		t.Fatalf("%+v", p)
+		t.Fatalf("parse a page: got %+v, want two blocks, of which the first runs and the second says why it does not", p)
 	}
 	if got := strings.Join(p.Blocks[0].Commands(), "|"); got != "a    b|c" {
-		t.Errorf("%q", got)
+		t.Errorf(`join the commands of a block: got %q, want "a    b|c"`, got)
 	}
 	if !slices.Equal(p.Typed, []string{"payments pause quotes --network N"}) {
-		t.Errorf("%q", p.Typed)
+		t.Errorf("collect commands that the text names: got %q, want payments pause quotes --network N", p.Typed)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCheckCluster(t *testing.T) {
 		"kubectl scale deploy/payments-work --replicas=0":             "it does not name the namespace first: kubectl -n causeway …",
 	} {
 		if got := checkCluster(line, known); got != want {
-			t.Errorf("%s: %q", line, got)
+			t.Errorf("check the command %s: got %q, want %q", line, got, want)
 		}
 	}
 }

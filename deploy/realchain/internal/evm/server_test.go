@@ -88,7 +88,7 @@ func (c client) rpc(into any, method string, params ...any) {
 		if answer.Error.Message == "transaction indexing is in progress" {
 			return // go-ethereum says so instead of "not found" while it indexes a new block
 		}
-		c.t.Fatalf("%s: %s", method, answer.Error.Message)
+		c.t.Fatalf("call %s: %s", method, answer.Error.Message)
 	}
 	if err := json.Unmarshal(answer.Result, into); err != nil {
 		c.t.Fatalf("%s: %v in %s", method, err, answer.Result)
@@ -100,7 +100,7 @@ func (c client) control(path string, body map[string]any, into any) {
 	var raw json.RawMessage
 	code, err := c.post(c.ready.ControlURL+path, body, &raw)
 	if err != nil || code != http.StatusOK {
-		c.t.Fatalf("%s: %d %v %s", path, code, err, raw)
+		c.t.Fatalf("call %s: got %d, %v, %s, want 200", path, code, err, raw)
 	}
 	if into != nil {
 		if err := json.Unmarshal(raw, into); err != nil {
@@ -345,7 +345,7 @@ func TestManyTransfersRightAfterBlocks(t *testing.T) {
 	}
 	for _, hash := range hashes {
 		if r := c.receipt(hash); r == nil || r.Status != "0x1" {
-			t.Fatalf("%s: %+v", hash, r)
+			t.Fatalf("get the receipt of %s: got %+v, want success", hash, r)
 		}
 	}
 }
@@ -471,7 +471,7 @@ func TestBadControlRequests(t *testing.T) {
 	} {
 		var answer struct{ Error string }
 		if code, err := c.post(c.ready.ControlURL+path, body, &answer); err != nil || code != http.StatusBadRequest || answer.Error == "" {
-			t.Errorf("%s: %d %v %+v", path, code, err, answer)
+			t.Errorf("call %s with a bad body: got %d, %v, %+v, want 400 with an error", path, code, err, answer)
 		}
 	}
 }

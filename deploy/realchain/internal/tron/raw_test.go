@@ -37,7 +37,7 @@ func start(t *testing.T) *chain {
 	c.add(nil)
 	c.add(nil)
 	if res, err := http.Post(s.Ready().RPCURL+"/wallet/getnowblock", "application/json", strings.NewReader("")); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("%v, %v", res, err)
+		t.Errorf("ask for the newest block: got %v, %v, want 200", res, err)
 	} else {
 		_ = res.Body.Close()
 	}

@@ -9,17 +9,17 @@ import (
 func TestWith_replacesAccountAndPath(t *testing.T) {
 	got := with("postgres://root:x@127.0.0.1:5/postgres?sslmode=disable", "app", "p", "db")
 	if got != "postgres://app:p@127.0.0.1:5/db?sslmode=disable" {
-		t.Error(got)
+		t.Errorf("replace account and path: got %s, want postgres://app:p@127.0.0.1:5/db?sslmode=disable", got)
 	}
 	if name := database("cw_1", "callback-dispatcher"); name != "cw_1_callback_dispatcher" {
-		t.Error(name)
+		t.Errorf("name a database: got %s, want cw_1_callback_dispatcher", name)
 	}
 }
 
 func TestChromium_lent(t *testing.T) {
 	path, err := Servers{Environ: map[string]string{Chromium.Variable: "/opt/chromium"}}.Find(t.Context(), Chromium)
 	if err != nil || path != "/opt/chromium" {
-		t.Errorf("%q, %v", path, err)
+		t.Errorf("find a lent Chromium: got %q, %v, want /opt/chromium", path, err)
 	}
 }
 

@@ -88,12 +88,12 @@ func TestProcesses_signer(t *testing.T) {
 	one := examplePlan(Options{Bin: "/b", Split: true, Env: map[string]string{"signer:SIGNER_POLICY": "/etc/policy.json"}})
 	all, err := one.processes()
 	if err != nil || len(all) != 10 || all[0].Name != "signer" || all[0].Spec.Path != "/b/signer" || !IsService(all[0].Name) {
-		t.Fatalf("%+v, %v", all, err)
+		t.Fatalf("plan the processes with a signer: got %+v, %v, want ten, with the signer first", all, err)
 	}
 	socket := one.dir + "/signer.sock"
 	if !slices.Contains(all[0].Spec.Env, "SIGNER_POLICY=/etc/policy.json") || !slices.Contains(all[0].Spec.Env, "SIGNER_SOCKET="+socket) ||
 		all[0].Ready != infra.SocketScheme+socket || slices.ContainsFunc(all[0].Spec.Env, func(v string) bool { return strings.HasPrefix(v, "DATABASE_URL") }) {
-		t.Errorf("%+v", all[0])
+		t.Errorf("plan the signer: got %+v, want its policy and socket, and no database", all[0])
 	}
 	if environ := one.environ(wallets, 1); !slices.Contains(environ, "SIGNER_SOCKET="+socket) {
 		t.Errorf("wallets: %v", environ)

@@ -28,7 +28,7 @@ func TestState_roundTrip(t *testing.T) {
 	for _, path := range []string{filepath.Join(dir, fileName), second} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", path, info, err)
+			t.Errorf("look at the mode of %s: got %v, %v, want 0600", path, info, err)
 		}
 		got, err := LoadFile(path, "")
 		if err != nil || got.Dir != dir || strings.Join(got.Names(), " ") != "payments gateway" {

@@ -155,7 +155,7 @@ func TestControl(t *testing.T) {
 		return w
 	}
 	if w := call(http.MethodPut, "/postgres?latency=5ms&jitter=7ms&stuck=true"); w.Code != http.StatusOK {
-		t.Fatal(w.Code, w.Body)
+		t.Fatalf("set toxics of postgres: got %d %s, want 200", w.Code, w.Body)
 	}
 	if got := door.current(); got != (Poison{Latency: 5 * time.Millisecond, Jitter: 7 * time.Millisecond, Stuck: true}) {
 		t.Errorf("poison %+v", got)
@@ -168,7 +168,7 @@ func TestControl(t *testing.T) {
 	}
 	for _, bad := range []string{"/other", "/postgres?latency=x", "/postgres?jitter=-1s"} {
 		if w := call(http.MethodPut, bad); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d", bad, w.Code)
+			t.Errorf("set toxics by %s: got %d, want 400", bad, w.Code)
 		}
 	}
 }

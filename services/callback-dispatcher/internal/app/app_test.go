@@ -294,7 +294,7 @@ func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 		}
 		for _, res := range store.got {
 			if res.Verdict.State != delivery.Due || res.Number != 1 || res.Uncounted != (res.Delivery.Target == "y") {
-				t.Fatalf("%+v", res)
+				t.Fatalf("record a first attempt that failed: got %+v", res)
 			}
 		}
 	})

@@ -40,7 +40,7 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 	s := New(nil, ring, keyring.Optional{}, nil, nil, time.Now)
 	got, err := s.body(d)
 	if want := `{"id":"evt_1","data":{"payment":{"settlementToken":"stk_1","metadata":{"settlementToken":"***"}}}}`; err != nil || string(got) != want {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("put the settlement token in: got %s, %v, want %s", got, err, want)
 	}
 	if string(d.Body) != stored {
 		t.Error("the stored body was changed")
@@ -63,7 +63,7 @@ func TestOutcome_isAlwaysText(t *testing.T) {
 	}, time.Now(), 1)
 	for _, text := range []string{o.Headers, o.Detail} {
 		if strings.ContainsRune(text, 0) || strings.ToValidUTF8(text, "") != text || len(text) > 4096 {
-			t.Errorf("%q", text)
+			t.Errorf("write the outcome: got %q, want valid text of at most 4096 bytes", text)
 		}
 	}
 }
@@ -120,11 +120,11 @@ func TestBody_sealed(t *testing.T) {
 	plain := []byte(`{"id":"evt_1",` + wire.TokenMask + `}`)
 	d := delivery.Delivery{EventID: "evt_1", Body: keys.Seal(plain, wire.BodyPlace("evt_1"))}
 	if body, err := s.body(d); err != nil || string(body) != string(plain) {
-		t.Errorf("%s %v", body, err)
+		t.Errorf("open a sealed body: got %s, %v, want %s", body, err, plain)
 	}
 	d.Token = keys.Seal([]byte("stl_x"), wire.TokenPlace("evt_1"))
 	if body, err := s.body(d); err != nil || string(body) != `{"id":"evt_1","settlementToken":"stl_x"}` {
-		t.Errorf("%s %v", body, err)
+		t.Errorf("open a sealed body with its token: got %s, %v", body, err)
 	}
 	d.EventID = "evt_2"
 	if body, err := s.body(d); !errors.Is(err, app.ErrUnopened) {

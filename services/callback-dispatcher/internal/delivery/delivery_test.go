@@ -90,10 +90,10 @@ func TestJudge_property(t *testing.T) {
 
 func TestParseSchedule(t *testing.T) {
 	if s, err := ParseSchedule(" "); err != nil || !slices.Equal(s, Standard) {
-		t.Fatalf("%v %v", s, err)
+		t.Fatalf("parse an empty schedule: got %v, %v, want the standard one", s, err)
 	}
 	if s, err := ParseSchedule("50ms, 1s,2m"); err != nil || !slices.Equal(s, Schedule{50 * time.Millisecond, time.Second, 2 * time.Minute}) {
-		t.Fatalf("%v %v", s, err)
+		t.Fatalf("parse a schedule of three waits: got %v, %v, want 50ms, 1s, 2m", s, err)
 	}
 	for _, bad := range []string{"x", "0s", "-1s", "25h", "5", "1s,,2s", strings.Repeat("1s,", 31) + "1s", strings.Repeat("24h,", 7) + "1h"} {
 		if s, err := ParseSchedule(bad); err == nil {
@@ -167,7 +167,7 @@ func TestValidID(t *testing.T) {
 		"evt_01h": true, "": false, "a.b": false, "a b": false, "a\nb": false, "é": false, strings.Repeat("x", 65): false,
 	} {
 		if ValidID(id) != want {
-			t.Errorf("%q: %v", id, !want)
+			t.Errorf("is %q a valid id: got %v", id, !want)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestTargetOf_separatesMerchantsAndModes(t *testing.T) {
 	for _, c := range [][3]string{{"m", "test", "u"}, {"m", "live", "u"}, {"n", "test", "u"}, {"m", "test", "v"}} {
 		target := TargetOf(c[0], c[1], c[2])
 		if seen[target] || len(target) != 36 {
-			t.Errorf("%v: %s", c, target)
+			t.Errorf("derive the target of %v: got %s, want 36 characters that no other has", c, target)
 		}
 		seen[target] = true
 	}

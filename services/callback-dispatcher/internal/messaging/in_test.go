@@ -56,7 +56,7 @@ func TestStatusChanged_sealed(t *testing.T) {
 	plain := m.Body
 	m.Body = eventKeys.Seal(plain, wire.BodyPlace(m.EventID))
 	if err := handleWith(t, i, g, m, nil); err != nil || len(i.got) != 1 || !bytes.Equal(i.got[0].Body, m.Body) || bytes.Contains(i.got[0].Body, plain) {
-		t.Fatalf("%+v %v", i.got, err)
+		t.Fatalf("take a sealed event in: got %+v, %v, want it once, as it came", i.got, err)
 	}
 	other, err := keyring.ParseOptional("p2:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32)))
 	if err != nil {

@@ -226,7 +226,7 @@ func TestEvents_aPageSortsNoHistory(t *testing.T) {
 			}
 			var out []struct{ Plan plan }
 			if err := json.Unmarshal(raw, &out); err != nil || len(out) != 1 {
-				t.Fatalf("%s, %v", raw, err)
+				t.Fatalf("read the plan %s: %v", raw, err)
 			}
 			top := out[0].Plan
 			t.Logf("%s, %s: %d pages", name, mode, top.Hit+top.Read)

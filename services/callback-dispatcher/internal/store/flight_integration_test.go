@@ -180,7 +180,7 @@ func TestAccept_orderBetweenProcesses(t *testing.T) {
 				t.Fatalf("got %v", got)
 			}
 			if look := unblock(t, b, app.Place{}); look != (app.Look{Waits: true}) {
-				t.Fatalf("%+v", look)
+				t.Fatalf("unblock before the first attempt: got %+v, want one that waits", look)
 			}
 			if name == "of this version" {
 				record(t, a, result(first, 1, "ok", delivery.Delivered, 0))
@@ -188,7 +188,7 @@ func TestAccept_orderBetweenProcesses(t *testing.T) {
 				flown(t, db, first)
 			}
 			if look := unblock(t, b, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
-				t.Fatalf("%+v", look)
+				t.Fatalf("unblock after the first attempt: got %+v, want one freed and one that waits", look)
 			}
 			if look := unblock(t, b, app.Place{}); look != (app.Look{}) {
 				t.Fatalf("%+v when none waits", look)

@@ -186,14 +186,14 @@ func TestAccept_placesAndOrder(t *testing.T) {
 		t.Fatalf("again: %v", got)
 	}
 	if look := unblock(t, s, app.Place{}); look != (app.Look{Waits: true}) {
-		t.Fatalf("%+v", look)
+		t.Fatalf("unblock before the first attempt: got %+v, want one that waits", look)
 	}
 	if got := claim(t, s); len(got) != 0 {
 		t.Fatalf("claimed %v before the predecessor's first attempt", got)
 	}
 	record(t, s, result(first, 1, "http_5xx", delivery.Due, time.Hour))
 	if look := unblock(t, s, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
-		t.Fatalf("%+v", look)
+		t.Fatalf("unblock after the first attempt: got %+v, want one freed and one that waits", look)
 	}
 	if look := unblock(t, s, app.Place{}); look != (app.Look{}) {
 		t.Fatalf("%+v when none waits", look)

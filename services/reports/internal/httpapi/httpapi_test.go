@@ -176,7 +176,7 @@ func (s service) call(t testing.TB, who caller, method, target, body string) (in
 	s.ServeHTTP(w, r)
 	var answer map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect {
-		t.Fatalf("%s %s: %d %q", method, target, w.Code, w.Body)
+		t.Fatalf("call %s %s: got %d %q, want JSON", method, target, w.Code, w.Body)
 	}
 	return w.Code, w.Header(), answer
 }
@@ -302,7 +302,7 @@ func TestAccepted(t *testing.T) {
 		}
 	}
 	if last.MerchantID != "acme" || last.KeyID != 7 || last.Mode != tenant.Test || last.Status != report.Pending || last.Confirmer != "" {
-		t.Errorf("%+v", last)
+		t.Errorf("accept a change of status: got %+v, want a pending report of acme's key 7 in test mode", last)
 	}
 }
 
@@ -394,7 +394,7 @@ func TestLookups_perSubject(t *testing.T) {
 func check(t *testing.T, status int, what string) {
 	t.Helper()
 	if status >= http.StatusInternalServerError {
-		t.Fatalf("%s: %d", what, status)
+		t.Fatalf("%s: got the status %d", what, status)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestStatus_table(t *testing.T) {
 	who, why := "ann", "seen"
 	got, err := report.Report{Status: report.Pending}.Apply(report.Change{To: report.Dismissed, Confirmer: &who, Notes: &why}, now)
 	if err != nil || got.Confirmer != who || got.Notes != why {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("dismiss a report: got %+v, %v, want the confirmer ann and her notes", got, err)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestFiling_unreadIsNotMissing(t *testing.T) {
 	p.Add("phoneNumber", "must be a string")
 	report.Filing{Kind: "fraud", Name: "A"}.Check(&p, "phoneNumber")
 	if f := fault.As(p.Err()); f.Message == report.NeitherFiled || len(f.Fields) != 1 {
-		t.Errorf("%+v", f)
+		t.Errorf("check a filing with an unreadable number: got %+v, want that field alone", f)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestLookup_cleansAndNeverRefuses(t *testing.T) {
 		var p fault.Problems
 		tc.asked.Check(&p)
 		if l := tc.asked.Clean(); p.Err() != nil || l.Phone != tc.phone || l.Wallet != tc.wallet || l.Empty() != (tc.phone+tc.wallet == "") {
-			t.Errorf("%s: %+v (%v)", name, l, p.Err())
+			t.Errorf("%s: got %+v (%v), want the phone %q and the wallet %q", name, l, p.Err(), tc.phone, tc.wallet)
 		}
 	}
 	var p fault.Problems
@@ -322,7 +322,7 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q is %+v, again %+v", text, p, again)
 		}
 		if p.At.Year() > 9999 || p.ID < 0 {
-			t.Fatalf("%+v", p)
+			t.Fatalf("parse a cursor: got %+v, want a year of four digits and no negative id", p)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestPublic(t *testing.T) {
 		}
 		public := r.Public(time.Time{})
 		if public.Session != "" || public.Phone != r.Phone || !strings.HasSuffix(public.Text, ", not "+other+".") {
-			t.Errorf("%q: %+v", spelled, public)
+			t.Errorf("publish a report that names %q: got %+v", spelled, public)
 		}
 		for _, text := range []string{public.Name, public.Wallet, public.Fraudster, public.Text} {
 			if strings.Contains(strings.ToUpper(text), gift[4:]) || text == "" {

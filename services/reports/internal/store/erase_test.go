@@ -52,11 +52,11 @@ func TestErase(t *testing.T) {
 	body, err := w.Show(t.Context(), tenant.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Name != "****" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
 		r.Description != nil || text(r.FraudsterWalletAddress) != "0xBAD" || r.Status != "resolved" {
-		t.Errorf("%s %v", body, err)
+		t.Errorf("show an erased report: got %s, %v, want nobody's name", body, err)
 	}
 	for _, a := range []report.Asked{{Phone: people[1]}, {Phone: people[1], Wallet: "nobody"}} {
 		if got := w.look(a).Data; got.Total != 0 || len(got.Reports) != 0 {
-			t.Errorf("%+v: %+v", a, got)
+			t.Errorf("look up %+v after the erasure: got %+v, want nothing", a, got)
 		}
 	}
 	if got := w.look(report.Asked{Wallet: "0xaa"}).Data; got.Total != 1 || got.Reports[0].ReportID != other.ReportID {
@@ -70,7 +70,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range w.dump() {
-		t.Error(line)
+		t.Errorf("a row names an erased person: %s", line)
 	}
 	for _, blind := range master.Ring().Blinds(people[1], "phone/test") {
 		if n := ask[int](w, `SELECT count(*) FROM reports WHERE phone_index = $1`, blind); n != 0 {
@@ -103,7 +103,7 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 	}
 	who := store.Person{Mode: tenant.Live, Wallet: "0xaa"}
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done != (erasure.Done{Kept: 1}) {
-		t.Fatalf("%+v %v", done, err)
+		t.Fatalf("ask for an erasure within the legal time: got %+v, %v, want one kept", done, err)
 	}
 	later := w.file(live, report.Filing{Wallet: "0xAA", Name: "Once more"})
 	if err := w.move(live, later.ReportID, report.Dismissed); err != nil {
@@ -123,7 +123,7 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 		}
 	}
 	for _, line := range w.dump() {
-		t.Error(line)
+		t.Errorf("a row names an erased person: %s", line)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestErase_waitsForCopies(t *testing.T) {
 	}
 	who := store.Person{Mode: tenant.Test, Wallet: "0xaa"}
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, keep); err != nil || done != (erasure.Done{Copied: 1}) {
-		t.Fatalf("%+v %v", done, err)
+		t.Fatalf("ask for an erasure within the time of copies: got %+v, %v, want one copied", done, err)
 	}
 	if err := w.store.EraseDue(t.Context(), years); err != nil {
 		t.Fatal(err)

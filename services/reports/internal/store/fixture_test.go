@@ -116,7 +116,7 @@ func parse(t testing.TB, body []byte) answered {
 	t.Helper()
 	var a answered
 	if err := json.Unmarshal(body, &a); err != nil || !a.Success {
-		t.Fatalf("%s: %v", body, err)
+		t.Fatalf("read the answer %s: %v", body, err)
 	}
 	return a
 }
@@ -162,7 +162,7 @@ func ask[T any](w *fixture, sql string, args ...any) T {
 	w.t.Helper()
 	var v T
 	if err := w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&v); err != nil {
-		w.t.Fatalf("%s: %v", sql, err)
+		w.t.Fatalf("query %s: %v", sql, err)
 	}
 	return v
 }

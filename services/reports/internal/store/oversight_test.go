@@ -39,7 +39,7 @@ func (w *fixture) subject(mode tenant.Mode, address string) subject {
 	}
 	var a struct{ Data struct{ Subjects []subject } }
 	if err := json.Unmarshal(body, &a); err != nil || len(a.Data.Subjects) != 1 {
-		w.t.Fatalf("%s %v", body, err)
+		w.t.Fatalf("read the subject %s: %v", body, err)
 	}
 	return a.Data.Subjects[0]
 }
@@ -60,16 +60,16 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 	s := w.subject(tenant.Test, "0XBAD")
 	if s.Counts.Total != 4 || s.Counts.Pending != 4 || s.DistinctReporters != 3 || s.DistinctMerchants != 2 || s.ResolvedFraudMerchants != 0 ||
 		s.FiledFrom.Total != 1 || s.WalletAddress != "0xbad" || s.FirstReportedAt == nil {
-		t.Errorf("%+v", s)
+		t.Errorf("count the reports on 0xbad: got %+v", s)
 	}
 	if got := joined(s.Sources, func(s source) string { return fmt.Sprintf("%s/%d/%s:%d", s.MerchantID, s.APIKeyID, s.Role, s.Reports) }); got != "acme/7/fraudster:3 other/9/fraudster:1 other/9/reporter:1" {
 		t.Errorf("sources %s", got)
 	}
 	if live := w.subject(tenant.Live, "0xbad"); live.Counts.Total != 1 || live.DistinctReporters != 1 {
-		t.Errorf("%+v", live)
+		t.Errorf("count the reports on 0xbad in live mode: got %+v, want one", live)
 	}
 	if none := w.subject(tenant.Test, "nobody"); none.Counts.Total != 0 || none.FirstReportedAt != nil || len(none.Sources) != 0 {
-		t.Errorf("%+v", none)
+		t.Errorf("count the reports on nobody: got %+v, want none", none)
 	}
 	signals := func() []wire.FraudSignal { return messages[wire.FraudSignal](w, wire.FraudSignalV1) }
 	for _, step := range []struct {
@@ -100,11 +100,11 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 		}
 		last = one.Version
 		if one.Mode != tenant.Test || one.Address != "0xbad" || one.OccurredAt.IsZero() {
-			t.Errorf("%+v", one)
+			t.Errorf("read the signal: got %+v, want 0xbad in test mode with a time", one)
 		}
 	}
 	if s = w.subject(tenant.Test, "0xbad"); s.Counts.Resolved != 4 || s.ResolvedFraudMerchants != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("count after all are resolved: got %+v, want 4 resolved, of 2 merchants", s)
 	}
 	w.checkCounts()
 }
@@ -129,7 +129,7 @@ func TestFlood(t *testing.T) {
 		}
 		if err != nil {
 			if f := fault.As(err); f.Kind != fault.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
-				t.Errorf("%+v", f)
+				t.Errorf("file too many reports: got %+v, want a rate limit of at most an hour", f)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestFlood(t *testing.T) {
 		"no address":      {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111"}},
 	} {
 		if _, err := w.try(t.Context(), one.owner, one.filing, idempotency.Key{}); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("file from %s: %v", name, err)
 		}
 	}
 	for range 3 {
@@ -156,7 +156,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d refusals counted, want 3", refused)
 	}
 	if s := w.subject(tenant.Test, "0xbad"); len(s.Sources) != 2 || s.Sources[0].Refused != 2 || s.Sources[0].Reports != 3 || s.Sources[0].ReportsThisHour != 3 {
-		t.Errorf("%+v", s.Sources)
+		t.Errorf("count what was refused: got %+v, want 2 refused and 3 filed of the first source", s.Sources)
 	}
 	var pages []string
 	var after *app.FloodsAfter
@@ -196,7 +196,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("in the next hour: %v", err)
 	}
 	if s := w.subject(tenant.Test, "0xbad"); s.Sources[0].ReportsThisHour != 1 || s.Sources[0].Reports != 4 {
-		t.Errorf("%+v", s.Sources)
+		t.Errorf("count in the next hour: got %+v, want one of four", s.Sources)
 	}
 	w.checkCounts()
 }

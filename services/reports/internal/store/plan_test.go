@@ -136,7 +136,7 @@ func (w *fixture) session() (exec func(sql string) [][][]byte) {
 		w.t.Helper()
 		results, err := acquired.Conn().PgConn().Exec(w.t.Context(), sql).ReadAll()
 		if err != nil {
-			w.t.Fatalf("%s: %v", sql, err)
+			w.t.Fatalf("run %s: %v", sql, err)
 		}
 		return results[len(results)-1].Rows
 	}

@@ -54,14 +54,14 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 	w := newFixture(t)
 	reference, k, answer := w.accuse()
 	for _, line := range w.dump() {
-		t.Error(line)
+		t.Errorf("a row names a person: %s", line)
 	}
 	again, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: people[0], Phone: people[1]}, k)
 	if err != nil || !again.Replayed || !bytes.Equal(again.Body, answer) {
 		t.Errorf("replayed: %s %v", again.Body, err)
 	}
 	if got := w.look(report.Asked{Phone: "+234 805-551-2345", Wallet: "0xaa"}).Data; got.Total != 1 || got.Reports[0].ReportID != reference || got.Reports[0].Name != people[0] {
-		t.Errorf("%+v", got)
+		t.Errorf("look a sealed report up: got %+v, want it by its phone and wallet", got)
 	}
 	// The index of a phone is no phone: who has read it in a dump finds nothing by it.
 	index := ask[[]byte](w, `SELECT phone_index FROM reports`)
@@ -75,7 +75,7 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 	}
 	body, err := w.Show(t.Context(), tenant.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Status != "resolved" || r.Name != people[0] || text(r.SessionReference) != people[2] {
-		t.Errorf("%s %v", body, err)
+		t.Errorf("show a sealed report: got %s, %v, want it resolved, with its names", body, err)
 	}
 	for _, line := range w.dump() {
 		t.Errorf("after a change: %s", line)
@@ -119,7 +119,7 @@ func TestSealed_rolling(t *testing.T) {
 			t.Errorf("%s: by both %d of %d, want %d", name, len(got.Reports), got.Total, 2*filed)
 		}
 		if s := w.subject(tenant.Test, "0xbad"); s.DistinctReporters != 1 || s.DistinctMerchants != 1 || s.Counts.Total != int64(filed) {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: count the reports on 0xbad: got %+v", name, s)
 		}
 		w.checkCounts()
 	}
@@ -135,7 +135,7 @@ func TestSealed_rolling(t *testing.T) {
 	step("rotate-master", one, true, 4)
 	step("rotate-master again", one, true, 0)
 	for _, line := range w.dump() {
-		t.Error(line)
+		t.Errorf("a row names a person after rotate-master: %s", line)
 	}
 	step("a new key in the first place", both, true, -1)
 	if err := w.move(acme, last, report.Processing); err != nil {
@@ -147,7 +147,7 @@ func TestSealed_rolling(t *testing.T) {
 	step("rotate-master to the new key", both, true, 6)
 	step("the old key is gone", two, true, -1)
 	for _, line := range w.dump() {
-		t.Error(line)
+		t.Errorf("a row names a person under the new key: %s", line)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestFile_roundTrip(t *testing.T) {
 	})
 	body, err := w.Show(t.Context(), tenant.Owner{}, "203.0.113.7", strings.ToLower(made.ReportID[4:])) // not even with the prefix left out
 	if !isCode(err, "invalid_report_id") {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("show a report by half an id: got %s, %v, want invalid_report_id", body, err)
 	}
 	body, err = w.Show(t.Context(), tenant.Owner{}, "203.0.113.7", "RPT-"+strings.ToLower(made.ReportID[4:]))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestFile_roundTrip(t *testing.T) {
 		}
 	}
 	if made.APIKeyID != 7 || made.MerchantID != "acme" || made.Status != "pending" || text(made.WalletAddress) != "0xAbC" || text(made.PhoneNumber) != "234801234" {
-		t.Errorf("%+v", made)
+		t.Errorf("file a report: got %+v", made)
 	}
 	bare := w.file(acme, report.Filing{Wallet: "T1"})
 	if bare.PhoneNumber != nil || bare.SessionReference != nil || bare.FraudsterWalletAddress != nil || bare.Description != nil || bare.Confirmer != nil || bare.AdminNotes != nil {
@@ -149,7 +149,7 @@ func TestFile_roundTrip(t *testing.T) {
 	}
 	if e.Type != "report.created" || e.EventID != shown.ID || shown.Type != e.Type || e.Sequence != 1 || e.ObjectID != made.ReportID || e.MerchantID != "acme" ||
 		e.Mode != tenant.Test || shown.Mode != "test" || shown.Data.Report.Sequence != 1 || shown.Data.Report.Name != made.Name {
-		t.Errorf("%+v %s", e, e.Body)
+		t.Errorf("read the event of a report: got %+v %s", e, e.Body)
 	}
 	w.checkCounts()
 }
@@ -243,7 +243,7 @@ func TestFile_idempotent(t *testing.T) {
 		}
 	}
 	if _, err := w.try(t.Context(), acme, report.Filing{}, idempotency.Key{Scope: k.Scope, Key: "k-2"}); !isCode(err, "validation_failed") {
-		t.Errorf("%v", err)
+		t.Errorf("file nothing: got %v, want validation_failed", err)
 	}
 	w.checkCounts()
 }
@@ -369,7 +369,7 @@ func TestLookup_cursorWalksTheList(t *testing.T) {
 		for pages := 0; pages < 200; pages++ {
 			page := w.look(a)
 			if page.Data.Total != total || page.Data.HasMore == nil {
-				t.Fatalf("%+v: %+v", a, page.Data)
+				t.Fatalf("walk the list of %+v: got %+v, want the total and hasMore", a, page.Data)
 			}
 			for _, r := range page.Data.Reports {
 				got = append(got, r.ReportID)
@@ -408,7 +408,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("a test report is public where only live ones are: %v", err)
 	}
 	if got := w.look(report.Asked{Phone: "123456"}).Data; got.Total != 1 || len(got.Reports) != 1 || got.Reports[0].ReportID != theirs.ReportID {
-		t.Errorf("%+v", got)
+		t.Errorf("look a phone up in live mode: got %+v, want the live report alone", got)
 	}
 	w.PublicModes = nil
 	if got := w.look(report.Asked{Phone: "123456"}).Data; got.Total != 0 || len(got.Reports) != 0 {
@@ -430,7 +430,7 @@ func TestChange(t *testing.T) {
 			body, err := w.Change(t.Context(), acme, "req_9", "RPT-"+strings.ToLower(made.ReportID[4:]), report.Change{To: report.Processing, Confirmer: &who, Notes: &why})
 			if err == nil {
 				if r := parse(t, body).Data.Report; r.Status != "processing" || text(r.Confirmer) != who || text(r.AdminNotes) != why || r.UpdatedAt < r.CreatedAt {
-					t.Errorf("%s", body)
+					t.Errorf("show a changed report: got %s", body)
 				}
 			}
 			results <- err

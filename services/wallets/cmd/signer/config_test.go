@@ -45,7 +45,7 @@ func TestCeremony(t *testing.T) {
 	}
 	keys, err := do("", "xpubs")
 	if err != nil || !strings.Contains(keys, "XPUB_LIVE_EVM=xpub") || !strings.Contains(keys, "ADDRESS_BATCH_KEY=") {
-		t.Fatalf("%s, %v", keys, err)
+		t.Fatalf("print the public keys: got %s, %v, want XPUB_LIVE_EVM and ADDRESS_BATCH_KEY", keys, err)
 	}
 	// The written words restore the same keys.
 	environ["SIGNER_SEED"] = filepath.Join(dir, "restored.age")
@@ -53,7 +53,7 @@ func TestCeremony(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := do("", "xpubs"); err != nil || again != keys {
-		t.Errorf("%s, %v", again, err)
+		t.Errorf("print the public keys of the sealed seed: got %s, %v, want the same", again, err)
 	}
 	path := filepath.Join(dir, "batch.json")
 	if _, err := do("", "addresses", "--from", "5", "--count", "10", "--out", path); err != nil {
@@ -73,14 +73,14 @@ func TestCeremony(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := batch.Verify(pinned); err != nil || batch.From != 5 || len(batch.Addresses) != 10 {
-		t.Errorf("%+v, %v", batch, err)
+		t.Errorf("verify the batch of addresses: got %+v, %v, want ten from 5 on", batch, err)
 	}
 }
 
 func TestRun_refuses(t *testing.T) {
 	for _, args := range [][]string{nil, {"sign"}, {"serve", "now"}, {"new-seed"}, {"addresses", "--count", "0", "--out", "x"}} {
 		if err := run(t.Context(), args, nil, strings.NewReader(""), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "usage") {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("run %v: got %v, want the usage", args, err)
 		}
 	}
 	for name, environ := range map[string]map[string]string{

@@ -79,7 +79,7 @@ func TestNoteTraces(t *testing.T) {
 	const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	told := []wire.UsedAddress{{Address: "a", Trace: "no trace"}, {Address: "b", Trace: good}, {Address: "c", Trace: good[:53] + "00"}}
 	if err := a.NoteTraces(t.Context(), told); err != nil || len(s.used) != 1 || s.used[0].Address != "b" {
-		t.Errorf("%v %v", s.used, err)
+		t.Errorf("note traces: got %v, %v, want that of b alone", s.used, err)
 	}
 	if err := a.NoteTraces(t.Context(), make([]wire.UsedAddress, wire.AddressesMax+1)); !fault.IsPermanent(err) {
 		t.Errorf("a message without bounds: %v", err)
@@ -135,7 +135,7 @@ func TestAllocate(t *testing.T) {
 func TestGrantWaiting(t *testing.T) {
 	s := &shelf{waiting: []wallet.Request{{ID: "a", Mode: tenant.Live, Family: money.Solana, Count: 1}, {ID: "b", Mode: tenant.Test, Family: money.Solana, Count: 1}}}
 	if err := newApp(s, new([]string)).GrantWaiting(t.Context()); err != nil || len(s.granted) != 1 || s.granted[0].ID != "b" {
-		t.Errorf("%v, %v", s.granted, err)
+		t.Errorf("grant what waits: got %v, %v, want b alone", s.granted, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestProveKeys(t *testing.T) {
 	} {
 		wrong, err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context())
 		if why := wrong[wallet.Slot{Mode: c.issued.Mode, Family: c.issued.Family}]; err != nil || (why == nil) != c.ok {
-			t.Errorf("%s: %v, %v", name, why, err)
+			t.Errorf("%s: prove the keys: got %v, %v", name, why, err)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestSimulate(t *testing.T) {
 			c.change(&req)
 			err := newApp(s, &taken).Simulate(t.Context(), "m", req)
 			if (err == nil) != c.ok || (err != nil && !fault.IsPermanent(err)) || (len(s.simulated) == 1) != c.ok || (len(taken) == 1) != c.ok {
-				t.Fatalf("%v, %v, %v", err, s.simulated, taken)
+				t.Fatalf("simulate a deposit: got %v, %v, %v, want success %t", err, s.simulated, taken, c.ok)
 			}
 		})
 	}
@@ -205,6 +205,6 @@ func TestSimulate(t *testing.T) {
 	}
 	d := s.simulated[0]
 	if d.TxHash != s.simulated[1].TxHash || len(d.TxHash) != 66 || d.Confirmations != 12 || d.Contract == "" || d.Sender == "" || d.Amount.String() != "1500000" {
-		t.Errorf("%+v", d)
+		t.Errorf("simulate a deposit twice: got %+v", d)
 	}
 }

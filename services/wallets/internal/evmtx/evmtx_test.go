@@ -94,7 +94,7 @@ func TestParse_everyBitCounts(t *testing.T) {
 func TestParseTransfer(t *testing.T) {
 	to, amount, ok := ParseTransfer(TransferCall(safe, big.NewInt(7)))
 	if !ok || to != safe || amount.Int64() != 7 {
-		t.Errorf("%s %s %v", to, amount, ok)
+		t.Errorf("parse a transfer of 7: got %s, %s, %v", to, amount, ok)
 	}
 	dirty := TransferCall(safe, big.NewInt(7))
 	dirty[5] = 1
@@ -107,7 +107,7 @@ func TestParseTransfer(t *testing.T) {
 
 func TestCost(t *testing.T) {
 	if got := vectors[0].tx.Cost().String(); got != "1500630000000000000" {
-		t.Error(got)
+		t.Errorf("compute the cost: got %s, want 1500630000000000000", got)
 	}
 }
 
@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if again, _, err := Parse(raw); err != nil || !again.Equal(tx) {
-			t.Errorf("%+v, %v", again, err)
+			t.Errorf("parse the transaction again: got %+v, %v, want the same", again, err)
 		}
 	})
 }

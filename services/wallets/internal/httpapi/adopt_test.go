@@ -48,16 +48,16 @@ func TestAdopt(t *testing.T) {
 	const good = `{"merchantId":"acme","mode":"test","fromKeyId":7,"toKeyId":8}`
 	for _, subject := range []httpkit.Subject{httpkit.Merchant, httpkit.Public} {
 		if code, body := ask(subject, good); code != http.StatusUnauthorized || r.to != 0 {
-			t.Errorf("%s: %d %s", subject, code, body)
+			t.Errorf("adopt as %s: got %d %s, want 401", subject, code, body)
 		}
 	}
 	for _, bad := range []string{``, `{}`, strings.Replace(good, `"test"`, `"both"`, 1), strings.Replace(good, `8`, `0`, 1), strings.Replace(good, `"acme"`, `""`, 1)} {
 		if code, body := ask(httpkit.Operator, bad); code != http.StatusBadRequest || r.to != 0 {
-			t.Errorf("%s: %d %s", bad, code, body)
+			t.Errorf("adopt with %s: got %d %s, want 400", bad, code, body)
 		}
 	}
 	if code, body := ask(httpkit.Operator, good); code != http.StatusOK || !strings.Contains(body, `"moved":3`) ||
 		r.to != 8 || r.from != (tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: "test"}) {
-		t.Errorf("%d %s %+v", code, body, r)
+		t.Errorf("adopt as an operator: got %d %s, %+v, want 3 moved from key 7 to key 8", code, body, r)
 	}
 }

@@ -174,15 +174,15 @@ func TestCreate(t *testing.T) {
 	const want = `"network":"erc20","crypto":"USDT","status":"watching","createdAt":"2026-04-01T13:30:00.005Z","expiresAt":"2026-04-01T13:31:30.005Z",` +
 		`"metadata":{"z":1,"a":"<&>"}}}`
 	if got.status != 201 || !strings.HasPrefix(got.body, `{"success":true,"wallet":{"id":"wal_`) || !strings.HasSuffix(got.body, want) {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("create a wallet: got %d %s, want 201 with …%s", got.status, got.body, want)
 	}
 	d := s.drafts[0]
 	if d.MerchantID != "acme" || d.KeyID != 7 || d.Network != "ethereum" || d.Mode != tenant.Test || d.Sequence != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("create a wallet: got the draft %+v, want one of acme's key 7 on ethereum", d)
 	}
 	got = s.send(t, "POST", "/v1/wallets", `{"network":"polygon","crypto":"matic","expiresInMinutes":null,"metadata":null}`)
 	if got.status != 201 || !strings.Contains(got.body, `"network":"polygon","crypto":"POL"`) || !strings.Contains(got.body, `"expiresAt":"2026-05-01T13:30:00.005Z","metadata":{}`) {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("create a wallet on polygon: got %d %s, want 201 for a month", got.status, got.body)
 	}
 }
 
@@ -217,16 +217,16 @@ func TestCreate_once(t *testing.T) {
 	const body = `{"network":"base","crypto":"USDC"}`
 	first, again := s.send(t, "POST", "/v1/wallets", body, withKey), s.send(t, "POST", "/v1/wallets", body, withKey)
 	if again.body != first.body || again.status != 201 || again.header.Get("Idempotent-Replayed") != "true" || first.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("%+v", again)
+		t.Errorf("create a wallet again: got %+v, want the first answer", again)
 	}
 	for name, other := range map[string]func(*sent){"another key": otherKey, "the other mode": otherMode} {
 		if got := s.send(t, "POST", "/v1/wallets", body, other); got.body == first.body || got.status != 201 {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("create a wallet again with %s: got %d %s, want another wallet", name, got.status, got.body)
 		}
 	}
 	s.err = idempotency.ErrTaken
 	if got := s.send(t, "POST", "/v1/wallets", body, func(c *sent) { c.once = "race" }); got.body != `{"won":"race"}` || got.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%+v", got)
+		t.Errorf("create a wallet in a race: got %+v, want the answer that won", got)
 	}
 }
 
@@ -257,13 +257,13 @@ func TestRead(t *testing.T) {
 		}
 		if s.err = errors.New("database away"); !strings.Contains(path, walletID) {
 			if got := s.send(t, "GET", path, ""); got.status != 500 || strings.Contains(got.body, "database") {
-				t.Errorf("%s: %d %s", path, got.status, got.body)
+				t.Errorf("get %s without the database: got %d %s, want 500 and no word of it", path, got.status, got.body)
 			}
 		}
 	}
 	for _, id := range []string{"wal_1", "x", walletID + "0", "%00", "wal_0000000000000000000000000A"} {
 		if got := newServer().send(t, "GET", "/v1/wallets/"+id, ""); got.status != 404 || !strings.Contains(got.body, "wallet_not_found") {
-			t.Errorf("%s: %d %s", id, got.status, got.body)
+			t.Errorf("get the wallet %s: got %d %s, want 404 wallet_not_found", id, got.status, got.body)
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestList_query(t *testing.T) {
 	}
 	for _, query := range []string{"?limit=0", "?limit=101", "?limit=ten", "?offset=-1", "?status=gone", "?cursor=x", "?cursor=AAAA", "?offset=1&cursor=" + cursor} {
 		if got := newServer().send(t, "GET", "/v1/wallets"+query, ""); got.status != 400 {
-			t.Errorf("%s: %d %s", query, got.status, got.body)
+			t.Errorf("list wallets by %s: got %d %s, want 400", query, got.status, got.body)
 		}
 	}
 }
@@ -304,21 +304,21 @@ func TestSandbox(t *testing.T) {
 			Deposit struct{ TxHash, Amount, Crypto string }
 		}
 		if err := json.Unmarshal([]byte(got.body), &a); err != nil || got.status != 200 || len(s.simulated) != 1 {
-			t.Fatalf("%s: %d %s, %v", body, got.status, got.body, err)
+			t.Fatalf("simulate a deposit by %s: got %d %s, %v, want 200", body, got.status, got.body, err)
 		}
 		d := s.simulated[0]
 		if fmt.Sprintf("%s/%d", d.Amount, d.Confirmations) != want || d.Network != "ethereum" || d.Asset != "USDT" || a.Deposit.TxHash != d.TxHash || a.Deposit.Crypto != "USDT" {
-			t.Errorf("%s: %+v, %s", body, d, got.body)
+			t.Errorf("simulate a deposit by %s: got %+v, %s, want %s", body, d, got.body, want)
 		}
 	}
 	for _, body := range []string{`{}`, `{"amount":0}`, `{"amount":-1}`, `{"amount":"x"}`, `{"amount":0.0000001}`, `{"amount":1e16}`, `{"amount":[]}`, `{"amount":1,"confirmations":1.5}`, `{"amount":1,"confirmations":1001}`} {
 		if got := newServer().send(t, "POST", path, body); got.status != 400 {
-			t.Errorf("%s: %d %s", body, got.status, got.body)
+			t.Errorf("simulate a deposit by %s: got %d %s, want 400", body, got.status, got.body)
 		}
 	}
 	for name, other := range map[string]func(*sent){"a foreign key": foreignKey, "live": live} {
 		if got := newServer().send(t, "POST", path, `{"amount":1}`, other); got.status != 404 {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("simulate a deposit with %s: got %d %s, want 404", name, got.status, got.body)
 		}
 	}
 }
@@ -331,6 +331,6 @@ func TestEventBody(t *testing.T) {
 		`","address":"0x9858EfFD232B4033E47d90003D41EC34EcaEda94","network":"erc20","crypto":"USDT","status":"confirmed","amount":"12.5","confirmations":3,` +
 		`"createdAt":"2026-04-01T13:30:00.005Z","expiresAt":"2026-04-01T14:30:00.005Z","metadata":{"a":1},"sequence":3}}}`
 	if err != nil || string(got) != want {
-		t.Errorf("%v\n%s", err, got)
+		t.Errorf("write the event: %v, got\n%s\nwant\n%s", err, got, want)
 	}
 }

@@ -76,7 +76,7 @@ func TestConsume(t *testing.T) {
 		}
 	}
 	if len(r.calls) != 4 {
-		t.Errorf("%v", r.calls)
+		t.Errorf("consume four good messages: got the calls %v", r.calls)
 	}
 }
 
@@ -127,6 +127,6 @@ func TestOut_depositChanged(t *testing.T) {
 		`"contract":"0xc","txHash":"0xaa","state":"confirmed","blockHeight":10,"blockHash":"0xb","blockTime":"2026-04-01T13:30:00.005Z",` +
 		`"amount":"25000000","depth":12,"head":21,"finalized":false,"firstSeenAt":"2026-04-01T13:30:00.005Z","senders":["0xp"],"number":7}`
 	if string(m.Body) != want || m.ID != "live:ethereum:0xaa:3:4" || m.Name != wire.DepositChangedV1 {
-		t.Errorf("%s\n%s", m.ID, m.Body)
+		t.Errorf("write the message of a deposit: got %s\n%s\nwant\n%s", m.ID, m.Body, want)
 	}
 }

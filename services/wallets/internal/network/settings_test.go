@@ -16,15 +16,15 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if urls := set.Base.Scan.Endpoints(); len(urls) != 2 || urls[1] != "https://b" || len(set.Ethereum.Scan.Endpoints()) != 0 {
-		t.Errorf("%v", urls)
+		t.Errorf("read the endpoints of base: got %v, want two", urls)
 	}
 	ethereum, _ := money.NetworkOf("ethereum")
 	base, _ := money.NetworkOf("base")
 	if tokens, err := contracts(base, set.Base.Tokens); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
-		t.Errorf("%v, %v", tokens, err)
+		t.Errorf("read the tokens of base: got %v, %v, want USDC alone", tokens, err)
 	}
 	if tokens, err := contracts(ethereum, set.Ethereum.Tokens); err != nil || len(tokens) != 2 {
-		t.Errorf("%v, %v", tokens, err)
+		t.Errorf("read the tokens of ethereum: got %v, %v, want two", tokens, err)
 	}
 	if _, err := contracts(base, "USDC"); err == nil {
 		t.Error("a token without a contract was accepted")

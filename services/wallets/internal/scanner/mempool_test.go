@@ -125,7 +125,7 @@ func TestMempool_readsOnce(t *testing.T) {
 	}
 	p.refused = nil
 	if look := p.look(t, m); len(look.Found) != 1 || look.Found[0].TxHash != txID(3).String() || !slices.Equal(look.Found[0].Inputs, []string{"3"}) {
-		t.Errorf("%+v", look)
+		t.Errorf("look at the mempool again after a failure: got %+v, want the transaction found", look)
 	}
 	p.reads, p.waits = nil, []Waiting{{TxHash: txID(3).String()}}
 	if look := p.look(t, m); len(look.Found) > 0 || len(p.reads) > 0 {
@@ -183,7 +183,7 @@ func TestMempool_absent(t *testing.T) {
 				p.txs[txID(9)] = puddle{txID(9), c.other, "theirs"}
 			}
 			if look := p.look(t, m); len(look.Absent) != c.absent || len(look.Replaced) != c.gone || look.Height != c.height {
-				t.Errorf("%+v", look)
+				t.Errorf("look for what left the mempool: got %+v, want %d absent, %d replaced at %d", look, c.absent, c.gone, c.height)
 			}
 		})
 	}

@@ -81,12 +81,12 @@ func TestPlanRewind(t *testing.T) {
 			plan, err := PlanRewind(t.Context(), rewound, c.chain, c.past, c.given)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Fatalf("%v", err)
+					t.Fatalf("plan a rewind: got %v, want %q", err, c.err)
 				}
 				return
 			}
 			if err != nil || plan.Fork != c.fork || plan.To != c.chain.blocks[c.to].Header || plan.From.Hash != c.past.at.Hash {
-				t.Errorf("%+v %v", plan, err)
+				t.Errorf("plan a rewind: got %+v, %v, want the fork above %d", plan, err, c.fork)
 			}
 		})
 	}

@@ -517,7 +517,7 @@ func TestScan_converges(t *testing.T) {
 		var problem string
 		synctest.Test(t, func(t *testing.T) { problem = converge(t, ops, sizes) })
 		if problem != "" {
-			r.Fatal(problem)
+			r.Fatalf("the scan does not converge: %s", problem)
 		}
 	})
 }

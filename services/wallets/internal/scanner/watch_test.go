@@ -34,7 +34,7 @@ func TestSet(t *testing.T) {
 		}
 		for _, k := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 20, 20), 0, 50).Draw(r, "foreign keys") {
 			if s.has(k) != model[string(k)] {
-				r.Fatalf("%x: %v", k, s.has(k))
+				r.Fatalf("has the set %x: got %v", k, s.has(k))
 			}
 		}
 	})
@@ -50,7 +50,7 @@ func TestWatch_refreshFails(t *testing.T) {
 	broken := errors.New("database away")
 	w := NewWatch(tenant.Test, money.EVM, failing{broken})
 	if err := w.Refresh(t.Context()); !errors.Is(err, broken) {
-		t.Errorf("%v", err)
+		t.Errorf("refresh without the database: got %v, want its error", err)
 	}
 }
 

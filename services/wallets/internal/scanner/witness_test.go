@@ -55,7 +55,7 @@ func TestHearing(t *testing.T) {
 			}
 			got, err := h.hear(t.Context(), d)
 			if got != c.want || (err == nil) != (got == wallet.WitnessConfirmed || got == wallet.WitnessAlone) || errors.Is(err, ErrFenced) {
-				t.Errorf("%s, %v", got, err)
+				t.Errorf("hear the hosts: got %s, %v, want %s", got, err, c.want)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestHearing_silentHost(t *testing.T) {
 	h := Hearing{Chain: rewound, Hosts: []Host{{"honest", honest}, {"broken", broken}}}
 	for range 10 {
 		if got, err := h.hear(t.Context(), d); got != wallet.WitnessPending || err == nil {
-			t.Errorf("%s, %v", got, err)
+			t.Errorf("hear a silent host: got %s, %v, want pending", got, err)
 		}
 	}
 	if reads > 2 { // one block takes two
@@ -86,6 +86,6 @@ func TestHearing_silentHost(t *testing.T) {
 	}
 	broken.setFail(nil)
 	if got, err := h.hear(t.Context(), d); got != wallet.WitnessConfirmed || err != nil {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("hear the mended host: got %s, %v, want confirmed", got, err)
 	}
 }

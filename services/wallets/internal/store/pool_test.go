@@ -133,7 +133,7 @@ func TestPool_empty(t *testing.T) {
 	}
 	given := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1)
 	if len(given) != 1 || len(given[0].Addresses) != 4 {
-		t.Errorf("%+v", given)
+		t.Errorf("grant from the pool: got %+v, want one message of four addresses", given)
 	}
 }
 
@@ -235,14 +235,14 @@ func TestLoadKeys(t *testing.T) {
 	for range 8 { // replicas that start at once
 		wg.Go(func() {
 			if got, _, err := app.LoadKeys(ctx, s, ring(t, one), app.Keys{evm: a}); err != nil || !got[evm].Same(a) {
-				t.Errorf("%v", err)
+				t.Errorf("load the keys at once: got %v", err)
 			}
 		})
 	}
 	wg.Wait()
 	var sealed []byte
 	if err := pool.QueryRow(ctx, `SELECT sealed FROM account_keys`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("xpub")) {
-		t.Fatalf("%q, %v", sealed, err)
+		t.Fatalf("read the sealed key: got %q, %v, want no public key in the clear", sealed, err)
 	}
 	if got, _, err := app.LoadKeys(ctx, s, ring(t, two+","+one), nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
 		t.Errorf("without configuration: %v, %v", got, err)
@@ -251,7 +251,7 @@ func TestLoadKeys(t *testing.T) {
 		t.Errorf("not sealed again: %v", err)
 	}
 	if _, _, err := app.LoadKeys(ctx, s, ring(t, one), nil); !errors.Is(err, keyring.ErrUnknownKey) {
-		t.Errorf("%v", err)
+		t.Errorf("load the keys under the old master key: got %v, want ErrUnknownKey", err)
 	}
 	if got, wrong, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{evm: b}); err != nil || wrong[evm] == nil || !strings.Contains(wrong[evm].Error(), "XPUB_LIVE_EVM") || !got[evm].Same(a) {
 		t.Errorf("another key: %v, %v, %v", got, wrong, err)

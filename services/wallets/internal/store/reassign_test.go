@@ -43,7 +43,7 @@ func TestReassign(t *testing.T) {
 		}
 	}
 	if of(7) != 0 || of(8) != 4 {
-		t.Errorf("%s", fmt.Sprint(of(7), of(8)))
+		t.Errorf("count the wallets of keys 7 and 8: got %s, want 0 and 4", fmt.Sprint(of(7), of(8)))
 	}
 	heir := owner
 	heir.KeyID = 8

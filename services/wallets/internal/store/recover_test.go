@@ -129,23 +129,23 @@ func TestRecover(t *testing.T) {
 	got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
 	year := time.Now().Add(-time.Hour).UnixMilli()
 	if len(got) != 2 || got[1].Address != made[0].Address || got[1].Version <= year || got[0].Key != before.Key || got[0].Version <= year {
-		t.Errorf("%+v", got)
+		t.Errorf("scan again after the restore: got %+v, want both deposits with later versions", got)
 	}
 	if told, err := s.Retell(ctx, lease.Chain, 0, 2); err != nil || told != 2 {
-		t.Errorf("%d, %v", told, err)
+		t.Errorf("retell the deposits: got %d, %v, want 2", told, err)
 	}
 	if again := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(again) != 2 || again[0].Version != got[0].Version+1 || again[1].Number != 5 {
-		t.Errorf("%+v", again)
+		t.Errorf("read the retold deposits: got %+v, want the next versions", again)
 	}
 	pending, err := s.PendingRescans(ctx)
 	if err != nil || len(pending) != 1 || pending[0].To != 1 || !pending[0].Stood.Equal(one.Time) {
-		t.Errorf("%+v, %v", pending, err)
+		t.Errorf("list the rescans: got %+v, %v, want one to height 1", pending, err)
 	}
 	if err := s.RescanDone(ctx, lease.Chain); err != nil {
 		t.Fatal(err)
 	}
 	if pending, err = s.PendingRescans(ctx); err != nil || len(pending) != 0 {
-		t.Errorf("%+v, %v", pending, err)
+		t.Errorf("list the rescans after the last: got %+v, %v, want none", pending, err)
 	}
 	if err := s.EndRecovery(ctx); err != nil {
 		t.Fatal(err)
@@ -216,17 +216,17 @@ func TestAgain(t *testing.T) {
 	}
 	out, err := look(1, 5)
 	if err != nil || out != (scanner.Looked{Blocks: 5, Found: 1, Told: 2}) {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("scan five blocks again: got %+v, %v, want one found and two told", out, err)
 	}
 	newest := map[string]wire.DepositChanged{}
 	for _, d := range drain[wire.DepositChanged](t, pool, wire.DepositChangedV1) {
 		newest[d.TxHash] = d
 	}
 	if newest["0xbb"].Depth != 2 || newest["0xbb"].Head != 5 || newest["0xaa"].Version != 2 || len(newest) != 2 {
-		t.Errorf("%+v", newest)
+		t.Errorf("read the newest deposits: got %+v", newest)
 	}
 	if out, err = look(1, 5); err != nil || out.Found != 0 {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("scan five blocks a third time: got %+v, %v, want nothing found", out, err)
 	}
 	node[6] = missed
 	if _, err = look(1, 6); err == nil {
@@ -247,6 +247,6 @@ func TestAgain(t *testing.T) {
 		}
 	}
 	if list, err := s.DepositsOf(ctx, "0xbb"); err != nil || len(list) != 1 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("list the deposits of 0xbb: got %v, %v, want one", list, err)
 	}
 }

@@ -112,7 +112,7 @@ func TestSimulated_confirmsFast(t *testing.T) {
 		t.Errorf("12 confirmations took %s", spent)
 	}
 	if len(w.told) != 2 || w.last["ethereum:0xa:0"].Amount != "100" {
-		t.Errorf("%+v", w.told)
+		t.Errorf("confirm a simulated deposit: got %+v, want two messages of 100", w.told)
 	}
 }
 
@@ -172,9 +172,9 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if modes, err := s.Owner(t.Context(), money.EVM, text, text); err != nil || len(modes) != 1 || modes[0] != tenant.Test {
-		t.Errorf("%v, %v", modes, err)
+		t.Errorf("find who owns an address: got %v, %v, want test", modes, err)
 	}
 	if modes, err := s.Owner(t.Context(), money.EVM, "0xnobody", "0xnobody"); err != nil || len(modes) != 0 {
-		t.Errorf("%v, %v", modes, err)
+		t.Errorf("find who owns a foreign address: got %v, %v, want nobody", modes, err)
 	}
 }

@@ -142,7 +142,7 @@ func TestAllocate(t *testing.T) {
 		other := r
 		other.Count = 7
 		if err := s.Allocate(ctx, "m3", other, source(t, money.EVM)); !errors.Is(err, wallet.ErrOtherRequest) {
-			t.Errorf("%v", err)
+			t.Errorf("allocate another stock under the same id: got %v, want ErrOtherRequest", err)
 		}
 	})
 	t.Run("without a key the request waits", func(t *testing.T) {
@@ -151,16 +151,16 @@ func TestAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if list, err := s.Waiting(ctx); err != nil || len(list) != 1 || list[0] != wait {
-			t.Fatalf("%v, %v", list, err)
+			t.Fatalf("list the requests that wait: got %v, %v, want one", list, err)
 		}
 		if err := s.Allocate(ctx, "", wait, source(t, money.Tron)); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := s.Waiting(ctx); err != nil || len(list) != 0 {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("list the requests after the grant: got %v, %v, want none", list, err)
 		}
 		if got := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1); len(got) != 1 || len(got[0].Addresses) != 3 {
-			t.Errorf("%v", got)
+			t.Errorf("read the grant: got %v, want three addresses", got)
 		}
 	})
 	t.Run("the sample has first and newest", func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAllocate(t *testing.T) {
 			}
 		}
 		if !found[0] || !found[1023] {
-			t.Errorf("%v", found)
+			t.Errorf("list the issued indices: got %v, want 0 to 1023", found)
 		}
 	})
 }
@@ -291,11 +291,11 @@ func TestAdvance(t *testing.T) {
 	got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
 	if len(got) != 2 || got[0].State != wire.Seen || got[0].Key != "ethereum:0xaa:1" || got[0].Amount != "5" || got[0].Version != 1 || got[0].Depth != 1 ||
 		got[0].Senders[0] != "0xpayer" || got[1].Amount != huge.String() || !got[0].BlockTime.Equal(one.Time) || got[0].Mode != tenant.Test {
-		t.Fatalf("%+v", got)
+		t.Fatalf("scan the first block: got %+v, want two deposits as seen", got)
 	}
 	if through := drain[wire.ScannedThrough](t, pool, wire.ScannedThroughV1); len(through) != 1 || through[0].Height != 1 || !through[0].BlockTime.Equal(one.Time) ||
 		through[0].State != wire.ScanBehind || through[0].Head != 7 || time.Since(through[0].ToldAt).Abs() > time.Minute {
-		t.Errorf("%+v", through)
+		t.Errorf("report the first block: got %+v, want height 1 of 7", through)
 	}
 	// The depth of the table, reached inside one step of empty blocks.
 	var run []chain.Header
@@ -307,14 +307,14 @@ func TestAdvance(t *testing.T) {
 	}
 	at = scanner.Cursor{Header: run[len(run)-1]}
 	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[0].State != wire.Confirmed || got[0].Version != 2 || got[0].Depth != 13 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("scan twelve blocks more: got %+v, want both confirmed", got)
 	}
 	// Rewound, and in another block at another position.
 	if err := s.Rewind(ctx, lease, at, header(0, "h0", "")); err != nil {
 		t.Fatal(err)
 	}
 	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[0].State != wire.Reverted || got[0].Version != 3 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("rewind below the deposits: got %+v, want both reverted", got)
 	}
 	at = scanner.Cursor{Header: header(0, "h0", "")}
 	branch := []chain.Header{header(1, "g1", "h0"), header(2, "g2", "g1")}
@@ -323,7 +323,7 @@ func TestAdvance(t *testing.T) {
 	}
 	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 1 || got[0].Version != 4 || got[0].BlockHash != "g2" || !got[0].Finalized ||
 		got[0].State != wire.Confirmed {
-		t.Fatalf("%+v", got)
+		t.Fatalf("scan the other branch: got %+v, want one deposit, confirmed and final", got)
 	}
 	var live, orphaned int
 	if err := pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE orphaned_at IS NULL), count(*) FILTER (WHERE orphaned_at IS NOT NULL) FROM transfers`).Scan(&live, &orphaned); err != nil || live != 1 || orphaned != 2 {
@@ -364,11 +364,11 @@ func TestAdvance_wholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 1 || got[0].Version != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("advance with one deposit: got %+v, want its version 1", got)
 	}
 	// The answer to the commit was lost: the same step again finds the cursor moved and writes nothing.
 	if err := s.Advance(t.Context(), lease, at, step); !errors.Is(err, scanner.ErrFenced) {
-		t.Errorf("%v", err)
+		t.Errorf("advance again from the old cursor: got %v, want ErrFenced", err)
 	}
 }
 

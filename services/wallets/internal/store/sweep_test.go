@@ -73,7 +73,7 @@ func TestSweeps_parallel(t *testing.T) {
 	least := map[string]*big.Int{"USDT": big.NewInt(15), "ETH": big.NewInt(1)}
 	due, err := s.Due(ctx, "ethereum", least, 10)
 	if err != nil || len(due) != 1 || due[0].Address != at || due[0].Amount.Int64() != 15 {
-		t.Fatalf("%+v, %v", due, err)
+		t.Fatalf("list the due wallets: got %+v, %v, want one with 15", due, err)
 	}
 	if none, err := s.Due(ctx, "ethereum", map[string]*big.Int{"USDT": big.NewInt(16)}, 10); err != nil || len(none) != 0 {
 		t.Errorf("below the smallest sum: %+v, %v", none, err)
@@ -86,7 +86,7 @@ func TestSweeps_parallel(t *testing.T) {
 			wg.Go(func() {
 				ok, err := f(i)
 				if err != nil && !errors.Is(err, sweeper.ErrStale) {
-					t.Errorf("%s: %v", what, err)
+					t.Errorf("%s at once: got %v, want success or ErrStale", what, err)
 				} else if ok && err == nil {
 					won.Add(1)
 				}
@@ -99,11 +99,11 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	once("open", func(int) (bool, error) { return s.Open(ctx, "ethereum", due[0], "0xtreasury") })
 	if again, err := s.Due(ctx, "ethereum", least, 10); err != nil || len(again) != 0 {
-		t.Errorf("%+v, %v", again, err)
+		t.Errorf("list the due wallets after the opening: got %+v, %v, want none", again, err)
 	}
 	idle, err := s.Idle(ctx, "ethereum", 10)
 	if err != nil || len(idle) != 1 || idle[0].Amount.Int64() != 15 || idle[0].WalletID != "wal_live" {
-		t.Fatalf("%+v, %v", idle, err)
+		t.Fatalf("list the idle sweeps: got %+v, %v, want that of wal_live with 15", idle, err)
 	}
 	plan := func(i int) sweep.Outgoing {
 		r := intent.Request{ID: fmt.Sprint("out_", i, "-1"), Kind: intent.Sweep, Amount: "15", EVM: &intent.EVM{}}
@@ -113,13 +113,13 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	once("plan", func(i int) (bool, error) { return true, s.Plan(ctx, plan(i)) })
 	if nonce, busy, err := s.Next(ctx, "ethereum", at, 0, 16); err != nil || nonce != 1 || !busy {
-		t.Errorf("%d, %v, %v", nonce, busy, err)
+		t.Errorf("take the next nonce: got %d, busy %v, %v, want 1 and busy", nonce, busy, err)
 	}
 	step := func(what string, f func(o sweep.Outgoing) error) {
 		t.Helper()
 		list, err := s.Underway(ctx, "ethereum", 10)
 		if err != nil || len(list) != 1 {
-			t.Fatalf("%s: %+v, %v", what, list, err)
+			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
 		}
 		once(what, func(int) (bool, error) { return true, f(list[0]) })
 	}
@@ -135,10 +135,10 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	// The young deposit counts for the wallet and is not swept, so the wallet is not swept either.
 	if w, err := base.FindWallet(ctx, tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
-		t.Errorf("%s, %v", w.Status, err)
+		t.Errorf("find the swept wallet: got %s, %v, want a young deposit left", w.Status, err)
 	}
 	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {
-		t.Errorf("%+v, %v", left, err)
+		t.Errorf("list what is under way at the end: got %+v, %v, want nothing", left, err)
 	}
 	// Payments receives messages about its own addresses only; a rescan sends it lost ones again, under the same id.
 	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
@@ -154,11 +154,11 @@ func TestSweeps_parallel(t *testing.T) {
 		var ids []string
 		if err := pool.QueryRow(ctx, `SELECT array_agg(message_id) FROM outbox WHERE name = $1`, string(wire.OutgoingFinalV1)).Scan(&ids); err != nil || len(ids) != 1 ||
 			!strings.HasPrefix(ids[0], "live:out_") {
-			t.Errorf("%q, %v", ids, err)
+			t.Errorf("list the messages of final transactions: got %q, %v, want one", ids, err)
 		}
 		want := wire.OutgoingFinal{Mode: tenant.Live, Network: "ethereum", TxHash: "0xhash", Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "15", Fee: "7"}
 		if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 1 || told[0] != want {
-			t.Errorf("%+v", told)
+			t.Errorf("read the message of a final transaction: got %+v, want %+v", told, want)
 		}
 	}
 	if _, err := base.Retell(ctx, liveLease.Chain, 2, 2); err != nil {

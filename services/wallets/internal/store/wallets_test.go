@@ -73,7 +73,7 @@ func events(t testing.TB, pool *pgxpool.Pool) []string {
 		w := e.Data.Wallet
 		if m.Sequence != w.Sequence || m.ObjectID != w.ID || m.Type != e.Type || e.Type != "wallet."+w.Status || m.MerchantID != "acme" ||
 			string(w.Metadata) != `{"order":"A-17"}` {
-			t.Errorf("%s: %s", m.Type, m.Body)
+			t.Errorf("write the event %s: got %s", m.Type, m.Body)
 		}
 		out = append(out, fmt.Sprintf("%d %s %s", w.Sequence, w.Status, w.Amount))
 	}
@@ -139,7 +139,7 @@ func TestWallet_life(t *testing.T) {
 	same(t, "more", events(t, pool), "[4 deposit_detected 2.000001]")
 	w, err := s.FindWallet(ctx, owner, "wal_a")
 	if err != nil || w.Confirmations() != 1 || w.Amount.String() != "2000001" || w.Deposits != 3 {
-		t.Errorf("%+v, %v", w, err)
+		t.Errorf("find the wallet: got %+v, %v, want 2000001 of three deposits with one confirmation", w, err)
 	}
 	if err := s.Rewind(ctx, lease, at, header(0, "h0", "")); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestWallet_life(t *testing.T) {
 	}
 	list, heads, err := s.ListDeposits(ctx, w, app.DepositQuery{Limit: 2})
 	if err != nil || len(list) != 3 || heads["ethereum"] != 21 {
-		t.Fatalf("%v, %v, %v", list, heads, err)
+		t.Fatalf("list the deposits: got %v, heads %v, %v, want three at head 21", list, heads, err)
 	}
 	var unbalanced, history int
 	if err := pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM (SELECT FROM custody_entries GROUP BY journal HAVING sum(debit) <> sum(credit)) AS x),
@@ -247,7 +247,7 @@ func TestCreateWallet_parallel(t *testing.T) {
 		_, err = s.Settled(t.Context(), idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{9}})
 	}
 	if !fault.Is(err, "idempotency_key_reused") {
-		t.Errorf("%v", err)
+		t.Errorf("create another wallet under the same key: got %v, want idempotency_key_reused", err)
 	}
 }
 
@@ -264,10 +264,10 @@ func TestWallet_otherOwners(t *testing.T) {
 		"live": {MerchantID: "acme", KeyID: 7, Mode: tenant.Live},
 	} {
 		if _, err := s.FindWallet(ctx, o, "wal_1"); !errors.Is(err, app.ErrWalletNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("find the wallet as %s: got %v, want ErrWalletNotFound", name, err)
 		}
 		if list, err := s.ListWallets(ctx, o, app.ListQuery{Limit: 10}); err != nil || len(list) != 0 {
-			t.Errorf("%s: %v, %v", name, list, err)
+			t.Errorf("list the wallets as %s: got %v, %v, want none", name, list, err)
 		}
 	}
 	ids := func(q app.ListQuery) (out []string) {
@@ -302,6 +302,6 @@ func TestCreateWallet_busy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.CreateWallet(t.Context(), draft("wal_a", time.Now()), source(t, money.EVM), idempotency.Key{Key: "k"}, text); !fault.Is(err, "busy") {
-		t.Errorf("%v", err)
+		t.Errorf("create a wallet while the counter is locked: got %v, want busy", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestMay(t *testing.T) {
 func TestPrice(t *testing.T) {
 	p, err := terms.Price(Market{wei(100), wei(7)}, 50)
 	if err != nil || p.MaxFee.Int64() != 207 || p.Tip.Int64() != 7 || p.Most().Int64() != 10_350 {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("price a transaction: got %+v, %v, want 207 a unit with a tip of 7, at most 10350", p, err)
 	}
 	if p, err := terms.Price(Market{wei(900), wei(100)}, 50); err != nil || p.MaxFee.Int64() != 1_000 {
 		t.Errorf("at the cap: %+v, %v", p, err)
@@ -51,7 +51,7 @@ func TestWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, missing := terms.Within(p, m, wei(1_000_000)); missing != nil || got.MaxFee.Int64() != 207 {
-		t.Errorf("%+v, %v", got, missing)
+		t.Errorf("pay within 1000000 wei: got %+v, missing %v, want 207 a unit", got, missing)
 	}
 	if got, missing := terms.Within(p, m, wei(107*50)); missing != nil || got.MaxFee.Int64() != 107 {
 		t.Errorf("just enough: %+v, %v", got, missing)
@@ -67,10 +67,10 @@ func TestWithin(t *testing.T) {
 func TestCoins(t *testing.T) {
 	p := Price{50, wei(100), wei(1)}
 	if got, err := terms.Coins(wei(100_000), p); err != nil || got.Int64() != 95_000 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("send the coins of 100000 wei: got %v, %v, want 95000", got, err)
 	}
 	if _, err := terms.Coins(wei(99_999), p); !errors.Is(err, ErrSmall) {
-		t.Errorf("%v", err)
+		t.Errorf("send the coins of 99999 wei: got %v, want ErrSmall", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestArrived(t *testing.T) {
 		"another form":     {Receipt{TxHash: "i", OK: true, Moved: []Move{move}}, false},
 	} {
 		if amount, ok := token().Arrived(c.r); ok != c.want || (ok && amount.Int64() != 25) {
-			t.Errorf("%s: %s, %v", name, amount, ok)
+			t.Errorf("read the receipt of %s: got %s, %v, want %v", name, amount, ok, c.want)
 		}
 	}
 }
@@ -144,12 +144,12 @@ func TestBook_balances(t *testing.T) {
 			}
 			sums[e.Asset].Add(sums[e.Asset], e.Debit).Sub(sums[e.Asset], e.Credit)
 			if (e.Debit.Sign() > 0) == (e.Credit.Sign() > 0) {
-				t.Fatalf("%+v", e)
+				t.Fatalf("book a sweep: got %+v, want either a debit or a credit", e)
 			}
 		}
 		for asset, sum := range sums {
 			if sum.Sign() != 0 {
-				t.Fatalf("%s: %s, %+v", asset, sum, entries)
+				t.Fatalf("book %s: got the sum %s of %+v, want 0", asset, sum, entries)
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		"an effect that says no amount": {chain.Effect{}, 0, Nothing, 0},
 	} {
 		if v := Judge(c.effect, n(c.known)); v.State != c.want || v.Amount.Int64() != c.left || (v.State != Credited) != (v.Reason != "") {
-			t.Errorf("%s: %+v", name, v)
+			t.Errorf("judge an effect, %s: got %+v, want %v with %d left", name, v, c.want, c.left)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestDiffers(t *testing.T) {
 	}{{10, 10, false}, {14, 10, false}, {15, 10, true}, {9, 10, true}, {0, 0, false}} {
 		one := Compared{Balance: big.NewInt(c.has), Expected: big.NewInt(c.should)}
 		if one.Differs(big.NewInt(5)) != c.want {
-			t.Errorf("%+v", c)
+			t.Errorf("compare %+v: got another answer than %t", c, c.want)
 		}
 	}
 }

@@ -113,10 +113,10 @@ func TestTake(t *testing.T) {
 	w, _ = fresh().Take([]Deposit{deep(one)}, 20)
 	w, entered := w.enter(nil, OnSwept)
 	if told(entered) != "4 swept 5" {
-		t.Error(told(entered))
+		t.Errorf("sweep a wallet: got %s, want 4 swept 5", told(entered))
 	}
 	if _, entered = w.Take([]Deposit{deep(one), two}, 20); told(entered) != "5 deposit_detected 12" {
-		t.Error(told(entered))
+		t.Errorf("pay a swept wallet: got %s, want 5 deposit_detected 12", told(entered))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestTake_anyOrder(t *testing.T) {
 				}
 			}
 			if next.Amount.Cmp(sum) != 0 || next.Sequence != sequence {
-				t.Fatalf("%+v", next)
+				t.Fatalf("take deposits in any order: got %+v, want the sum %s and the sequence %d", next, sum, sequence)
 			}
 			if w = next; len(all) > 0 {
 				if _, again := w.Take(all, 20); len(again) > 0 {

@@ -105,24 +105,24 @@ func TestMatch(t *testing.T) {
 	d := newDriver(t, n)
 	head, err := d.Head(t.Context())
 	if err != nil || head.Height != 1 || head.Hash != hash || head.Parent != (digest{1}).String() || head.Finalized != 0 {
-		t.Fatalf("%+v, %v", head, err)
+		t.Fatalf("read the head: got %+v, %v, want block 1 on its parent", head, err)
 	}
 	b, err := d.Fetch(t.Context(), 1)
 	if err != nil || b.Header() != head.Header {
-		t.Fatalf("%+v, %v", b, err)
+		t.Fatalf("fetch block 1: got %+v, %v, want the head's header", b, err)
 	}
 	got, err := b.Match(t.Context(), rpctest.Watched{string(ours): true})
 	if err != nil || len(got) != 2 {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("match block 1: got %+v, %v, want two transfers", got, err)
 	}
 	_, stripped := txOf(2, true, 7, ours, other, ours)
 	for i, vout := range []int{0, 2} {
 		if g := got[i]; len(g.Senders) > 0 || g.TxHash != twice(stripped).String() || g.Ordinal != vout || g.Asset != "BTC" || g.Contract != "" || g.Amount.Int64() != 7 || !bytes.Equal(g.To, ours) {
-			t.Errorf("%+v", g)
+			t.Errorf("match an output: got %+v, want 7 satoshi to the watched key", g)
 		}
 	}
 	if _, err := d.Fetch(t.Context(), 2); !errors.Is(err, chain.ErrNoBlock) {
-		t.Errorf("%v", err)
+		t.Errorf("fetch block 2: got %v, want ErrNoBlock", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestParse_genesis(t *testing.T) {
 	}
 	b, err := parseBlock(raw, header{bits: 0x1d00ffff}.target())
 	if err != nil || b.hash.String() != geneses[address.Mainnet] || len(b.txs) != 1 {
-		t.Errorf("%+v, %v", b, err)
+		t.Errorf("parse the genesis block: got %+v, %v, want its hash and one transaction", b, err)
 	}
 }
 
@@ -220,7 +220,7 @@ func FuzzParseBlock(f *testing.F) {
 		for _, tx := range blk.txs {
 			for _, o := range tx.outputs {
 				if o.value < 0 || o.value > mostValue {
-					t.Errorf("%+v", o)
+					t.Errorf("parse an output: got %+v, want a value within the supply", o)
 				}
 			}
 		}

@@ -34,7 +34,7 @@ func TestMempool(t *testing.T) {
 	n.Set(fmt.Sprintf("getrawtransaction %q", strings.Repeat("ab", 32)), `error:{"code":-5,"message":"No such mempool transaction"}`)
 	ids, err := d.Waiting(t.Context())
 	if err != nil || len(ids) != 2 || ids[0] != id {
-		t.Fatalf("%v, %v", ids, err)
+		t.Fatalf("list the mempool: got %v, %v, want two ids", ids, err)
 	}
 	tx, err := d.Unmined(t.Context(), id)
 	if err != nil {
@@ -42,19 +42,19 @@ func TestMempool(t *testing.T) {
 	}
 	got, err := tx.Match(t.Context(), rpctest.Watched{string(ours): true})
 	if err != nil || len(got) != 1 || got[0].Ordinal != 0 || got[0].Amount.Int64() != 9 || !slices.Equal(got[0].Senders, []string{addressOf(t, other)}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("match an unmined transaction: got %+v, %v, want 9 satoshi with their sender", got, err)
 	}
 	if in := tx.Inputs(); !slices.Equal(in, []string{twice(parent).String() + ":0"}) {
 		t.Errorf("spends %v", in)
 	}
 	if _, err := d.Unmined(t.Context(), ids[1]); !errors.Is(err, chain.ErrNoTx) {
-		t.Errorf("%v", err)
+		t.Errorf("read a transaction that left the mempool: got %v, want ErrNoTx", err)
 	}
 	outputs := tx.Inputs()
 	for answer, want := range map[string]bool{"null": true, `{"confirmations":3}`: false} {
 		n.Set("gettxout", answer)
 		if spent, err := d.Spent(t.Context(), outputs); err != nil || spent != want {
-			t.Errorf("%s: %v, %v", answer, spent, err)
+			t.Errorf("look at an output that is %s: got spent %v, %v, want %v", answer, spent, err, want)
 		}
 	}
 }
@@ -82,6 +82,6 @@ func TestMempool_spentRefused(t *testing.T) {
 	n, d := newMempool(t)
 	n.Set("gettxout", `error:{"code":-32601,"message":"Method not found"}`)
 	if spent, err := d.Spent(t.Context(), []string{strings.Repeat("ab", 32) + ":0"}); err != nil || spent {
-		t.Errorf("%v, %v", spent, err)
+		t.Errorf("look at an output where the node refuses: got spent %v, %v, want false", spent, err)
 	}
 }

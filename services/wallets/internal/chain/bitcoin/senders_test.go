@@ -73,7 +73,7 @@ func TestSenders(t *testing.T) {
 			}
 			got, err := blk.Match(t.Context(), rpctest.Watched{string(ours): true})
 			if (err != nil) != c.fails {
-				t.Fatalf("%+v, %v", got, err)
+				t.Fatalf("match a block: got %+v, %v", got, err)
 			}
 			if err == nil && (len(got) != 1 || !slices.Equal(got[0].Senders, c.want)) {
 				t.Errorf("%+v, want senders %v", got, c.want)
@@ -96,7 +96,7 @@ func TestSenders_ofAnotherEndpoint(t *testing.T) {
 	}
 	got, err := blk.Match(t.Context(), rpctest.Watched{string(ours): true})
 	if err != nil || len(got) != 1 || !slices.Equal(got[0].Senders, []string{addressOf(t, other)}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("find the senders at another endpoint: got %+v, %v", got, err)
 	}
 }
 
@@ -113,12 +113,12 @@ func TestSenders_blockAskedOnce(t *testing.T) {
 		tx.id, twice(parent), other))
 	for range 2 {
 		if got, err := d.senders(t.Context(), tx, "a block"); err != nil || !slices.Equal(got, []string{addressOf(t, other)}) {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("find the senders in a block: got %v, %v", got, err)
 		}
 		n.Set("getblock", `{"tx":[]}`)
 	}
 	if got, err := d.senders(t.Context(), tx, "another block"); err != nil || len(got) > 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("find the senders in another block: got %v, %v, want none", got, err)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestWork(t *testing.T) {
 			block := header{parent: twice(raw), bits: c.bits}
 			got := withEndpoint(t, d, n, func(e *rpc.Endpoint) error { return d.work(t.Context(), e, 1, block) })
 			if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Error(), c.want) {
-				t.Errorf("%v", got)
+				t.Errorf("check the work of a block: got %v, want %q", got, c.want)
 			}
 		})
 	}

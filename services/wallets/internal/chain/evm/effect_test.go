@@ -90,7 +90,7 @@ func TestEffect(t *testing.T) {
 			got, err := d.Effect(t.Context(), h32(max(c.tx, 1)), key)
 			if c.err != nil {
 				if err == nil || (!errors.Is(err, c.err) && err.Error() != c.err.Error()) {
-					t.Fatalf("%+v, %v", got, err)
+					t.Fatalf("read the effect: got %+v, %v, want %v", got, err, c.err)
 				}
 				if _, err := d.Header(t.Context(), 5); err != nil {
 					t.Errorf("the endpoint is left because of what a payer named: %v", err)

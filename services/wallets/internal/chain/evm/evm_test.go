@@ -104,7 +104,7 @@ func TestHead_finalized(t *testing.T) {
 			}
 			head, err := newDriver(t, f.URL).Head(t.Context())
 			if err != nil || head.Height != 9 || head.Hash != h32(109) || head.Parent != h32(108) || head.Finalized != c.want {
-				t.Errorf("%+v, %v", head, err)
+				t.Errorf("read the head: got %+v, %v, want block 9 with the final height %d", head, err, c.want)
 			}
 		})
 	}
@@ -115,10 +115,10 @@ func TestHeader_noBlock(t *testing.T) {
 	f.set("eth_getBlockByNumber", "null")
 	d := newDriver(t, f.URL)
 	if _, err := d.Header(t.Context(), 7); !errors.Is(err, chain.ErrNoBlock) {
-		t.Errorf("%v", err)
+		t.Errorf("read the header of a block that is not there: got %v, want ErrNoBlock", err)
 	}
 	if _, err := d.Fetch(t.Context(), 7); !errors.Is(err, chain.ErrNoBlock) {
-		t.Errorf("%v", err)
+		t.Errorf("fetch a block that is not there: got %v, want ErrNoBlock", err)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestFetch_suspiciouslyEmpty(t *testing.T) {
 			}
 			got, err := match(t, newDriver(t, f.URL), 5)
 			if (err != nil) != c.fails || len(got) != c.found {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("match a block that looks empty: got %+v, %v, want %d transfers", got, err, c.found)
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func TestFetch_suspiciouslyEmpty(t *testing.T) {
 			f.set("eth_getTransactionReceipt", whole)
 			f.raw["eth_getBlockReceipts"] = func(w http.ResponseWriter) { http.Error(w, "not on this plan", status) }
 			if got, err := match(t, newDriver(t, f.URL), 5); err != nil || len(got) != 1 {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("match by single receipts: got %+v, %v, want one transfer", got, err)
 			}
 		})
 	}
@@ -273,7 +273,7 @@ func TestFetch_suspiciouslyEmpty(t *testing.T) {
 		f := newFake(t)
 		f.set("eth_getBlockByNumber", blockJSON(5, 105, 104, "", txJSON(7, usdt, "0x0", "0x2")))
 		if _, err := match(t, newDriver(t, f.URL), 5); err != nil || f.count("eth_getBlockReceipts") != 0 {
-			t.Errorf("%v", err)
+			t.Errorf("match a block whose filter says no: got %v, want no question for receipts", err)
 		}
 	})
 }
@@ -312,34 +312,34 @@ func TestFetch_partialLogs(t *testing.T) {
 	t.Run("one endpoint", func(t *testing.T) {
 		f := node(theirs)
 		if got, err := match(t, newDriver(t, f.URL), 5); err != nil || len(got) != 1 || f.count("eth_getBlockReceipts") != 1 || f.count("eth_getLogs") != 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match with one endpoint's partial logs: got %+v, %v, want one transfer by the receipts", got, err)
 		}
 	})
 	t.Run("the second endpoint has them", func(t *testing.T) {
 		a, b := node(theirs), node(theirs, ours)
 		got, err := match(t, newDriver(t, a.URL, b.URL), 5)
 		if err != nil || len(got) != 1 || a.count("eth_getBlockReceipts")+b.count("eth_getBlockReceipts") > 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match with logs that the second endpoint has: got %+v, %v, want one transfer", got, err)
 		}
 	})
 	t.Run("the first endpoint hides them behind an empty filter", func(t *testing.T) {
 		a, b := node(), node(theirs, ours)
 		a.set("eth_getBlockByNumber", blockJSON(5, 105, 104, "0x"+strings.Repeat("00", 256), txJSON(7, usdt, "0x0", "0x2"), txJSON(8, usdt, "0x0", "0x2")))
 		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match logs hidden by an empty filter: got %+v, %v, want one transfer", got, err)
 		}
 	})
 	t.Run("the second endpoint is the partial one", func(t *testing.T) {
 		a, b := node(theirs, ours), node(theirs)
 		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match with partial logs of the second endpoint: got %+v, %v, want one transfer", got, err)
 		}
 	})
 	t.Run("whole answers cost one more call", func(t *testing.T) {
 		a, b := node(ours, theirs), node(ours, theirs)
 		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 ||
 			a.count("eth_getLogs") != 1 || b.count("eth_getLogs") != 1 || a.count("eth_getBlockReceipts")+b.count("eth_getBlockReceipts") != 0 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match with logs of both endpoints: got %+v, %v, want one transfer without receipts", got, err)
 		}
 	})
 	t.Run("a log that the second endpoint does not know", func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestFetch_partialLogs(t *testing.T) {
 		d := newDriver(t, a.URL, b.URL)
 		for range 5 {
 			if got, err := match(t, d, 5); !errors.Is(err, rpc.ErrMoved) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("match a block that moves: got %+v, %v, want ErrMoved", got, err)
 			}
 		}
 	})
@@ -357,7 +357,7 @@ func TestFetch_partialLogs(t *testing.T) {
 		b.set("eth_getTransactionReceipt "+h32(7), "null")
 		b.set("eth_getBlockByNumber", "null")
 		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("match a block that the second endpoint lacks: got %+v, %v, want one transfer", got, err)
 		}
 	})
 }
@@ -372,11 +372,11 @@ func TestFetch_anotherEndpointHasTheLogs(t *testing.T) {
 	b.set("eth_getLogs", "["+logJSON(usdt, ourHex, 11, 7, 105, 0)+"]")
 	got, err := match(t, newDriver(t, a.URL, b.URL), 5)
 	if err != nil || len(got) != 1 || a.count("eth_getBlockReceipts") != 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("match with another endpoint's logs: got %+v, %v, want one transfer without receipts", got, err)
 	}
 	b.set("eth_getLogs", "[]") // now neither has any
 	if got, err = match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 0 || a.count("eth_getBlockReceipts") != 0 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("match without logs: got %+v, %v, want nothing", got, err)
 	}
 }
 
@@ -405,12 +405,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"result":"\\\"","a":{"b":[1,2,"]"]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if blk, err := decodeBlock(b, true); err == nil && blk != nil && (blk.number < 0 || len(blk.payments) > len(blk.txs)) {
-			t.Errorf("%+v", blk)
+			t.Errorf("decode a block: got %+v, want no negative number and no more payments than transactions", blk)
 		}
 		if events, err := decodeLogs(b); err == nil {
 			for _, e := range events {
 				if e.amount.Sign() <= 0 || e.amount.BitLen() > 256 || e.index < 0 {
-					t.Errorf("%+v", e)
+					t.Errorf("decode an event: got %+v, want a positive amount of 256 bits", e)
 				}
 			}
 		}

@@ -15,7 +15,7 @@ func TestQuantity(t *testing.T) {
 		var q quantity
 		err := json.Unmarshal([]byte(text), &q)
 		if (err != nil) != (want == "error") || (want != "" && want != "error" && q.String() != want) {
-			t.Errorf("%.80s: %s, %v", text, &q.Int, err)
+			t.Errorf("read the quantity %.80s: got %s, %v, want %s", text, &q.Int, err, want)
 		}
 	}
 	var huge quantity
@@ -33,7 +33,7 @@ func TestMove(t *testing.T) {
 	good := []string{transferTopic.String(), topic, topic}
 	word := "0x" + strings.Repeat("0", 63) + "5"
 	if m, ok := move(contract, good, word); !ok || m.Amount.Int64() != 5 || m.Contract != "0xdAC17F958D2ee523a2206206994597C13D831ec7" || m.From != m.To {
-		t.Errorf("%+v, %v", m, ok)
+		t.Errorf("read a move of tokens: got %+v, %v, want 5", m, ok)
 	}
 	for name, c := range map[string]struct {
 		contract string
@@ -52,7 +52,7 @@ func TestMove(t *testing.T) {
 		"a contract cut short": {contract[:40], good, word},
 	} {
 		if m, ok := move(c.contract, c.topics, c.data); ok {
-			t.Errorf("%s: %+v", name, m)
+			t.Errorf("read a move with %s: got %+v, want none", name, m)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func FuzzReceipt(f *testing.F) {
 		}
 		for _, l := range a.Logs {
 			if m, ok := move(l.Address, l.Topics, l.Data); ok && m.Amount.Sign() < 0 {
-				t.Errorf("%+v", m)
+				t.Errorf("read a move: got %+v, want no negative amount", m)
 			}
 		}
 	})

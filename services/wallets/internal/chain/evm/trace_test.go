@@ -73,7 +73,7 @@ func TestTrace(t *testing.T) {
 			}
 			want := map[int]string{firstInternal + 1: "3", firstInternal + 3: "4", firstInternal + 8: "8", 0: "7"}
 			if len(got) != len(want) {
-				t.Fatalf("%+v", got)
+				t.Fatalf("trace a transaction: got %+v, want %v", got, want)
 			}
 			for _, g := range got {
 				if g.Asset != "ETH" || g.Contract != "" || g.Amount.String() != want[g.Ordinal] || (g.TxHash == h32(2)) != (g.Ordinal == 0) {
@@ -125,7 +125,7 @@ func TestFetch_typesOfOtherChains(t *testing.T) {
 				f.set("eth_getTransactionReceipt", receiptJSON(70+i, 105, 1))
 				got, err := match(t, newDriver(t, f.URL), 5)
 				if err != nil || len(got) != 1 || got[0].TxHash != h32(70+i) || got[0].Amount.Int64() != 7 || got[0].Asset != "ETH" {
-					t.Errorf("%+v, %v", got, err)
+					t.Errorf("match a transaction of another chain's type: got %+v, %v, want 7 wei", got, err)
 				}
 			})
 		}
@@ -144,7 +144,7 @@ func FuzzTraces(f *testing.F) {
 			}
 			for _, i := range list {
 				if i.value.Sign() <= 0 || i.value.BitLen() > 256 || i.ordinal < firstInternal {
-					t.Errorf("%+v", i)
+					t.Errorf("read an internal payment: got %+v, want a positive amount of 256 bits", i)
 				}
 			}
 		}

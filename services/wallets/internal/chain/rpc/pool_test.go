@@ -213,10 +213,10 @@ func TestRead_noBlockIsAnAnswer(t *testing.T) {
 	var log bytes.Buffer
 	p := newPool(t, &log, a, b)
 	if err := p.Read(t.Context(), func(*Endpoint) error { return chain.ErrNoBlock }); !errors.Is(err, chain.ErrNoBlock) || b.count("verify") != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("read a block that is not there: got %v, want ErrNoBlock of the first endpoint", err)
 	}
 	if err := p.Read(t.Context(), func(*Endpoint) error { return ErrMoved }); !errors.Is(err, ErrMoved) || p.outcomes("failed")+p.outcomes("garbage") != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("read a block that moved: got %v, want ErrMoved and no failure counted", err)
 	}
 }
 
@@ -253,7 +253,7 @@ func FuzzReader(f *testing.F) {
 			t.Error("an answer without a result was accepted")
 		}
 		if n, err := NewReader(b).Int(); err == nil && n < 0 {
-			t.Errorf("%d", n)
+			t.Errorf("read a number: got %d, want none below 0", n)
 		}
 	})
 }

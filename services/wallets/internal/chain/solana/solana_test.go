@@ -112,7 +112,7 @@ func TestMatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := match(t, c.tx)
 			if err != nil || len(got) != len(c.want) {
-				t.Fatalf("%+v, %v", got, err)
+				t.Fatalf("match a transaction: got %+v, %v, want %+v", got, err, c.want)
 			}
 			for i, w := range c.want {
 				if g := got[i]; g.TxHash != signature || g.Ordinal != w.Ordinal || g.Asset != w.Asset || g.Contract != w.Contract || g.Amount.Int64() != 45 {
@@ -235,7 +235,7 @@ func FuzzDecode(f *testing.F) {
 		if blk, err := d.block(b, true); err == nil && blk != nil {
 			for _, g := range blk.gains {
 				if g.amount.Sign() <= 0 || len(g.owner) != 32 || g.index < 0 {
-					t.Errorf("%+v", g)
+					t.Errorf("decode a gain: got %+v, want a positive amount of an owner", g)
 				}
 			}
 		}

@@ -118,7 +118,7 @@ func TestMatch(t *testing.T) {
 	d := newDriver(t, n)
 	head, err := d.Head(t.Context())
 	if err != nil || head.Height != 9 || head.Hash != idOf(9, 1) || head.Parent != idOf(8, 1) || head.Finalized != 3 {
-		t.Fatalf("%+v, %v", head, err)
+		t.Fatalf("read the head: got %+v, %v, want block 9 with the final height 3", head, err)
 	}
 	b, err := d.Fetch(t.Context(), 9)
 	if err != nil {
@@ -266,11 +266,11 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if blk, err := decodeBlock(b); err == nil {
 			if blk.number < 0 || len(blk.payments) > len(blk.txs) {
-				t.Errorf("%+v", blk)
+				t.Errorf("decode a block: got %+v, want no negative number and no more payments than transactions", blk)
 			}
 			for i := range blk.payments {
 				if blk.payments[i].amount <= 0 {
-					t.Errorf("%+v", blk.payments[i])
+					t.Errorf("decode a payment: got %+v, want a positive amount", blk.payments[i])
 				}
 				blk.payments[i].signed()
 			}
@@ -279,12 +279,12 @@ func FuzzDecode(f *testing.F) {
 			for _, i := range infos {
 				for _, e := range i.logs {
 					if e.amount != nil && (e.amount.Sign() <= 0 || e.amount.BitLen() > 256) {
-						t.Errorf("%+v", e)
+						t.Errorf("decode an event: got %+v, want a positive amount of 256 bits", e)
 					}
 				}
 				for _, c := range i.internal {
 					if c.amount < 0 {
-						t.Errorf("%+v", c)
+						t.Errorf("decode an internal payment: got %+v, want no negative amount", c)
 					}
 				}
 			}

@@ -92,7 +92,7 @@ func TestHandler_replay(t *testing.T) {
 	}
 	for range 2 {
 		if again, err := d.Sign(request("a", 0)); err != nil || again != first {
-			t.Errorf("%+v, %v", again, err)
+			t.Errorf("sign the same intent again: got %+v, %v, want the first answer", again, err)
 		}
 		if _, err := d.Sign(request("a", 1)); code(err) != intent.Reused {
 			t.Error(err)
@@ -158,7 +158,7 @@ func TestHandler_parallel(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(d.dir, "log"))
 	if err != nil || bytes.Count(text, []byte(`"event":"signed"`)) != 1 {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("read the log after parallel requests: got %s, %v, want one signature", text, err)
 	}
 }
 
@@ -201,16 +201,16 @@ func TestSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, text := post(t, client, "/v1/sign", string(body)); status != http.StatusOK {
-		t.Error(status, text)
+		t.Errorf("sign over the socket: got %d %s, want 200", status, text)
 	}
 	for _, bad := range []string{"", "{", string(body) + "{}", `{"id":"a","digest":"00"}`, "[]", "null"} {
 		if status, text := post(t, client, "/v1/sign", bad); status != http.StatusForbidden {
-			t.Errorf("%s: %d %s", bad, status, text)
+			t.Errorf("sign the bad request %s: got %d %s, want 403", bad, status, text)
 		}
 	}
 	if status, text := post(t, client, "/v1/addresses", `{"family":"evm","indices":[0]}`); status != http.StatusOK ||
 		text != `{"addresses":["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"]}`+"\n" {
-		t.Error(status, text)
+		t.Errorf("ask for the first address: got %d %s, want 200 and 0x9858EfFD232B4033E47d90003D41EC34EcaEda94", status, text)
 	}
 	if status, _ := post(t, client, "/v1/digest", "{}"); status != http.StatusNotFound {
 		t.Error("there is a door for digests")
@@ -226,7 +226,7 @@ func TestSocket_unauthorized(t *testing.T) {
 	defer d.Close()
 	client, _ := serve(t, d, []uint32{uint32(os.Getuid()) + 1})
 	if status, text := post(t, client, "/v1/addresses", `{"family":"evm","indices":[0]}`); status != 0 {
-		t.Error(status, text)
+		t.Errorf("ask as an unauthorized user: got %d %s, want no answer", status, text)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestJournal_changedLine(t *testing.T) {
 		"two swapped":  append(append(bytes.Clone(lines[1]), lines[0]...), lines[2]...),
 	} {
 		if _, _, err := Verify(bytes.NewReader(changed)); !errors.Is(err, ErrBroken) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("verify a log with %s: got %v, want ErrBroken", name, err)
 		}
 	}
 }

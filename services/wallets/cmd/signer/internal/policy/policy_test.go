@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 			}
 			if c.want == "" {
 				if refusal != nil {
-					t.Fatal(refusal)
+					t.Fatalf("check an allowed intent: got the refusal %v", refusal)
 				}
 				want := place(0, 7)
 				if c.r.Kind == intent.Fund {

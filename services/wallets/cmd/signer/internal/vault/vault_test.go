@@ -41,10 +41,10 @@ func open(t *testing.T, words string) *Vault {
 func TestVault_vectors(t *testing.T) {
 	v := open(t, about)
 	if a, err := v.Account(0, 0); err != nil || a.String() != "0x9858EfFD232B4033E47d90003D41EC34EcaEda94" {
-		t.Errorf("%s, %v", a, err)
+		t.Errorf("derive the first account: got %s, %v, want 0x9858EfFD232B4033E47d90003D41EC34EcaEda94", a, err)
 	}
 	if s, err := v.Solana(0); err != nil || s != "HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk" {
-		t.Errorf("%s, %v", s, err)
+		t.Errorf("derive the first Solana key: got %s, %v, want HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk", s, err)
 	}
 	for family, want := range map[money.Family]string{
 		money.Bitcoin: "xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V",
@@ -52,7 +52,7 @@ func TestVault_vectors(t *testing.T) {
 		money.Tron:    "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd",
 	} {
 		if got, err := v.Extended(family, 0); err != nil || got != want {
-			t.Errorf("%s: %s, %v", family, got, err)
+			t.Errorf("derive the extended key of %s: got %s, %v, want %s", family, got, err, want)
 		}
 	}
 	if _, err := v.Extended(money.Solana, 0); err == nil {
