@@ -169,10 +169,12 @@ func (l *liveChain) start() {
 	done := make(chan struct{})
 	l.epoch++
 	watch, epoch := scanner.NewWatch(tenant.Live, l.cfg.Family, l.book), l.epoch
-	s := scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics, time.Now)
+	s := scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics)
 	var beside sync.WaitGroup
 	if l.mempool.Poll > 0 {
-		m := scanner.NewMempool(l.mempool, l.cfg.Chain, l.driver.(chain.Mempool), l.book, watch, l.log, l.metrics)
+		cfg := l.mempool
+		cfg.Chain = l.cfg.Chain
+		m := scanner.NewMempool(cfg, l.driver.(chain.Mempool), l.book, watch, l.log, l.metrics)
 		beside.Go(func() { _ = m.Run(ctx, epoch) })
 	}
 	go func() { defer close(done); _ = s.Run(ctx, epoch) }()
@@ -355,7 +357,7 @@ func (c crashSettings) run() error {
 		if err := pool.QueryRow(ctx, `SELECT hash FROM cursors WHERE mode = 'live'`).Scan(&hash); err == nil && hash == head.Hash {
 			os.Exit(0) // everything is scanned and this process never reached its step
 		}
-	}}, watched, scanner.NewWatch(tenant.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now)
+	}}, watched, scanner.NewWatch(tenant.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()))
 	return s.Run(ctx, c.Epoch)
 }
 

@@ -13,7 +13,6 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -205,14 +204,14 @@ func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note sca
 }
 
 // scanOf returns the reader of a chain for an operator's verb.
-func (p *process) scanOf(c scanner.Chain) (network.Reader, error) {
+func (p *process) scanOf(c scanner.Chain) (scanner.Reader, error) {
 	chains, err := p.chains(workSettings{}, nil, scanner.NewMetrics(p.tel.Registry))
 	if err != nil {
-		return network.Reader{}, err
+		return scanner.Reader{}, err
 	}
 	found, ok := chains.Reader(c)
 	if !ok {
-		return network.Reader{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
+		return scanner.Reader{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
 	}
 	return found, nil
 }
@@ -249,7 +248,7 @@ func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, ou
 	if err != nil {
 		return err
 	}
-	looked, err := scanner.Again(ctx, c, scan.Driver, p.book, scan.Watch, scan.Prefetch, from, to, p.tel.Log)
+	looked, err := scan.Again(ctx, p.book, from, to, p.tel.Log)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,7 +74,7 @@ func (l *liveChain) work() {
 	l.t.Helper()
 	job := scanner.Job{Chain: l.cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
 		watch := scanner.NewWatch(tenant.Live, l.cfg.Family, l.book)
-		return scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics, time.Now).Run(ctx, epoch)
+		return scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics).Run(ctx, epoch)
 	}}
 	if _, err := l.pool.Exec(l.t.Context(), `UPDATE cursors SET epoch = 0`); err != nil { // leases count from one
 		l.t.Fatal(err)

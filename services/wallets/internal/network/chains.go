@@ -41,16 +41,9 @@ type Chains struct {
 	Jobs []scanner.Job
 
 	simulated map[string]*simulated.Chain
-	readers   map[scanner.Chain]Reader
+	readers   map[scanner.Chain]scanner.Reader
 	watches   map[tenant.Mode]map[money.Family]*scanner.Watch
 	endpoints *rpc.Metrics
-}
-
-// Reader is the driver and the settings by which a chain is read.
-type Reader struct {
-	Driver   chain.Driver
-	Watch    *scanner.Watch
-	Prefetch int
 }
 
 // Taken wakes a simulated chain for a deposit that waits for its next block.
@@ -61,7 +54,7 @@ func (c *Chains) Taken(network string) {
 }
 
 // Reader returns the reader of a chain; ok is false for a chain without endpoints.
-func (c *Chains) Reader(of scanner.Chain) (r Reader, ok bool) {
+func (c *Chains) Reader(of scanner.Chain) (r scanner.Reader, ok bool) {
 	r, ok = c.readers[of]
 	return r, ok
 }
@@ -69,7 +62,7 @@ func (c *Chains) Reader(of scanner.Chain) (r Reader, ok bool) {
 // Open makes the scans.
 func Open(o Options) (*Chains, error) {
 	c := &Chains{
-		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]Reader{},
+		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]scanner.Reader{},
 		watches: map[tenant.Mode]map[money.Family]*scanner.Watch{tenant.Test: {}, tenant.Live: {}}, endpoints: rpc.NewMetrics(o.Telemetry.Registry),
 	}
 	for mode, byFamily := range c.watches {
@@ -121,7 +114,9 @@ func (c *Chains) openLive(n money.Network, set Live) error {
 	hearing := scanner.Hearing{Chain: cfg.Chain, Hosts: hosts, Store: c.Book, Log: c.Telemetry.Log, Metrics: c.Metrics}
 	beside := alone(hearing.Run)
 	if pooled, ok := driver.(chain.Mempool); ok && set.Mempool.Poll > 0 {
-		waits := scanner.NewMempool(set.Mempool, cfg.Chain, pooled, c.Book, c.watches[tenant.Live][n.Family], c.Telemetry.Log, c.Metrics)
+		bounds := set.Mempool
+		bounds.Chain = cfg.Chain
+		waits := scanner.NewMempool(bounds, pooled, c.Book, c.watches[tenant.Live][n.Family], c.Telemetry.Log, c.Metrics)
 		beside = func(ctx context.Context, epoch int64) error {
 			g, ctx := errgroup.WithContext(ctx)
 			g.Go(func() error { return hearing.Run(ctx) })
@@ -160,12 +155,12 @@ func scanConfig(mode tenant.Mode, n money.Network, poll, announce time.Duration)
 // add makes the job of one chain: its scanner, and the chain's own background work.
 func (c *Chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context, int64) error) {
 	watch := c.watches[cfg.Chain.Mode][cfg.Family]
-	c.readers[cfg.Chain] = Reader{driver, watch, cfg.Prefetch}
+	c.readers[cfg.Chain] = scanner.Reader{Chain: cfg.Chain, Driver: driver, Watch: watch, Prefetch: cfg.Prefetch}
 	c.Jobs = append(c.Jobs, scanner.Job{Chain: cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.Go(func() error { return beside(ctx, epoch) })
 		g.Go(func() error {
-			return scanner.New(cfg, driver, c.Book, watch, c.Telemetry.Log, c.Metrics, time.Now).Run(ctx, epoch)
+			return scanner.New(cfg, driver, c.Book, watch, c.Telemetry.Log, c.Metrics).Run(ctx, epoch)
 		})
 		return g.Wait()
 	}})

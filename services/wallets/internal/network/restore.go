@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"causeway.internal/libs/postgres"
-	"causeway.internal/services/wallets/internal/scanner"
 )
 
 // secondLookEvery is how often a failed second look is tried again.
@@ -44,7 +43,7 @@ func (c *Chains) lookAgain(ctx context.Context) error {
 			problems = append(problems, fmt.Errorf("%s no longer has endpoints", r.Chain))
 			continue
 		}
-		looked, err := scanner.AfterRestore(ctx, r, reader.Driver, c.Book, reader.Watch, reader.Prefetch, c.Telemetry.Log)
+		looked, err := reader.AfterRestore(ctx, c.Book, r, c.Telemetry.Log)
 		if err != nil {
 			problems = append(problems, err)
 			continue

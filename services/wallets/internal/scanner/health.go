@@ -56,5 +56,5 @@ func (s sight) behind(scanned chain.Header, now time.Time) time.Duration {
 
 // health is the health of the scan at a block.
 func (s *Scanner) health(scanned chain.Header) Health {
-	return Health{State: s.cfg.judge(s.sight, scanned, s.now()), Head: s.sight.head}
+	return Health{State: s.cfg.judge(s.sight, scanned, time.Now()), Head: s.sight.head}
 }

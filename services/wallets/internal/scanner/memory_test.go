@@ -30,6 +30,8 @@ type nodeBlock struct {
 	transfers []chain.Transfer
 }
 
+var ethereum, _ = money.NetworkOf("ethereum")
+
 var errNode = errors.New("node is broken")
 
 func newNode() *node {
@@ -257,7 +259,7 @@ func (m *memory) Advance(_ context.Context, l Lease, from Cursor, s Step) error 
 				BlockHeight: last.Height, BlockHash: last.Hash, BlockTime: last.Time,
 			}
 			if known, ok := m.deposits[sight.ID]; !ok {
-				m.put(wallet.See(l.Mode, money.EVM, l.Network, sight, tip, m.depths, last.Time))
+				m.put(wallet.See(l.Mode, ethereum, sight, tip, m.depths, last.Time))
 			} else if next, ok := known.SeeAgain(sight, tip, m.depths); ok {
 				m.put(next)
 			}

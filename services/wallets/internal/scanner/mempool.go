@@ -41,6 +41,7 @@ type MempoolStore interface {
 
 // MempoolConfig bounds the watch of a mempool.
 type MempoolConfig struct {
+	Chain
 	Poll  time.Duration // how often the mempool is listed
 	Reads int           // transactions read in one look
 	Grace time.Duration // how long a transaction may be missing
@@ -53,7 +54,6 @@ const mempoolAtOnce = 4
 // Its findings are shown and never credited.
 type Mempool struct {
 	cfg     MempoolConfig
-	chain   Chain
 	driver  chain.Mempool
 	store   MempoolStore
 	watch   *Watch
@@ -76,9 +76,9 @@ const (
 )
 
 // NewMempool makes the watch of a mempool.
-func NewMempool(cfg MempoolConfig, c Chain, driver chain.Mempool, store MempoolStore, watch *Watch, log *slog.Logger, metrics *Metrics) *Mempool {
+func NewMempool(cfg MempoolConfig, driver chain.Mempool, store MempoolStore, watch *Watch, log *slog.Logger, metrics *Metrics) *Mempool {
 	return &Mempool{
-		cfg: cfg, chain: c, driver: driver, store: store, watch: watch, metrics: metrics, log: log.With("chain", c.String()),
+		cfg: cfg, driver: driver, store: store, watch: watch, metrics: metrics, log: log.With("chain", cfg.Chain.String()),
 	}
 }
 
@@ -87,14 +87,14 @@ func NewMempool(cfg MempoolConfig, c Chain, driver chain.Mempool, store MempoolS
 func (m *Mempool) Run(ctx context.Context, epoch int64) error {
 	m.read = map[chain.TxID]reading{}
 	for pause(ctx, m.cfg.Poll, nil) {
-		err := m.Look(ctx, Lease{Chain: m.chain, Epoch: epoch})
+		err := m.Look(ctx, Lease{Chain: m.cfg.Chain, Epoch: epoch})
 		if errors.Is(err, ErrFenced) {
 			return err
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		if m.metrics.looked(m.chain, err == nil); err != nil && !m.failed {
+		if m.metrics.looked(m.cfg.Chain, err == nil); err != nil && !m.failed {
 			m.log.WarnContext(ctx, "mempool not read", "err", err)
 		}
 		m.failed = err != nil
@@ -104,7 +104,7 @@ func (m *Mempool) Run(ctx context.Context, epoch int64) error {
 
 // Look lists the mempool, reads its new transactions, and stores the result.
 func (m *Mempool) Look(ctx context.Context, lease Lease) error {
-	waiting, err := m.store.Waits(ctx, m.chain)
+	waiting, err := m.store.Waits(ctx, m.cfg.Chain)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (m *Mempool) Look(ctx context.Context, lease Lease) error {
 		}
 	}
 	m.read = listed
-	m.metrics.waiting(m.chain, left)
+	m.metrics.waiting(m.cfg.Chain, left)
 	return nil
 }
 

@@ -101,7 +101,8 @@ func (p *pond) put(key string, numbers ...int) {
 func newPond(reads int) (*pond, *Mempool) {
 	p := &pond{txs: map[chain.TxID]puddle{}}
 	watch := NewWatch(tenant.Live, money.Bitcoin, issued{"ours"})
-	m := NewMempool(MempoolConfig{Poll: time.Second, Reads: reads}, Chain{tenant.Live, "bitcoin"}, p, p, watch, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
+	cfg := MempoolConfig{Chain: Chain{tenant.Live, "bitcoin"}, Poll: time.Second, Reads: reads}
+	m := NewMempool(cfg, p, p, watch, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
 	return p, m
 }
 

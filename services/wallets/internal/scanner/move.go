@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,7 +89,7 @@ func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run
 	}
 	s.cursor = Cursor{Header: last, Finalized: step.Finalized}
 	if step.Announce {
-		s.told, s.announcedAt = step.Health.State, s.now()
+		s.told, s.announcedAt = step.Health.State, time.Now()
 	}
 	s.metrics.scanned(s.cfg.Chain, len(run), len(transfers))
 	return nil

@@ -42,23 +42,31 @@ type Looked struct {
 // ErrRange means an invalid range of blocks.
 var ErrRange = errors.New("the range must be 0 <= from <= to")
 
+// Reader reads the blocks of one chain.
+type Reader struct {
+	Chain
+	Driver   chain.Driver
+	Watch    *Watch
+	Prefetch int // blocks fetched at the same time
+}
+
 // Again scans the blocks from..to a second time and publishes every deposit in them again. It finds missed deposits and
 // repeats known ones, and it does not disturb the scan itself.
-func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watch *Watch, prefetch int, from, to int64, log *slog.Logger) (Looked, error) {
+func (r Reader) Again(ctx context.Context, store Second, from, to int64, log *slog.Logger) (Looked, error) {
 	var out Looked
 	if from < 0 || to < from {
 		return out, ErrRange
 	}
-	if err := watch.Refresh(ctx); err != nil {
+	if err := r.Watch.Refresh(ctx); err != nil {
 		return out, err
 	}
 	logged := time.Now()
-	for at := from; at <= to; at += int64(prefetch) {
-		blocks := make([]chain.Block, min(int64(prefetch), to-at+1))
+	for at := from; at <= to; at += int64(r.Prefetch) {
+		blocks := make([]chain.Block, min(int64(r.Prefetch), to-at+1))
 		g, fetching := errgroup.WithContext(ctx)
 		for i := range blocks {
 			g.Go(func() (err error) {
-				blocks[i], err = driver.Fetch(fetching, at+int64(i))
+				blocks[i], err = r.Driver.Fetch(fetching, at+int64(i))
 				if err != nil {
 					err = fmt.Errorf("fetching block %d: %w", at+int64(i), err)
 				}
@@ -69,14 +77,14 @@ func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watc
 			return out, err
 		}
 		for _, b := range blocks {
-			transfers, err := b.Match(ctx, watch)
+			transfers, err := b.Match(ctx, r.Watch)
 			if err != nil {
 				return out, fmt.Errorf("matching block %d: %w", b.Header().Height, err)
 			}
 			if out.Blocks++; len(transfers) == 0 {
 				continue
 			}
-			found, err := store.Again(ctx, c, b.Header(), transfers)
+			found, err := store.Again(ctx, r.Chain, b.Header(), transfers)
 			if err != nil {
 				return out, fmt.Errorf("taking in block %d: %w", b.Header().Height, err)
 			}
@@ -84,10 +92,10 @@ func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watc
 		}
 		if time.Since(logged) > slowEvery {
 			logged = time.Now()
-			log.InfoContext(ctx, "rescan in progress", "chain", c.String(), "height", at, "to", to, "found", out.Found)
+			log.InfoContext(ctx, "rescan in progress", "chain", r.Chain.String(), "height", at, "to", to, "found", out.Found)
 		}
 	}
-	told, err := store.Retell(ctx, c, from, to)
+	told, err := store.Retell(ctx, r.Chain, from, to)
 	out.Told = told
 	return out, err
 }
@@ -116,20 +124,20 @@ const AgainFrom = 24 * time.Hour
 
 // AfterRestore scans a chain again from 24 hours before its restored cursor. The restored database itself holds a
 // simulated chain: its deposits are only published again.
-func AfterRestore(ctx context.Context, r Rescan, driver chain.Driver, store Second, watch *Watch, prefetch int, log *slog.Logger) (Looked, error) {
-	since := r.Stood.Add(-AgainFrom)
+func (r Reader) AfterRestore(ctx context.Context, store Second, due Rescan, log *slog.Logger) (Looked, error) {
+	since := due.Stood.Add(-AgainFrom)
 	var out Looked
 	var err error
 	if r.Mode == tenant.Test {
 		var from chain.Header
 		var found bool
 		if from, found, err = store.KeptNear(ctx, r.Chain, since); err == nil && found {
-			out.Told, err = store.Retell(ctx, r.Chain, min(from.Height, r.To), r.To)
+			out.Told, err = store.Retell(ctx, r.Chain, min(from.Height, due.To), due.To)
 		}
 	} else {
 		var from int64
-		if from, err = HeightAt(ctx, driver, since, r.To); err == nil {
-			out, err = Again(ctx, r.Chain, driver, store, watch, prefetch, from, r.To, log)
+		if from, err = HeightAt(ctx, r.Driver, since, due.To); err == nil {
+			out, err = r.Again(ctx, store, from, due.To, log)
 		}
 	}
 	if err != nil {

@@ -119,7 +119,6 @@ type Scanner struct {
 	watch   *Watch
 	log     *slog.Logger
 	metrics *Metrics
-	now     func() time.Time
 
 	cursor      Cursor
 	adopted     bool // the cursor was read
@@ -133,10 +132,9 @@ type Scanner struct {
 }
 
 // New makes a scanner.
-func New(cfg Config, driver chain.Driver, store Store, watch *Watch, log *slog.Logger, metrics *Metrics, now func() time.Time) *Scanner {
+func New(cfg Config, driver chain.Driver, store Store, watch *Watch, log *slog.Logger, metrics *Metrics) *Scanner {
 	return &Scanner{
-		cfg: cfg, driver: driver, store: store, watch: watch, metrics: metrics, now: now,
-		log: log.With("chain", cfg.Chain.String()),
+		cfg: cfg, driver: driver, store: store, watch: watch, metrics: metrics, log: log.With("chain", cfg.Chain.String()),
 	}
 }
 
@@ -146,7 +144,7 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 	lease := Lease{Chain: s.cfg.Chain, Epoch: epoch}
 	wait := retryFirst
 	for ctx.Err() == nil {
-		began := s.now()
+		began := time.Now()
 		err := s.follow(ctx, lease)
 		switch {
 		case ctx.Err() != nil:
@@ -161,7 +159,7 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 		default:
 			s.metrics.fail(s.cfg.Chain)
 			s.log.WarnContext(ctx, "scan interrupted", "err", err, "height", s.cursor.Height, "retry_in", wait)
-			if s.now().Sub(began) > retryMost {
+			if time.Since(began) > retryMost {
 				wait = retryFirst
 			}
 		}
@@ -206,7 +204,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		if err != nil {
 			return fmt.Errorf("asking for the head: %w", err)
 		}
-		s.sight.head, s.sight.askedAt = head.Header, s.now()
+		s.sight.head, s.sight.askedAt = head.Header, time.Now()
 		moved, err := s.step(ctx, lease, head)
 		switch {
 		case errors.Is(err, errBehind):
@@ -297,10 +295,10 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 		return nil
 	}
 	if s.behindSince.IsZero() {
-		s.behindSince = s.now()
+		s.behindSince = time.Now()
 		s.log.WarnContext(ctx, "node behind", "head", head.Height, "scanned", s.cursor.Height)
 	}
-	if s.now().Sub(s.behindSince) < s.cfg.Grace {
+	if time.Since(s.behindSince) < s.cfg.Grace {
 		return errBehind
 	}
 	return nil
@@ -316,11 +314,11 @@ func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 	if err := s.store.Announce(ctx, lease, s.cursor, health); err != nil {
 		return fmt.Errorf("announcing the progress of the scan: %w", err)
 	}
-	s.told, s.announcedAt = health.State, s.now()
+	s.told, s.announcedAt = health.State, time.Now()
 	return nil
 }
 
-func (s *Scanner) announceDue() bool { return s.now().Sub(s.announcedAt) >= s.cfg.Announce }
+func (s *Scanner) announceDue() bool { return time.Since(s.announcedAt) >= s.cfg.Announce }
 
 // final is the newest final height for a head: the one that the node reports, or the one that is deep enough. It never
 // goes back and never passes the cursor.
@@ -330,7 +328,7 @@ func (s *Scanner) final(head chain.Head, scanned int64) int64 {
 
 // progress logs while the scan is far behind.
 func (s *Scanner) progress(ctx context.Context, head int64) {
-	now, lag := s.now(), head-s.cursor.Height
+	now, lag := time.Now(), head-s.cursor.Height
 	switch spent := now.Sub(s.loggedAt); {
 	case lag < slowAfter:
 		s.loggedAt = time.Time{}

@@ -51,7 +51,7 @@ func start(t testing.TB, n chain.Driver, m *memory, cfg Config, epoch int64) *be
 	b := &bench{t: t, store: m, stop: stop, ended: make(chan error, 1), metrics: NewMetrics(prometheus.NewRegistry())}
 	b.node, _ = n.(*node)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := New(cfg, n, m, NewWatch(cfg.Mode, cfg.Family, m), log, b.metrics, time.Now)
+	s := New(cfg, n, m, NewWatch(cfg.Mode, cfg.Family, m), log, b.metrics)
 	go func() { b.ended <- s.Run(ctx, epoch) }()
 	return b
 }
@@ -485,7 +485,7 @@ func TestScan_showsProgress(t *testing.T) {
 		slow := slowDriver{n}
 		var log strings.Builder
 		cfg := testConfig()
-		s := New(cfg, slow, m, NewWatch(cfg.Mode, cfg.Family, m), slog.New(slog.NewTextHandler(&log, nil)), NewMetrics(prometheus.NewRegistry()), time.Now)
+		s := New(cfg, slow, m, NewWatch(cfg.Mode, cfg.Family, m), slog.New(slog.NewTextHandler(&log, nil)), NewMetrics(prometheus.NewRegistry()))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx, 1) }()

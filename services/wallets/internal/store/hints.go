@@ -157,7 +157,7 @@ func (s *Store) TakeHint(ctx context.Context, h unseen.Hint, e chain.Effect) (v 
 			return fmt.Errorf("%w: %s", unseen.ErrLater, v.Reason)
 		}
 		if v.State == unseen.Credited {
-			if woken, err = s.creditHint(ctx, tx, c, h, e, v.Amount, cursor); err != nil {
+			if woken, err = s.creditHint(ctx, tx, h, e, v.Amount, cursor); err != nil {
 				return err
 			}
 		}
@@ -187,8 +187,9 @@ func scannedBlock(ctx context.Context, tx pgx.Tx, c scanner.Chain, cursor scanne
 }
 
 // creditHint makes the deposit, as a scan would.
-func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, c scanner.Chain, h unseen.Hint, e chain.Effect, amount *big.Int, at scanner.Cursor,
+func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, h unseen.Hint, e chain.Effect, amount *big.Int, at scanner.Cursor,
 ) (wrote bool, err error) {
+	c := scanner.Chain{Mode: h.Mode, Network: h.Network}
 	network, ok := money.NetworkOf(h.Network)
 	if !ok {
 		return false, fmt.Errorf("unknown network %q", h.Network)

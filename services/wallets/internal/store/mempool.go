@@ -119,7 +119,7 @@ func (s *Store) wait(ctx context.Context, tx pgx.Tx, c scanner.Chain, look scann
 	}
 	now := s.now()
 	for _, sight := range ours {
-		next, told := wallet.Wait(c.Mode, network.Family, c.Network, sight, head, now), true
+		next, told := wallet.Wait(c.Mode, network, sight, head, now), true
 		if before, ok := known[sight.ID]; ok {
 			next, told = before.WaitAgain(sight, head)
 		} else if s.set.Found != nil {

@@ -53,6 +53,13 @@ type pooled struct {
 	text string
 }
 
+// counter is a slot's counter, whose row is locked.
+type counter struct {
+	wallet.Slot
+	next int64 // index
+	seq  int64 // of the last address
+}
+
 func stock(rows pgx.Rows) ([]pooled, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p pooled, err error) {
 		err = row.Scan(&p.idx, &p.key, &p.text)
@@ -63,11 +70,11 @@ func stock(rows pgx.Rows) ([]pooled, error) {
 // take issues the next addresses of the stock under the counter's row lock and stores them as wallets of the given ids.
 // It fails with wallet.ErrNoStock and changes nothing when there are not enough.
 func (s *Store) take(ctx context.Context, tx pgx.Tx, slot wallet.Slot, ids []string) (first int64, list []pooled, err error) {
-	var next, seq int64
-	if err := tx.QueryRow(ctx, placeSQL, slot.Mode, slot.Family).Scan(&next, &seq); err != nil {
+	at := counter{Slot: slot}
+	if err := tx.QueryRow(ctx, placeSQL, slot.Mode, slot.Family).Scan(&at.next, &at.seq); err != nil {
 		return 0, nil, fmt.Errorf("locking the counter: %w", err)
 	}
-	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, maxIndex, len(ids))
+	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, at.next, maxIndex, len(ids))
 	if err == nil {
 		list, err = stock(rows)
 	}
@@ -77,21 +84,21 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, slot wallet.Slot, ids []str
 	if len(list) < len(ids) {
 		return 0, nil, wallet.ErrNoStock
 	}
-	return seq + 1, list, s.watchStock(ctx, tx, slot, list, ids, list[len(list)-1].idx+1, seq)
+	return at.seq + 1, list, s.watchStock(ctx, tx, at, list, ids, list[len(list)-1].idx+1)
 }
 
 const maxIndex = 1 << 31
 
-// watchStock stores addresses of the stock as watched ones and moves the counter.
-func (s *Store) watchStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, list []pooled, ids []string, next, seq int64) error {
+// watchStock stores addresses of the stock as watched ones and moves the counter to the next index.
+func (s *Store) watchStock(ctx context.Context, tx pgx.Tx, at counter, list []pooled, ids []string, next int64) error {
 	indices, keys, texts := make([]int64, len(list)), make([][]byte, len(list)), make([]string, len(list))
 	for i, p := range list {
 		indices[i], keys[i], texts[i] = p.idx, p.key, p.text
 	}
-	if _, err := tx.Exec(ctx, jumpSQL, slot.Mode, slot.Family, next, seq+int64(len(list))); err != nil {
+	if _, err := tx.Exec(ctx, jumpSQL, at.Mode, at.Family, next, at.seq+int64(len(list))); err != nil {
 		return fmt.Errorf("moving the counter: %w", err)
 	}
-	if _, err := tx.Exec(ctx, addPooledSQL, slot.Mode, slot.Family, seq+1, indices, keys, texts, ids); err != nil {
+	if _, err := tx.Exec(ctx, addPooledSQL, at.Mode, at.Family, at.seq+1, indices, keys, texts, ids); err != nil {
 		return fmt.Errorf("storing addresses: %w", err)
 	}
 	return nil
@@ -118,8 +125,8 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 		if _, err := tx.Exec(ctx, jumpPatientSQL); err != nil {
 			return err
 		}
-		var next, seq int64
-		if err := tx.QueryRow(ctx, placeSQL, b.Mode, b.Family).Scan(&next, &seq); err != nil {
+		at := counter{Slot: b.Slot}
+		if err := tx.QueryRow(ctx, placeSQL, b.Mode, b.Family).Scan(&at.next, &at.seq); err != nil {
 			return err
 		}
 		var count int
@@ -137,9 +144,9 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 		if _, err := tx.Exec(ctx, addBatchSQL, b.Mode, b.Family, b.From, len(b.Addresses), b.PublicKey, b.Signature); err != nil {
 			return err
 		}
-		for at := 0; at < len(b.Addresses); at += importPage {
-			end := min(at+importPage, len(b.Addresses))
-			if _, err := tx.Exec(ctx, addStockSQL, b.Mode, b.Family, b.From+int64(at), b.Keys[at:end], b.Addresses[at:end]); err != nil {
+		for first := 0; first < len(b.Addresses); first += importPage {
+			end := min(first+importPage, len(b.Addresses))
+			if _, err := tx.Exec(ctx, addStockSQL, b.Mode, b.Family, b.From+int64(first), b.Keys[first:end], b.Addresses[first:end]); err != nil {
 				return err
 			}
 		}
@@ -150,7 +157,7 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 		if strange > 0 {
 			return fmt.Errorf("%d of its addresses were issued under another index", strange)
 		}
-		return s.watchPassed(ctx, tx, b, next, seq)
+		return s.watchPassed(ctx, tx, b, at)
 	})
 	if err != nil {
 		return false, fmt.Errorf("importing addresses from index %d: %w", b.From, err)
@@ -159,8 +166,8 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 }
 
 // watchPassed watches the addresses of the batch below the next index: they may have been issued before a restore.
-func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, next, seq int64) error {
-	end := min(next, b.From+int64(len(b.Addresses)))
+func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, at counter) error {
+	end := min(at.next, b.From+int64(len(b.Addresses)))
 	if end <= b.From {
 		return nil
 	}
@@ -172,7 +179,7 @@ func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, next
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return s.watchStock(ctx, tx, b.Slot, list, s.newIDs(len(list)), next, seq)
+	return s.watchStock(ctx, tx, at, list, s.newIDs(len(list)), at.next)
 }
 
 // Left implements app.Pool.

@@ -152,11 +152,11 @@ func TestNeverTwice(t *testing.T) {
 					src = derivation.Pooled{}
 				}
 				slot := wallet.Slot{Mode: mode, Family: family}
-				seen := map[string]string{}
-				crowd(t, s, pool, slot, src, "before", seen)
+				all := crowd{s, pool, slot, src, map[string]string{}}
+				all.allocate(t, "before")
 				database := pool.Config().ConnString()
 				pg.Backup(t, database)
-				crowd(t, s, pool, slot, src, "lost", seen)
+				all.allocate(t, "lost")
 				pg.Restore(t, database)
 				a := app.New(s, s, app.Settings{
 					Sources: app.Sources{mode: {family: src}}, Nets: nets, Most: 10, Margin: 1_000, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -164,10 +164,10 @@ func TestNeverTwice(t *testing.T) {
 				if err := a.Recover(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
-				crowd(t, s, pool, slot, src, "after", seen)
+				all.allocate(t, "after")
 				for _, text := range []string{"before", "lost", "after"} {
 					n := 0
-					for _, when := range seen {
+					for _, when := range all.seen {
 						if strings.HasPrefix(when, text) {
 							n++
 						}
@@ -181,25 +181,34 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// crowd allocates from 64 sides at once and records each receiver.
-func crowd(t *testing.T, s *store.Store, pool *pgxpool.Pool, slot wallet.Slot, src derivation.Source, name string, seen map[string]string) {
+// crowd is 64 allocators and the receivers of their addresses.
+type crowd struct {
+	store *store.Store
+	pool  *pgxpool.Pool
+	slot  wallet.Slot
+	src   derivation.Source
+	seen  map[string]string
+}
+
+// allocate allocates from all sides at once and records each receiver.
+func (c crowd) allocate(t *testing.T, name string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			r := wallet.Request{ID: fmt.Sprint(name, i), Mode: slot.Mode, Family: slot.Family, Count: 5}
-			if err := s.Allocate(t.Context(), r.ID, r, src); err != nil {
+			r := wallet.Request{ID: fmt.Sprint(name, i), Mode: c.slot.Mode, Family: c.slot.Family, Count: 5}
+			if err := c.store.Allocate(t.Context(), r.ID, r, c.src); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	for _, m := range drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1) {
+	for _, m := range drain[wire.AddressesAllocated](t, c.pool, wire.AddressesAllocatedV1) {
 		for _, a := range m.Addresses {
-			if before, twice := seen[a.Address]; twice {
+			if before, twice := c.seen[a.Address]; twice {
 				t.Fatalf("%s was given to %s and to %s", a.Address, before, m.RequestID)
 			}
-			seen[a.Address] = m.RequestID
+			c.seen[a.Address] = m.RequestID
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family,
 			return err
 		}
 		if _, imported := source.(derivation.Pooled); imported {
-			more, err = s.jumpStock(ctx, tx, wallet.Slot{Mode: mode, Family: family}, next, target, seq)
+			more, err = s.jumpStock(ctx, tx, counter{wallet.Slot{Mode: mode, Family: family}, next, seq}, target)
 			return err
 		}
 		count := int(min(target-next, jumpMost))
@@ -164,8 +164,8 @@ func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family,
 }
 
 // jumpStock is Jump for imported addresses: it watches the stock below the target, which is never issued.
-func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next, target, seq int64) (more bool, err error) {
-	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, target, jumpMost)
+func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, at counter, target int64) (more bool, err error) {
+	rows, err := tx.Query(ctx, stockSQL, at.Mode, at.Family, at.next, target, jumpMost)
 	if err != nil {
 		return false, err
 	}
@@ -176,7 +176,7 @@ func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next
 	if more = len(list) == jumpMost; more {
 		target = list[len(list)-1].idx + 1
 	}
-	return more, s.watchStock(ctx, tx, slot, list, s.newIDs(len(list)), target, seq)
+	return more, s.watchStock(ctx, tx, at, list, s.newIDs(len(list)), target)
 }
 
 // PendingRescans implements scanner.Second.

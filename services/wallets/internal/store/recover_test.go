@@ -211,9 +211,10 @@ func TestAgain(t *testing.T) {
 	}
 	drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
 	node := nodeOf{2: known, 4: missed}
-	look := func(from, to int64) (scanner.Looked, error) {
-		return scanner.Again(ctx, lease.Chain, node, s, scanner.NewWatch(tenant.Test, money.EVM, s), 2, from, to, slog.Default())
+	reader := scanner.Reader{
+		Chain: lease.Chain, Driver: node, Watch: scanner.NewWatch(tenant.Test, money.EVM, s), Prefetch: 2,
 	}
+	look := func(from, to int64) (scanner.Looked, error) { return reader.Again(ctx, s, from, to, slog.Default()) }
 	out, err := look(1, 5)
 	if err != nil || out != (scanner.Looked{Blocks: 5, Found: 1, Told: 2}) {
 		t.Fatalf("scan five blocks again: got %+v, %v, want one found and two told", out, err)

@@ -248,7 +248,7 @@ func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanne
 		depths := s.set.Depths.Of(c.Network, sight.Asset)
 		before, ok := known[sight.ID]
 		if !ok {
-			first := wallet.See(c.Mode, network.Family, c.Network, sight, tip, depths, now)
+			first := wallet.See(c.Mode, network, sight, tip, depths, now)
 			if s.set.Found != nil {
 				s.set.Found(first)
 			}

@@ -58,7 +58,7 @@ func (w *simulation) start(epoch int64) {
 	go func() { defer close(mined); _ = w.chain.Mine(ctx) }()
 	go func() {
 		defer close(scanned)
-		_ = scanner.New(cfg, w.chain, w.store, watch, log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now).Run(ctx, epoch)
+		_ = scanner.New(cfg, w.chain, w.store, watch, log, scanner.NewMetrics(prometheus.NewRegistry())).Run(ctx, epoch)
 	}()
 	w.stop = func() { cancel(); <-mined; <-scanned }
 }

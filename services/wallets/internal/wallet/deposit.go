@@ -71,14 +71,17 @@ func (d Deposit) Key() string { return d.Network + ":" + d.TxHash + ":" + strcon
 type Tip struct{ Height, Finalized int64 }
 
 // See makes the deposit of a transfer's first sighting.
-func See(mode tenant.Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
-	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now, Witness: asked(mode)}
+func See(mode tenant.Mode, n money.Network, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
+	d := Deposit{Sighting: s, Mode: mode, Family: n.Family, Network: n.Name, FirstSeenAt: now, Witness: asked(mode)}
 	return d.judged(tip, depths)
 }
 
 // Wait makes the deposit of a transfer that is in no block yet. The sighting names no block.
-func Wait(mode tenant.Mode, family money.Family, network string, s Sighting, head int64, now time.Time) Deposit {
-	return Deposit{Sighting: s, Mode: mode, Family: family, Network: network, Version: 1, State: Seen, Head: head, FirstSeenAt: now, Witness: asked(mode)}
+func Wait(mode tenant.Mode, n money.Network, s Sighting, head int64, now time.Time) Deposit {
+	return Deposit{
+		Sighting: s, Mode: mode, Family: n.Family, Network: n.Name, Version: 1, State: Seen, Head: head, FirstSeenAt: now,
+		Witness: asked(mode),
+	}
 }
 
 // WaitAgain takes in that the mempool holds a known deposit. Only one that was reverted changes by it: a block says

@@ -11,7 +11,10 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-var at = time.Date(2026, 4, 1, 13, 30, 0, 0, time.UTC)
+var (
+	at          = time.Date(2026, 4, 1, 13, 30, 0, 0, time.UTC)
+	ethereum, _ = money.NetworkOf("ethereum")
+)
 
 func sighting(height int64, block string) Sighting {
 	return Sighting{ID: ID{TxHash: "0xabc", Ordinal: 2}, Asset: "USDT", Amount: big.NewInt(5), BlockHeight: height, BlockHash: block, BlockTime: at}
@@ -19,7 +22,7 @@ func sighting(height int64, block string) Sighting {
 
 func TestDeposit_life(t *testing.T) {
 	depths := []int64{2, 5}
-	d := See(tenant.Test, money.EVM, "ethereum", sighting(10, "b10"), Tip{Height: 10}, depths, at)
+	d := See(tenant.Test, ethereum, sighting(10, "b10"), Tip{Height: 10}, depths, at)
 	if d.State != Seen || d.Version != 1 || d.Depth != 1 || d.DueHeight != 11 || d.Key() != "ethereum:0xabc:2" {
 		t.Fatalf("first sight: %+v", d)
 	}
@@ -71,7 +74,7 @@ func TestDeposit_everyDepthIsTold(t *testing.T) {
 			depths = append(depths, depths[len(depths)-1]+rapid.Int64Range(1, 6).Draw(r, "gap"))
 		}
 		tip := Tip{Height: 100}
-		d := See(tenant.Live, money.EVM, "ethereum", sighting(100, "b"), tip, depths, at)
+		d := See(tenant.Live, ethereum, sighting(100, "b"), tip, depths, at)
 		told := map[int64]bool{d.Depth: true}
 		for range rapid.IntRange(0, 30).Draw(r, "blocks") {
 			tip.Height++

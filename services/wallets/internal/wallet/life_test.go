@@ -67,7 +67,7 @@ func TestTake(t *testing.T) {
 	other.Asset, elsewhere.Network = "USDC", "base"
 	tiered := one
 	tiered.State = Confirmed // at the first depth of two
-	waits := Wait(tenant.Test, "evm", "ethereum", one.Sighting, 20, one.FirstSeenAt)
+	waits := Wait(tenant.Test, ethereum, one.Sighting, 20, one.FirstSeenAt)
 	waits.BlockHeight = 0
 	for name, steps := range map[string][]struct {
 		all  []Deposit

@@ -25,16 +25,23 @@ func traced(tx int, root string) string {
 	return fmt.Sprintf(`{"txHash":%q,"result":%s}`, h32(tx), root)
 }
 
-func traceJSON(tx int, kind, callKind, to, value, path, failure string) string {
-	if failure != "" {
-		failure = fmt.Sprintf(`"error":%q,`, failure)
+// flat is one entry of trace_block.
+type flat struct {
+	tx                                      int
+	kind, callKind, to, value, path, failed string
+}
+
+func (f flat) String() string {
+	failure, to := "", strings.ToLower(f.to)
+	if f.failed != "" {
+		failure = fmt.Sprintf(`"error":%q,`, f.failed)
 	}
-	action := fmt.Sprintf(`"callType":%q,"from":%q,"to":%q,"value":%q,"gas":"0x0","input":"0x"`, callKind, payer, strings.ToLower(to), value)
-	if kind == "suicide" {
-		action = fmt.Sprintf(`"address":%q,"refundAddress":%q,"balance":%q`, payer, strings.ToLower(to), value)
+	action := fmt.Sprintf(`"callType":%q,"from":%q,"to":%q,"value":%q,"gas":"0x0","input":"0x"`, f.callKind, payer, to, f.value)
+	if f.kind == "suicide" {
+		action = fmt.Sprintf(`"address":%q,"refundAddress":%q,"balance":%q`, payer, to, f.value)
 	}
 	return fmt.Sprintf(`{"action":{%s},"blockHash":%q,"blockNumber":5,%s"result":{"gasUsed":"0x0"},"subtraces":0,"traceAddress":[%s],"transactionHash":%q,"type":%q}`,
-		action, h32(105), failure, path, h32(tx), kind)
+		action, h32(105), failure, f.path, h32(f.tx), f.kind)
 }
 
 // Both ways of tracing show the same: the payments of contracts, without the transaction's own value, reverted calls
@@ -49,16 +56,16 @@ func TestTrace(t *testing.T) {
 		call("CALL", ourHex, "0x6", "out of gas"),
 		call("CALL", ourHex, "0x8", ""))) + "," + traced(2, call("CALL", ourHex, "0x7", "")) + "]"
 	blocks := "[" + strings.Join([]string{
-		traceJSON(1, "call", "call", other, "0x9", "", ""),
-		traceJSON(1, "call", "call", ourHex, "0x3", "0", ""),
-		traceJSON(1, "call", "delegatecall", ourHex, "0x3", "1", ""),
-		traceJSON(1, "suicide", "", ourHex, "0x4", "1,0", ""),
-		traceJSON(1, "call", "call", other, "0x3", "2", "Reverted"),
-		traceJSON(1, "call", "call", ourHex, "0x5", "2,0", ""),
-		traceJSON(1, "call", "staticcall", ourHex, "0x0", "3", ""),
-		traceJSON(1, "call", "call", ourHex, "0x6", "4", "out of gas"),
-		traceJSON(1, "call", "call", ourHex, "0x8", "5", ""),
-		traceJSON(2, "call", "call", ourHex, "0x7", "", ""),
+		flat{1, "call", "call", other, "0x9", "", ""}.String(),
+		flat{1, "call", "call", ourHex, "0x3", "0", ""}.String(),
+		flat{1, "call", "delegatecall", ourHex, "0x3", "1", ""}.String(),
+		flat{1, "suicide", "", ourHex, "0x4", "1,0", ""}.String(),
+		flat{1, "call", "call", other, "0x3", "2", "Reverted"}.String(),
+		flat{1, "call", "call", ourHex, "0x5", "2,0", ""}.String(),
+		flat{1, "call", "staticcall", ourHex, "0x0", "3", ""}.String(),
+		flat{1, "call", "call", ourHex, "0x6", "4", "out of gas"}.String(),
+		flat{1, "call", "call", ourHex, "0x8", "5", ""}.String(),
+		flat{2, "call", "call", ourHex, "0x7", "", ""}.String(),
 		`{"action":{"author":"` + payer + `","rewardType":"block","value":"0x1"},"blockHash":"` + h32(105) + `","traceAddress":[],"transactionHash":null,"type":"reward"}`,
 	}, ",") + "]"
 	for way, answer := range map[string][2]string{TraceDebug: {"debug_traceBlockByHash", debug}, TraceBlock: {"trace_block", blocks}} {
@@ -135,7 +142,7 @@ func TestFetch_typesOfOtherChains(t *testing.T) {
 func FuzzTraces(f *testing.F) {
 	b := &block{hash: mustHash(h32(105)), txs: []hash{mustHash(h32(1)), mustHash(h32(2))}, number: 5}
 	f.Add([]byte("[" + traced(1, call("CALL", other, "0x9", "", call("CALL", ourHex, "0x3", ""))) + "," + traced(2, call("CALL", ourHex, "0x7", "x")) + "]"))
-	f.Add([]byte("[" + traceJSON(1, "call", "call", other, "0x9", "", "") + "," + traceJSON(1, "suicide", "", ourHex, "0x4", "0", "") + "]"))
+	f.Add([]byte("[" + flat{1, "call", "call", other, "0x9", "", ""}.String() + "," + flat{1, "suicide", "", ourHex, "0x4", "0", ""}.String() + "]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, decode := range []func([]byte, *block) ([]internal, error){decodeCalls, decodeTraces} {
 			list, err := decode(text, b)
