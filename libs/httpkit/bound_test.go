@@ -30,9 +30,9 @@ func TestServer_copiedIdentity(t *testing.T) {
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{
 		Audience: "payments", Keys: [][]byte{newKey}, BoundOnly: true, Now: func() time.Time { return now },
 	})
-	httpkit.Handle(s, "POST /v1/things", echo)
-	httpkit.Handle(s, "PATCH /v1/things", echo)
-	httpkit.Handle(s, "POST /v1/others", echo)
+	httpkit.Handle(s, "POST /v1/things", httpkit.ForMerchants, echo)
+	httpkit.Handle(s, "PATCH /v1/things", httpkit.ForMerchants, echo)
+	httpkit.Handle(s, "POST /v1/others", httpkit.ForMerchants, echo)
 	const path = "/v1/things?x=1"
 	status := func(header string, r *http.Request) int {
 		r.Header.Set(httpkit.IdentityHeader, header)
@@ -81,7 +81,7 @@ func TestServer_identityOnce(t *testing.T) {
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{
 		Audience: "payments", Keys: [][]byte{newKey}, Now: func() time.Time { return now },
 	})
-	httpkit.Handle(s, "POST /v1/things", echo)
+	httpkit.Handle(s, "POST /v1/things", httpkit.ForMerchants, echo)
 	fresh := func(ahead time.Duration) string {
 		i := identity()
 		i.IssuedAt = now.Add(ahead).UnixMilli()
@@ -117,7 +117,7 @@ func TestServer_unboundIdentity(t *testing.T) {
 		s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{
 			Audience: "payments", Keys: [][]byte{newKey}, BoundOnly: only, Now: time.Now,
 		})
-		httpkit.Handle(s, "POST /v1/things", echo)
+		httpkit.Handle(s, "POST /v1/things", httpkit.ForMerchants, echo)
 		r := post(http.MethodPost, "/v1/things?x=1", thing, "k1")
 		r.Header.Set(httpkit.IdentityHeader, sign(t, identity(), newKey))
 		w := httptest.NewRecorder()

@@ -1,7 +1,13 @@
 package httpkit
 
 import (
+	"context"
+	"strconv"
+
+	"github.com/go-kit/kit/endpoint"
+
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 )
 
@@ -25,4 +31,57 @@ func (i Identity) OperatorName() (string, error) {
 		return "", ErrNoOperator
 	}
 	return i.Operator, nil
+}
+
+// ForMerchants is the middleware of a route that needs a merchant. All keys of a merchant share their stored answers.
+func ForMerchants(next endpoint.Endpoint) endpoint.Endpoint {
+	return admitted(next, func(r *Request) (err error) {
+		r.scope = func(r *Request) string { return idempotency.Scope(r.Owner.MerchantID, string(r.Owner.Mode)) }
+		r.Owner, err = r.Identity.Owner()
+		return err
+	})
+}
+
+// ForKeys is the middleware of a route that needs a merchant's key. Stored answers belong to the key: another key of
+// the merchant must not see an answer that it may not read.
+func ForKeys(next endpoint.Endpoint) endpoint.Endpoint {
+	return admitted(next, func(r *Request) (err error) {
+		r.scope = func(r *Request) string {
+			return idempotency.Scope(r.Owner.MerchantID, string(r.Owner.Mode), strconv.FormatInt(r.Owner.KeyID, 10))
+		}
+		if r.Owner, err = r.Identity.Owner(); err == nil && r.Owner.KeyID == 0 {
+			return ErrNoMerchant
+		}
+		return err
+	})
+}
+
+// ForOperators is the middleware of a route that needs an operator.
+func ForOperators(next endpoint.Endpoint) endpoint.Endpoint {
+	return admitted(next, func(r *Request) error {
+		r.scope = func(r *Request) string { return idempotency.Scope("operator", r.Identity.Operator) }
+		_, err := r.Identity.OperatorName()
+		return err
+	})
+}
+
+// ForAll is the middleware of a route that anybody may call. A merchant is its owner all the same. A stored answer
+// belongs to the object that the path names.
+func ForAll(next endpoint.Endpoint) endpoint.Endpoint {
+	return admitted(next, func(r *Request) error {
+		r.scope = func(*Request) string { return "public" }
+		if o, err := r.Identity.Owner(); err == nil {
+			r.Owner = o
+		}
+		return nil
+	})
+}
+
+func admitted(next endpoint.Endpoint, check func(*Request) error) endpoint.Endpoint {
+	return func(ctx context.Context, request any) (any, error) {
+		if err := check(From(ctx)); err != nil {
+			return nil, err
+		}
+		return next(ctx, request)
+	}
 }

@@ -71,6 +71,14 @@ func (in *Input) QueryOneOf(name string, options ...string) string {
 	return text
 }
 
+// Deferred moves the problems of decoding out of the input, so that the use case adds its own and the caller gets all
+// of them at once.
+func (in *Input) Deferred() fault.Problems {
+	found := in.Problems
+	in.Problems = fault.Problems{}
+	return found
+}
+
 // Raw returns the body as it came, for a signature over its bytes.
 func (in *Input) Raw() []byte { return in.raw }
 

@@ -66,7 +66,7 @@ func (e sqlError) SQLState() string { return string(e) }
 func newServer() *httpkit.Server {
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{newKey, oldKey}, Now: time.Now})
-	httpkit.Handle(s, "POST /v1/things", echo)
+	httpkit.Handle(s, "POST /v1/things", httpkit.ForMerchants, echo)
 	return s
 }
 
@@ -144,7 +144,7 @@ func TestServer_callerGone(t *testing.T) {
 	s := httpkit.NewServer(slog.New(slog.NewTextHandler(&logged, nil)), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{newKey}, Now: time.Now})
 	ctx, hangUp := context.WithCancel(t.Context())
-	httpkit.Handle(s, "POST /v1/things", func(ctx context.Context, _ echoRequest) (echoAnswer, error) {
+	httpkit.Handle(s, "POST /v1/things", httpkit.ForMerchants, func(ctx context.Context, _ echoRequest) (echoAnswer, error) {
 		hangUp()
 		<-ctx.Done()
 		return echoAnswer{}, ctx.Err()

@@ -22,7 +22,7 @@ func (r *streamRequest) Read(in *httpkit.Input) { r.fails = in.Query("fails") ==
 func TestStream(t *testing.T) {
 	s := newServer()
 	const lines = 50_000
-	httpkit.Handle(s, "GET /v1/stream", func(_ context.Context, r streamRequest) (httpkit.Answer, error) {
+	httpkit.Handle(s, "GET /v1/stream", httpkit.ForMerchants, func(_ context.Context, r streamRequest) (httpkit.Answer, error) {
 		return httpkit.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/csv"}}, Stream: func(ctx context.Context, w io.Writer) error {
 			if _, limited := ctx.Deadline(); !limited || httpkit.From(ctx).Route == "" {
 				t.Error("the stream has no bound, or no request")

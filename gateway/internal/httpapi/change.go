@@ -58,7 +58,7 @@ func (c *changeRequest) Read(in *httpkit.Input) {
 	c.change.Check(&in.Problems, time.Now())
 }
 
-func (a *API) change(ctx context.Context, r changeRequest) (httpkit.Answer, error) {
+func (a *API) change(ctx context.Context, r changeRequest) (idempotency.Answer, error) {
 	by := byOperator(ctx)
 	if !r.change.Renames() {
 		waits, err := a.secondedOf(ctx, &by, r.id, changeKey, r.change, idempotency.Key{})
@@ -68,15 +68,15 @@ func (a *API) change(ctx context.Context, r changeRequest) (httpkit.Answer, erro
 	}
 	k, err := a.Keys.Change(ctx, r.id, r.change, by)
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	a.tell(ctx, "key", k.ID)
 	body, err := httpkit.Success(keyAnswer{whole(k)})
-	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	return idempotency.Answer{Status: http.StatusOK, Body: body}, err
 }
 
 // secondedOf is seconded for an act on an existing key; an act on a test key takes one operator.
-func (a *API) secondedOf(ctx context.Context, by *audit.Entry, id int64, action string, order any, once idempotency.Key) (*httpkit.Answer, error) {
+func (a *API) secondedOf(ctx context.Context, by *audit.Entry, id int64, action string, order any, once idempotency.Key) (*idempotency.Answer, error) {
 	k, err := a.Keys.Get(ctx, id)
 	if err != nil || k.Mode != tenant.Live {
 		return nil, err
@@ -109,15 +109,15 @@ type rotateAnswer struct {
 	OverlapMinutes int64   `json:"overlapMinutes"`
 }
 
-func (a *API) rotate(ctx context.Context, r rotateRequest) (httpkit.Answer, error) {
+func (a *API) rotate(ctx context.Context, r rotateRequest) (idempotency.Answer, error) {
 	show := func(i apikey.Issued) any { return rotateAnswer{View(i), int64(r.overlap / time.Minute)} }
 	order := apikey.Rotation{ID: r.id, Overlap: r.overlap}
-	second := func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error) {
+	second := func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error) {
 		return a.secondedOf(ctx, by, r.id, rotateKey, order, once)
 	}
 	return a.issue(ctx, http.StatusOK, show, second, func(by audit.Entry, once apikey.Once) (apikey.Issued, error) {
 		return a.Keys.Rotate(ctx, order, by, once)
-	}, strconv.FormatInt(r.id, 10))
+	})
 }
 
 type noRequest struct{}

@@ -58,18 +58,18 @@ type API struct {
 
 // Register adds the endpoints to a server.
 func (a *API) Register(s *httpkit.Server) {
-	httpkit.Handle(s, "GET /v1/me", a.me)
-	httpkit.Handle(s, "GET /v1/admin/audit", a.acts)
-	httpkit.Handle(s, "PATCH /v1/admin/keys/{id}", a.change)
-	httpkit.Handle(s, "POST /v1/admin/keys/{id}/rotate", a.rotate)
-	httpkit.Handle(s, "POST /v1/admin/keys", a.create)
-	httpkit.Handle(s, "GET /v1/admin/keys", a.list)
-	httpkit.Handle(s, "GET /v1/admin/keys/{id}", a.get)
-	httpkit.Handle(s, "DELETE /v1/admin/keys/{id}", a.revoke)
-	httpkit.Handle(s, "GET /v1/admin/operators", a.listTokens)
-	httpkit.Handle(s, "POST /v1/admin/operators", a.makeToken)
-	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", a.rotateToken)
-	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", a.revokeToken)
+	httpkit.Handle(s, "GET /v1/me", httpkit.ForMerchants, a.me)
+	httpkit.Handle(s, "GET /v1/admin/audit", httpkit.ForOperators, a.acts)
+	httpkit.Handle(s, "PATCH /v1/admin/keys/{id}", httpkit.ForOperators, a.change)
+	httpkit.Handle(s, "POST /v1/admin/keys/{id}/rotate", httpkit.ForOperators, a.rotate)
+	httpkit.Handle(s, "POST /v1/admin/keys", httpkit.ForOperators, a.create)
+	httpkit.Handle(s, "GET /v1/admin/keys", httpkit.ForOperators, a.list)
+	httpkit.Handle(s, "GET /v1/admin/keys/{id}", httpkit.ForOperators, a.get)
+	httpkit.Handle(s, "DELETE /v1/admin/keys/{id}", httpkit.ForOperators, a.revoke)
+	httpkit.Handle(s, "GET /v1/admin/operators", httpkit.ForOperators, a.listTokens)
+	httpkit.Handle(s, "POST /v1/admin/operators", httpkit.ForOperators, a.makeToken)
+	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", httpkit.ForOperators, a.rotateToken)
+	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", httpkit.ForOperators, a.revokeToken)
 }
 
 // KeyView is a key as operators see it. Only the answer to its creation has Secret.
@@ -168,8 +168,8 @@ type keyAnswer struct {
 	Key KeyView `json:"key"`
 }
 
-func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, error) {
-	second := func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error) {
+func (a *API) create(ctx context.Context, r createRequest) (idempotency.Answer, error) {
+	second := func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error) {
 		if r.order.Mode != tenant.Live {
 			return nil, nil
 		}
@@ -184,16 +184,12 @@ func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, erro
 // issue answers with a new secret, once per Idempotency-Key. show makes the answer, also for a key without its secret.
 // second asks for a second operator where the act takes two.
 func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) any,
-	second func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error), act func(by audit.Entry, once apikey.Once) (apikey.Issued, error), object ...string,
-) (httpkit.Answer, error) {
-	req := httpkit.From(ctx)
-	once := apikey.Once{Key: idempotency.Key{
-		Scope: idempotency.Scope(append([]string{"operator", req.Identity.Operator, req.Route}, object...)...),
-		Key:   req.IdempotencyKey, Hash: req.BodyHash,
-	}}
+	second func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error), act func(by audit.Entry, once apikey.Once) (apikey.Issued, error),
+) (idempotency.Answer, error) {
+	once := apikey.Once{Key: httpkit.From(ctx).Key()}
 	earlier, found, err := a.Answers.Earlier(ctx, once.Key)
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if found {
 		return a.again(earlier, once.Key), nil
@@ -206,16 +202,16 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 	issued, err := act(by, once)
 	if idempotency.IsTaken(err) {
 		if earlier, err = a.Answers.Replay(ctx, once.Key); err != nil {
-			return httpkit.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		return a.again(earlier, once.Key), nil
 	}
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	a.tell(ctx, "key", issued.Key.ID)
 	body, err := httpkit.Success(show(issued))
-	return httpkit.Answer{Status: status, Body: body}, err
+	return idempotency.Answer{Status: status, Body: body}, err
 }
 
 // keep makes the stored form of an answer: one without the secret, and one sealed with it for as long as it may be
@@ -233,14 +229,13 @@ func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k 
 }
 
 // again returns a stored answer, with its secret while that is kept.
-func (a *API) again(stored idempotency.Answer, k idempotency.Key) httpkit.Answer {
-	body := stored.Body
+func (a *API) again(stored idempotency.Answer, k idempotency.Key) idempotency.Answer {
 	if len(stored.Secret) > 0 {
 		if plain, err := a.Ring.Open(stored.Secret, place(k)); err == nil {
-			body = plain
+			stored.Body = plain
 		}
 	}
-	return httpkit.Answer{Status: stored.Status, Body: body, Header: http.Header{idempotency.ReplayedHeader: {"true"}}}
+	return stored
 }
 
 func place(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }

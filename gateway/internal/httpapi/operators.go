@@ -55,7 +55,7 @@ type tokenAnswer struct {
 	Operator TokenView `json:"operator"`
 }
 
-func (a *API) makeToken(ctx context.Context, r tokenRequest) (httpkit.Answer, error) {
+func (a *API) makeToken(ctx context.Context, r tokenRequest) (idempotency.Answer, error) {
 	by := byOperator(ctx)
 	waits, err := a.seconded(ctx, &by, approval.Request{Action: makeToken}, r.order, idempotency.Key{})
 	if err != nil || waits != nil {
@@ -65,18 +65,18 @@ func (a *API) makeToken(ctx context.Context, r tokenRequest) (httpkit.Answer, er
 	return a.tokenMade(ctx, http.StatusCreated, issued, err)
 }
 
-func (a *API) rotateToken(ctx context.Context, r oneRequest) (httpkit.Answer, error) {
+func (a *API) rotateToken(ctx context.Context, r oneRequest) (idempotency.Answer, error) {
 	issued, err := a.Tokens.Rotate(ctx, r.id, httpkit.From(ctx).Identity.Operator, byOperator(ctx))
 	return a.tokenMade(ctx, http.StatusOK, issued, err)
 }
 
-func (a *API) tokenMade(ctx context.Context, status int, i operator.Issued, err error) (httpkit.Answer, error) {
+func (a *API) tokenMade(ctx context.Context, status int, i operator.Issued, err error) (idempotency.Answer, error) {
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	a.tell(ctx, "operator_token", i.ID)
 	body, err := httpkit.Success(tokenAnswer{ViewToken(i)})
-	return httpkit.Answer{Status: status, Body: body}, err
+	return idempotency.Answer{Status: status, Body: body}, err
 }
 
 func (a *API) revokeToken(ctx context.Context, r oneRequest) (tokenAnswer, error) {
@@ -101,9 +101,9 @@ func (a *API) listTokens(ctx context.Context, _ noRequest) (tokensAnswer, error)
 }
 
 // orNone returns the address of an answer, or nil for an empty one.
-func orNone(a *httpkit.Answer) httpkit.Answer {
+func orNone(a *idempotency.Answer) idempotency.Answer {
 	if a == nil {
-		return httpkit.Answer{}
+		return idempotency.Answer{}
 	}
 	return *a
 }

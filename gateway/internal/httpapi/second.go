@@ -40,7 +40,7 @@ type approvalAnswer struct {
 // seconded returns nil once another operator has made the same request, and sets the request that the act uses up.
 // Until then it keeps the request and returns the answer that says so. It fills in the fields of want that follow from
 // the call and the order; without an object the order itself is the object.
-func (a *API) seconded(ctx context.Context, by *audit.Entry, want approval.Request, order any, once idempotency.Key) (*httpkit.Answer, error) {
+func (a *API) seconded(ctx context.Context, by *audit.Entry, want approval.Request, order any, once idempotency.Key) (*idempotency.Answer, error) {
 	if !a.Two {
 		return nil, nil
 	}
@@ -79,5 +79,5 @@ func (a *API) seconded(ctx context.Context, by *audit.Entry, want approval.Reque
 		answer := a.again(earlier, once)
 		return &answer, err
 	}
-	return &httpkit.Answer{Status: http.StatusAccepted, Body: body}, err
+	return &idempotency.Answer{Status: http.StatusAccepted, Body: body}, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 )
 
 // Endpoint is a URL that a merchant registered for the events of one mode.
@@ -102,11 +103,11 @@ const EndpointsMax = 100
 type EndpointStore interface {
 	Endpoints(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error)
 	Endpoint(ctx context.Context, o Owner, id string) (Endpoint, error)
-	AddEndpoint(ctx context.Context, e Endpoint, most int, k Key, body []byte) (a Answer, replayed bool, err error)
+	AddEndpoint(ctx context.Context, e Endpoint, most int, k idempotency.Key, body []byte) (idempotency.Answer, error)
 	ChangeEndpoint(ctx context.Context, o Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error)
 	DeleteEndpoint(ctx context.Context, o Owner, id string) error
 	// Test stores an event for the endpoint alone and its delivery, and the answer that body makes of the delivery's id.
-	Test(ctx context.Context, o Owner, id string, k Key, make func(e Endpoint, sequence int64) (Arrival, []byte, error)) (a Answer, replayed bool, err error)
+	Test(ctx context.Context, o Owner, id string, k idempotency.Key, make func(e Endpoint, sequence int64) (Arrival, []byte, error)) (idempotency.Answer, error)
 }
 
 // Endpoints are the use cases of registered endpoints. Every change is answered EndpointTTL after its commit.
@@ -132,7 +133,7 @@ func (u *Endpoints) Get(ctx context.Context, o Owner, id string) (Endpoint, erro
 }
 
 // Create registers an endpoint; render makes the answer that is stored for the request's key.
-func (u *Endpoints) Create(ctx context.Context, e Endpoint, k Key, render func(Endpoint) ([]byte, error)) (a Answer, replayed bool, err error) {
+func (u *Endpoints) Create(ctx context.Context, e Endpoint, k idempotency.Key, render func(Endpoint) ([]byte, error)) (idempotency.Answer, error) {
 	now := u.now().UTC().Truncate(time.Millisecond)
 	e.ID, e.CreatedAt, e.UpdatedAt = id.New(id.Endpoint, now), now, now
 	if !e.Enabled {
@@ -140,13 +141,13 @@ func (u *Endpoints) Create(ctx context.Context, e Endpoint, k Key, render func(E
 	}
 	body, err := render(e)
 	if err != nil {
-		return Answer{}, false, err
+		return idempotency.Answer{}, err
 	}
-	a, replayed, err = u.store.AddEndpoint(ctx, e, EndpointsMax, k, body)
-	if err == nil && !replayed && !pause(ctx, EndpointTTL) {
+	a, err := u.store.AddEndpoint(ctx, e, EndpointsMax, k, body)
+	if err == nil && !a.Replayed && !pause(ctx, EndpointTTL) {
 		err = ctx.Err()
 	}
-	return a, replayed, err
+	return a, err
 }
 
 // Change replaces fields of an endpoint. Enabling it sends what was held.
@@ -174,9 +175,9 @@ const (
 
 // Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt. render
 // makes the answer of the delivery as it is then; the answer stored for the request's key shows it as it began.
-func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k Key, render func(DeliveryView) ([]byte, error)) (a Answer, replayed bool, err error) {
+func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k idempotency.Key, render func(DeliveryView) ([]byte, error)) (idempotency.Answer, error) {
 	delivery := ""
-	a, replayed, err = u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {
+	a, err := u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {
 		arrival, err := notice(typeTest, e, sequence, []Endpoint{e}, u.now())
 		if err != nil {
 			return Arrival{}, nil, err
@@ -189,18 +190,18 @@ func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k Key, r
 		})
 		return arrival, body, err
 	})
-	if err != nil || replayed {
-		return a, replayed, err
+	if err != nil || a.Replayed {
+		return a, err
 	}
 	for until := u.now().Add(testWait); u.now().Before(until) && pause(ctx, testLook); {
 		list, err := u.log.Deliveries(ctx, o, DeliveryFilter{ID: delivery}, 1)
 		if err != nil {
-			return Answer{}, false, err
+			return idempotency.Answer{}, err
 		}
 		if len(list) == 1 && len(list[0].Attempts) > 0 {
 			a.Body, err = render(list[0])
-			return a, false, err
+			return a, err
 		}
 	}
-	return a, false, ctx.Err()
+	return a, ctx.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 )
 
 // The refusals of webhook management.
@@ -71,5 +72,5 @@ type Log interface {
 	// Events lists in the order in which events became visible: a reader that goes on from the last one misses none.
 	Events(ctx context.Context, o Owner, f EventFilter, limit int) ([]EventView, error)
 	// Retry makes a delivery due at once, with its schedule begun anew, and stores the answer that body makes.
-	Retry(ctx context.Context, o Owner, id string, k Key, body func(state string) ([]byte, error)) (a Answer, replayed bool, err error)
+	Retry(ctx context.Context, o Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error)
 }

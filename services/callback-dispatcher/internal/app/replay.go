@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 )
 
 // ReplaysMax bounds the replays of a merchant and mode that are not finished.
@@ -44,7 +45,7 @@ func ReplayBound(t time.Time) string {
 // Replays keeps replays.
 type Replays interface {
 	CountReplay(ctx context.Context, r Replay) (int64, error)
-	AddReplay(ctx context.Context, r Replay, most int, k Key, body []byte) (a Answer, replayed bool, err error)
+	AddReplay(ctx context.Context, r Replay, most int, k idempotency.Key, body []byte) (idempotency.Answer, error)
 	ReplayOf(ctx context.Context, o Owner, id string) (Replay, error)
 	TurnReplay(ctx context.Context, o Owner, id, state string) (Replay, error)
 }

@@ -59,15 +59,9 @@ type Vault interface {
 	Create(ctx context.Context, o Owner, sealed []byte) error
 	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
 	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one.
-	// It returns the earlier answer instead when the request was answered before.
-	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k Key, a Answer) (earlier *Answer, err error)
+	// It returns a, or the earlier answer when the request was answered before.
+	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error)
 }
-
-// A keyed request and its answer.
-type (
-	Key    = idempotency.Key
-	Answer = idempotency.Answer
-)
 
 // Sealer seals secrets at rest.
 type Sealer interface {
@@ -168,33 +162,29 @@ func (s *Secrets) entry(o Owner) *cached {
 type Rendering func(s Secret) (full, public []byte, err error)
 
 // Rotate makes the next secret. The one before it signs too for 24 hours, and older ones until their own 24 hours
-// end, unless revoke ends them all. It returns the body of the answer; replayed says that the request was answered
-// before.
-func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k Key, render Rendering) (body []byte, replayed bool, err error) {
+// end, unless revoke ends them all.
+func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k idempotency.Key, render Rendering) (idempotency.Answer, error) {
 	if _, err := s.Get(ctx, o); err != nil { // there is always one to overlap with
-		return nil, false, err
+		return idempotency.Answer{}, err
 	}
 	fresh := Secret{Text: delivery.NewSecret(), CreatedAt: s.now().UTC().Truncate(time.Millisecond)}
 	full, public, err := render(fresh)
 	if err != nil {
-		return nil, false, err
+		return idempotency.Answer{}, err
 	}
 	answerPlace := o.Place() + "/answer"
 	next := SealedSecret{Sealed: s.sealer.Seal([]byte(fresh.Text), o.Place()), CreatedAt: fresh.CreatedAt}
-	answer := Answer{Status: 200, Body: public, Secret: s.sealer.Seal(full, answerPlace)}
-	earlier, err := s.vault.Rotate(ctx, o, next, revoke, k, answer)
-	if err != nil {
-		return nil, false, err
-	}
-	if earlier != nil {
-		if len(earlier.Secret) == 0 {
-			return earlier.Body, true, nil
+	answer, err := s.vault.Rotate(ctx, o, next, revoke, k, idempotency.Answer{Status: 200, Body: public, Secret: s.sealer.Seal(full, answerPlace)})
+	switch {
+	case err != nil:
+		return idempotency.Answer{}, err
+	case !answer.Replayed:
+		answer.Body = full
+		if !pause(ctx, SecretTTL) {
+			return idempotency.Answer{}, ctx.Err()
 		}
-		full, err := s.sealer.Open(earlier.Secret, answerPlace)
-		return full, true, err
+	case len(answer.Secret) > 0:
+		answer.Body, err = s.sealer.Open(answer.Secret, answerPlace)
 	}
-	if !pause(ctx, SecretTTL) {
-		return nil, false, ctx.Err()
-	}
-	return full, false, nil
+	return answer, err
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"causeway.internal/libs/idempotency"
 )
 
 type plainSealer struct{}
@@ -46,12 +48,12 @@ func (v *vault) Create(_ context.Context, _ Owner, sealed []byte) error {
 	return nil
 }
 
-func (v *vault) Rotate(_ context.Context, _ Owner, next SealedSecret, _ bool, _ Key, _ Answer) (*Answer, error) {
+func (v *vault) Rotate(_ context.Context, _ Owner, next SealedSecret, _ bool, _ idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	next.Generation = len(v.secrets) + 1
 	v.secrets = append([]SealedSecret{next}, v.secrets...)
-	return nil, nil
+	return a, nil
 }
 
 // From the moment a rotation is answered, no attempt is signed without the new secret, although signing reads memory.
@@ -74,7 +76,7 @@ func TestSecrets_rotationIsSeenWhenItIsAnswered(t *testing.T) {
 		}
 		time.Sleep(SecretTTL / 2)
 		render := func(s Secret) (full, public []byte, err error) { return []byte(s.Text), nil, nil }
-		if _, replayed, err := here.Rotate(t.Context(), o, false, Key{}, render); err != nil || replayed {
+		if a, err := here.Rotate(t.Context(), o, false, idempotency.Key{}, render); err != nil || a.Replayed {
 			t.Fatal(err)
 		}
 		if keys, generation, err := there.Signing(t.Context(), o); err != nil || len(keys) != 2 || generation != 2 {

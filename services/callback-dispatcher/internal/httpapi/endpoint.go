@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -130,11 +131,7 @@ type endpointsAnswer struct {
 }
 
 func (a *api) listEndpoints(ctx context.Context, p page) (out endpointsAnswer, err error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return out, err
-	}
-	list, err := a.Endpoints.List(ctx, o, p.after, p.limit+1)
+	list, err := a.Endpoints.List(ctx, owner(ctx), p.after, p.limit+1)
 	if err != nil {
 		return out, err
 	}
@@ -151,30 +148,23 @@ func (a *api) listEndpoints(ctx context.Context, p page) (out endpointsAnswer, e
 }
 
 func (a *api) getEndpoint(ctx context.Context, in one) (endpointAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return endpointAnswer{}, err
-	}
-	e, err := a.Endpoints.Get(ctx, o, in.id)
+	e, err := a.Endpoints.Get(ctx, owner(ctx), in.id)
 	return endpointAnswer{viewEndpoint(e)}, err
 }
 
-func (a *api) createEndpoint(ctx context.Context, in endpointInput) (httpkit.Answer, error) {
-	r := httpkit.From(ctx)
-	o, err := owner(r)
+func (a *api) createEndpoint(ctx context.Context, in endpointInput) (idempotency.Answer, error) {
+	o := owner(ctx)
+	url, err := a.check(o, in.url)
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
-	if in.url, err = a.check(o, in.url); err != nil {
-		return httpkit.Answer{}, err
-	}
-	e := app.Endpoint{MerchantID: o.MerchantID, Mode: o.Mode, URL: in.url, Description: in.description, Types: in.types, Enabled: in.enabled}
+	e := app.Endpoint{MerchantID: o.MerchantID, Mode: o.Mode, URL: url, Description: in.description, Types: in.types, Enabled: in.enabled}
 	if e.Types == nil {
 		e.Types = []string{}
 	}
-	return answer(a.Endpoints.Create(ctx, e, key(r, o, ""), func(e app.Endpoint) ([]byte, error) {
+	return a.Endpoints.Create(ctx, e, httpkit.From(ctx).Key(), func(e app.Endpoint) ([]byte, error) {
 		return httpkit.Success(endpointAnswer{viewEndpoint(e)})
-	}))
+	})
 }
 
 // check returns the URL as it is dialled, or a fault that names the field.
@@ -189,14 +179,13 @@ func (a *api) check(o app.Owner, raw string) (string, error) {
 }
 
 func (a *api) changeEndpoint(ctx context.Context, in endpointPatch) (endpointAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return endpointAnswer{}, err
-	}
+	o := owner(ctx)
 	if in.url != "" {
-		if in.url, err = a.check(o, in.url); err != nil {
+		url, err := a.check(o, in.url)
+		if err != nil {
 			return endpointAnswer{}, err
 		}
+		in.url = url
 	}
 	e, err := a.Endpoints.Change(ctx, o, in.id, in.apply)
 	return endpointAnswer{viewEndpoint(e)}, err
@@ -224,30 +213,18 @@ type deletedAnswer struct {
 }
 
 func (a *api) deleteEndpoint(ctx context.Context, in one) (deletedAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return deletedAnswer{}, err
-	}
-	return deletedAnswer{in.id, true}, a.Endpoints.Delete(ctx, o, in.id)
+	return deletedAnswer{in.id, true}, a.Endpoints.Delete(ctx, owner(ctx), in.id)
 }
 
-func (a *api) testEndpoint(ctx context.Context, in one) (httpkit.Answer, error) {
-	r := httpkit.From(ctx)
-	o, err := owner(r)
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
-	return answer(a.Endpoints.Test(ctx, o, in.id, key(r, o, in.id), func(v app.DeliveryView) ([]byte, error) {
+func (a *api) testEndpoint(ctx context.Context, in one) (idempotency.Answer, error) {
+	return a.Endpoints.Test(ctx, owner(ctx), in.id, httpkit.From(ctx).Key(), func(v app.DeliveryView) ([]byte, error) {
 		return httpkit.Success(deliveryAnswer{a.viewDelivery(v)})
-	}))
+	})
 }
 
 // ofEndpoint is the owner of an endpoint's secret, if the endpoint is the caller's.
 func (a *api) ofEndpoint(ctx context.Context, id string) (app.Owner, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return o, err
-	}
+	o := owner(ctx)
 	if _, err := a.Endpoints.Get(ctx, o, id); err != nil {
 		return o, err
 	}
@@ -263,12 +240,12 @@ func (a *api) endpointSecret(ctx context.Context, in one) (secretView, error) {
 	return a.secretOf(ctx, o)
 }
 
-func (a *api) rotateEndpoint(ctx context.Context, in rotation) (httpkit.Answer, error) {
+func (a *api) rotateEndpoint(ctx context.Context, in rotation) (idempotency.Answer, error) {
 	o, err := a.ofEndpoint(ctx, in.id)
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
-	return a.rotateOf(ctx, o, in.revoke, key(httpkit.From(ctx), o, in.id))
+	return a.rotateOf(ctx, o, in.revoke)
 }
 
 // stampPtr is stamp for a time that may be absent.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -173,11 +175,7 @@ type deliveriesAnswer struct {
 }
 
 func (a *api) listDeliveries(ctx context.Context, p deliveryPage) (out deliveriesAnswer, err error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return out, err
-	}
-	list, err := a.Log.Deliveries(ctx, o, p.filter, p.limit+1)
+	list, err := a.Log.Deliveries(ctx, owner(ctx), p.filter, p.limit+1)
 	if err != nil {
 		return out, err
 	}
@@ -194,11 +192,7 @@ func (a *api) listDeliveries(ctx context.Context, p deliveryPage) (out deliverie
 }
 
 func (a *api) getDelivery(ctx context.Context, in one) (deliveryAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return deliveryAnswer{}, err
-	}
-	return a.delivery(ctx, o, in.id)
+	return a.delivery(ctx, owner(ctx), in.id)
 }
 
 func (a *api) delivery(ctx context.Context, o app.Owner, id string) (deliveryAnswer, error) {
@@ -217,17 +211,12 @@ type retryAnswer struct {
 	Status string `json:"status"`
 }
 
-func (a *api) retryDelivery(ctx context.Context, in one) (httpkit.Answer, error) {
-	r := httpkit.From(ctx)
-	o, err := owner(r)
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
-	return answer(a.Log.Retry(ctx, o, in.id, key(r, o, in.id), func(string) ([]byte, error) {
+func (a *api) retryDelivery(ctx context.Context, in one) (idempotency.Answer, error) {
+	return a.Log.Retry(ctx, owner(ctx), in.id, httpkit.From(ctx).Key(), func(string) ([]byte, error) {
 		return httpkit.Success(struct {
 			Delivery retryAnswer `json:"delivery"`
 		}{retryAnswer{in.id, "retrying"}})
-	}))
+	})
 }
 
 type eventPage struct {
@@ -259,10 +248,7 @@ type eventsAnswer struct {
 // that a reader that has caught up comes back to where it stopped. An event that does not open is left out: it must
 // not hide those behind it.
 func (a *api) listEvents(ctx context.Context, p eventPage) (out eventsAnswer, err error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return out, err
-	}
+	o := owner(ctx)
 	list, err := a.Log.Events(ctx, o, p.filter, p.limit+1)
 	if err != nil {
 		return out, err
@@ -352,12 +338,8 @@ func viewReplay(r app.Replay) replayAnswer {
 	return replayAnswer{v}
 }
 
-func (a *api) createReplay(ctx context.Context, in replayInput) (httpkit.Answer, error) {
-	request := httpkit.From(ctx)
-	o, err := owner(request)
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
+func (a *api) createReplay(ctx context.Context, in replayInput) (idempotency.Answer, error) {
+	o := owner(ctx)
 	r := in.replay
 	now := a.Now().UTC().Truncate(time.Millisecond)
 	r.MerchantID, r.Mode, r.State = o.MerchantID, o.Mode, "dry_run"
@@ -367,36 +349,34 @@ func (a *api) createReplay(ctx context.Context, in replayInput) (httpkit.Answer,
 	if r.EndpointID != "" {
 		e, err := a.Endpoints.Get(ctx, o, r.EndpointID)
 		if err != nil {
-			return httpkit.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		if !e.Enabled && !in.dryRun {
-			return httpkit.Answer{}, app.ErrEndpointDisabled
+			return idempotency.Answer{}, app.ErrEndpointDisabled
 		}
 	}
 	if !r.From.Before(r.To) {
-		return httpkit.Answer{}, fault.New(fault.Invalid, "validation_failed", "from: must be earlier than now and than to")
+		return idempotency.Answer{}, fault.New(fault.Invalid, "validation_failed", "from: must be earlier than now and than to")
 	}
-	if r.Total, err = a.Replays.CountReplay(ctx, r); err != nil {
-		return httpkit.Answer{}, err
+	total, err := a.Replays.CountReplay(ctx, r)
+	if err != nil {
+		return idempotency.Answer{}, err
 	}
+	r.Total = total
 	if in.dryRun {
 		body, err := httpkit.Success(viewReplay(r))
-		return answer(app.Answer{Status: 200, Body: body}, false, err)
+		return idempotency.Answer{Status: http.StatusOK, Body: body}, err
 	}
 	r.ID, r.State, r.CreatedAt = id.New(app.ReplayPrefix, now), app.ReplayRunning, now
 	body, err := httpkit.Success(viewReplay(r))
 	if err != nil {
-		return httpkit.Answer{}, err
+		return idempotency.Answer{}, err
 	}
-	return answer(a.Replays.AddReplay(ctx, r, app.ReplaysMax, key(request, o, ""), body))
+	return a.Replays.AddReplay(ctx, r, app.ReplaysMax, httpkit.From(ctx).Key(), body)
 }
 
 func (a *api) getReplay(ctx context.Context, in one) (replayAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return replayAnswer{}, err
-	}
-	r, err := a.Replays.ReplayOf(ctx, o, in.id)
+	r, err := a.Replays.ReplayOf(ctx, owner(ctx), in.id)
 	return viewReplay(r), err
 }
 
@@ -409,10 +389,6 @@ func (a *api) resumeReplay(ctx context.Context, in one) (replayAnswer, error) {
 }
 
 func (a *api) turnReplay(ctx context.Context, id, state string) (replayAnswer, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return replayAnswer{}, err
-	}
-	r, err := a.Replays.TurnReplay(ctx, o, id, state)
+	r, err := a.Replays.TurnReplay(ctx, owner(ctx), id, state)
 	return viewReplay(r), err
 }

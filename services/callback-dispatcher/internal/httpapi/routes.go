@@ -5,7 +5,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"causeway.internal/libs/httpkit"
@@ -16,17 +15,17 @@ import (
 // Secrets is what the API needs of the use cases of signing secrets.
 type Secrets interface {
 	Get(ctx context.Context, o app.Owner) ([]app.Secret, error)
-	Rotate(ctx context.Context, o app.Owner, revoke bool, k app.Key, render app.Rendering) (body []byte, replayed bool, err error)
+	Rotate(ctx context.Context, o app.Owner, revoke bool, k idempotency.Key, render app.Rendering) (idempotency.Answer, error)
 }
 
 // Endpoints is what the API needs of the use cases of registered endpoints.
 type Endpoints interface {
 	List(ctx context.Context, o app.Owner, after string, limit int) ([]app.Endpoint, error)
 	Get(ctx context.Context, o app.Owner, id string) (app.Endpoint, error)
-	Create(ctx context.Context, e app.Endpoint, k app.Key, render func(app.Endpoint) ([]byte, error)) (app.Answer, bool, error)
+	Create(ctx context.Context, e app.Endpoint, k idempotency.Key, render func(app.Endpoint) ([]byte, error)) (idempotency.Answer, error)
 	Change(ctx context.Context, o app.Owner, id string, change func(app.Endpoint) app.Endpoint) (app.Endpoint, error)
 	Delete(ctx context.Context, o app.Owner, id string) error
-	Test(ctx context.Context, o app.Owner, id string, k app.Key, render func(app.DeliveryView) ([]byte, error)) (app.Answer, bool, error)
+	Test(ctx context.Context, o app.Owner, id string, k idempotency.Key, render func(app.DeliveryView) ([]byte, error)) (idempotency.Answer, error)
 }
 
 // Opener opens the bodies of events (libs/wire, StatusChanged) and the excerpts of answers that are kept sealed.
@@ -51,25 +50,25 @@ type Parts struct {
 // Routes adds every route of the service.
 func Routes(s *httpkit.Server, p Parts) {
 	api := &api{p}
-	httpkit.Handle[nothing](s, "GET /v1/webhooks/secret", api.show)
-	httpkit.Handle[rotation](s, "POST /v1/webhooks/secret/rotate", api.rotate)
-	httpkit.Handle[page](s, "GET /v1/webhooks/endpoints", api.listEndpoints)
-	httpkit.Handle[endpointInput](s, "POST /v1/webhooks/endpoints", api.createEndpoint)
-	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}", api.getEndpoint)
-	httpkit.Handle[endpointPatch](s, "PATCH /v1/webhooks/endpoints/{id}", api.changeEndpoint)
-	httpkit.Handle[one](s, "DELETE /v1/webhooks/endpoints/{id}", api.deleteEndpoint)
-	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/test", api.testEndpoint)
-	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}/secret", api.endpointSecret)
-	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/secret/rotate", api.rotateEndpoint)
-	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/rotate", api.rotateEndpoint)
-	httpkit.Handle[deliveryPage](s, "GET /v1/webhooks/deliveries", api.listDeliveries)
-	httpkit.Handle[one](s, "GET /v1/webhooks/deliveries/{id}", api.getDelivery)
-	httpkit.Handle[one](s, "POST /v1/webhooks/deliveries/{id}/retry", api.retryDelivery)
-	httpkit.Handle[replayInput](s, "POST /v1/webhooks/replays", api.createReplay)
-	httpkit.Handle[one](s, "GET /v1/webhooks/replays/{id}", api.getReplay)
-	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/pause", api.pauseReplay)
-	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/resume", api.resumeReplay)
-	httpkit.Handle[eventPage](s, "GET /v1/events", api.listEvents)
+	httpkit.Handle[nothing](s, "GET /v1/webhooks/secret", httpkit.ForMerchants, api.show)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/secret/rotate", httpkit.ForMerchants, api.rotate)
+	httpkit.Handle[page](s, "GET /v1/webhooks/endpoints", httpkit.ForMerchants, api.listEndpoints)
+	httpkit.Handle[endpointInput](s, "POST /v1/webhooks/endpoints", httpkit.ForMerchants, api.createEndpoint)
+	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}", httpkit.ForMerchants, api.getEndpoint)
+	httpkit.Handle[endpointPatch](s, "PATCH /v1/webhooks/endpoints/{id}", httpkit.ForMerchants, api.changeEndpoint)
+	httpkit.Handle[one](s, "DELETE /v1/webhooks/endpoints/{id}", httpkit.ForMerchants, api.deleteEndpoint)
+	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/test", httpkit.ForMerchants, api.testEndpoint)
+	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}/secret", httpkit.ForMerchants, api.endpointSecret)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/secret/rotate", httpkit.ForMerchants, api.rotateEndpoint)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/rotate", httpkit.ForMerchants, api.rotateEndpoint)
+	httpkit.Handle[deliveryPage](s, "GET /v1/webhooks/deliveries", httpkit.ForMerchants, api.listDeliveries)
+	httpkit.Handle[one](s, "GET /v1/webhooks/deliveries/{id}", httpkit.ForMerchants, api.getDelivery)
+	httpkit.Handle[one](s, "POST /v1/webhooks/deliveries/{id}/retry", httpkit.ForMerchants, api.retryDelivery)
+	httpkit.Handle[replayInput](s, "POST /v1/webhooks/replays", httpkit.ForMerchants, api.createReplay)
+	httpkit.Handle[one](s, "GET /v1/webhooks/replays/{id}", httpkit.ForMerchants, api.getReplay)
+	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/pause", httpkit.ForMerchants, api.pauseReplay)
+	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/resume", httpkit.ForMerchants, api.resumeReplay)
+	httpkit.Handle[eventPage](s, "GET /v1/events", httpkit.ForMerchants, api.listEvents)
 }
 
 type api struct{ Parts }
@@ -94,17 +93,14 @@ type previousView struct {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func owner(r *httpkit.Request) (app.Owner, error) {
-	o, err := r.Identity.Owner()
-	return app.Owner{MerchantID: o.MerchantID, Mode: string(o.Mode)}, err
+// owner is the merchant of a request.
+func owner(ctx context.Context) app.Owner {
+	o := httpkit.From(ctx).Owner
+	return app.Owner{MerchantID: o.MerchantID, Mode: string(o.Mode)}
 }
 
 func (a *api) show(ctx context.Context, _ nothing) (secretView, error) {
-	o, err := owner(httpkit.From(ctx))
-	if err != nil {
-		return secretView{}, err
-	}
-	return a.secretOf(ctx, o)
+	return a.secretOf(ctx, owner(ctx))
 }
 
 func (a *api) secretOf(ctx context.Context, o app.Owner) (secretView, error) {
@@ -131,41 +127,14 @@ func (r *rotation) Read(in *httpkit.Input) {
 	r.revoke, _ = in.Body().Bool("revokePrevious")
 }
 
-func (a *api) rotate(ctx context.Context, in rotation) (httpkit.Answer, error) {
-	r := httpkit.From(ctx)
-	o, err := owner(r)
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
-	return a.rotateOf(ctx, o, in.revoke, key(r, o, ""))
+func (a *api) rotate(ctx context.Context, in rotation) (idempotency.Answer, error) {
+	return a.rotateOf(ctx, owner(ctx), in.revoke)
 }
 
-func (a *api) rotateOf(ctx context.Context, o app.Owner, revoke bool, k app.Key) (httpkit.Answer, error) {
-	body, replayed, err := a.Secrets.Rotate(ctx, o, revoke, k, func(s app.Secret) (full, public []byte, err error) {
+func (a *api) rotateOf(ctx context.Context, o app.Owner, revoke bool) (idempotency.Answer, error) {
+	return a.Secrets.Rotate(ctx, o, revoke, httpkit.From(ctx).Key(), func(s app.Secret) (full, public []byte, err error) {
 		return render(s, revoke)
 	})
-	return answer(app.Answer{Status: http.StatusOK, Body: body}, replayed, err)
-}
-
-// key names a request by merchant, mode, route and the object it is about.
-func key(r *httpkit.Request, o app.Owner, object string) app.Key {
-	scope := idempotency.Scope(o.MerchantID, o.Mode, r.Route)
-	if object != "" {
-		scope = idempotency.Scope(scope, object)
-	}
-	return app.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}
-}
-
-// answer gives the exact bytes of an answer that was, or was not, given before.
-func answer(a app.Answer, replayed bool, err error) (httpkit.Answer, error) {
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
-	out := httpkit.Answer{Status: a.Status, Body: a.Body}
-	if replayed {
-		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
-	}
-	return out, nil
 }
 
 // render gives the answer to a rotation, with the secret and, for replays after it is erased, without.

@@ -108,7 +108,7 @@ func readEndpoint(ctx context.Context, q postgres.Querier, o app.Owner, id strin
 }
 
 // AddEndpoint implements app.EndpointStore.
-func (s *Store) AddEndpoint(ctx context.Context, e app.Endpoint, most int, k app.Key, body []byte) (app.Answer, bool, error) {
+func (s *Store) AddEndpoint(ctx context.Context, e app.Endpoint, most int, k idempotency.Key, body []byte) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
 		if _, err := tx.Exec(ctx, lockOwnersSQL, e.MerchantID, e.Mode); err != nil {
 			return nil, fmt.Errorf("lock the merchant's endpoints: %w", err)
@@ -177,11 +177,10 @@ func hold(ctx context.Context, tx pgx.Tx, target string, held bool) error {
 }
 
 // once does what a request asks for and stores its answer, in one transaction, unless the request was answered before.
-func (s *Store) once(ctx context.Context, k app.Key, f func(tx pgx.Tx) (body []byte, err error)) (a app.Answer, replayed bool, err error) {
-	key := idempotency.Key(k)
-	earlier, found, err := idempotency.Find(ctx, s.db, key)
+func (s *Store) once(ctx context.Context, k idempotency.Key, f func(tx pgx.Tx) (body []byte, err error)) (idempotency.Answer, error) {
+	a, found, err := idempotency.Find(ctx, s.db, k)
 	if err != nil || found {
-		return app.Answer(earlier), found, err
+		return a, err
 	}
 	const statusOK = 200
 	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
@@ -189,22 +188,21 @@ func (s *Store) once(ctx context.Context, k app.Key, f func(tx pgx.Tx) (body []b
 		if err != nil {
 			return err
 		}
-		a = app.Answer{Status: statusOK, Body: body}
-		return idempotency.Put(ctx, tx, key, idempotency.Answer(a))
+		a = idempotency.Answer{Status: statusOK, Body: body}
+		return idempotency.Put(ctx, tx, k, a)
 	})
-	if key.Sent() && idempotency.IsTaken(err) {
-		earlier, err = idempotency.Replay(ctx, s.db, key)
-		return app.Answer(earlier), true, err
+	if k.Sent() && idempotency.IsTaken(err) {
+		return idempotency.Replay(ctx, s.db, k)
 	}
-	return a, false, err
+	return a, err
 }
 
 const nextSequenceSQL = `UPDATE endpoint SET sequence = sequence + 1 WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING sequence`
 
 // Test implements app.EndpointStore.
-func (s *Store) Test(ctx context.Context, o app.Owner, id string, k app.Key,
+func (s *Store) Test(ctx context.Context, o app.Owner, id string, k idempotency.Key,
 	make func(e app.Endpoint, sequence int64) (app.Arrival, []byte, error),
-) (app.Answer, bool, error) {
+) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
 		e, err := readEndpoint(ctx, tx, o, id)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -219,7 +220,7 @@ func (s *Store) Events(ctx context.Context, o app.Owner, f app.EventFilter, limi
 }
 
 // Retry implements app.Log.
-func (s *Store) Retry(ctx context.Context, o app.Owner, id string, k app.Key, body func(state string) ([]byte, error)) (app.Answer, bool, error) {
+func (s *Store) Retry(ctx context.Context, o app.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
 		var state, target string
 		var taken bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -62,7 +63,7 @@ func (s *Store) CountReplay(ctx context.Context, r app.Replay) (n int64, err err
 }
 
 // AddReplay implements app.Replays.
-func (s *Store) AddReplay(ctx context.Context, r app.Replay, most int, k app.Key, body []byte) (app.Answer, bool, error) {
+func (s *Store) AddReplay(ctx context.Context, r app.Replay, most int, k idempotency.Key, body []byte) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
 		if _, err := tx.Exec(ctx, lockOwnersSQL, r.MerchantID, r.Mode); err != nil {
 			return nil, fmt.Errorf("lock the merchant's replays: %w", err)

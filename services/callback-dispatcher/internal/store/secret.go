@@ -41,30 +41,21 @@ func (s *Store) Create(ctx context.Context, o app.Owner, sealed []byte) error {
 }
 
 // Rotate implements app.Vault.
-func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, revoke bool, k app.Key, a app.Answer) (*app.Answer, error) {
-	key := idempotency.Key(k)
-	earlier, found, err := idempotency.Find(ctx, s.db, key)
+func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
+	earlier, found, err := idempotency.Find(ctx, s.db, k)
 	if err != nil || found {
-		return answerOf(earlier, err)
+		return earlier, err
 	}
 	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		if err := idempotency.Put(ctx, tx, key, idempotency.Answer(a)); err != nil {
+		if err := idempotency.Put(ctx, tx, k, a); err != nil {
 			return err
 		}
 		return rotate(ctx, tx, o, next, revoke)
 	})
-	if key.Sent() && idempotency.IsTaken(err) {
-		return answerOf(idempotency.Replay(ctx, s.db, key))
+	if k.Sent() && idempotency.IsTaken(err) {
+		return idempotency.Replay(ctx, s.db, k)
 	}
-	return nil, err
-}
-
-func answerOf(a idempotency.Answer, err error) (*app.Answer, error) {
-	if err != nil {
-		return nil, err
-	}
-	answer := app.Answer(a)
-	return &answer, nil
+	return a, err
 }
 
 func rotate(ctx context.Context, tx pgx.Tx, o app.Owner, next app.SealedSecret, revoke bool) error {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"causeway.internal/libs/fault"
@@ -26,31 +25,27 @@ type CatalogCases interface {
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {
-	httpkit.Handle(s, "GET /v1/banks", func(_ context.Context, r banksRequest) (httpkit.Answer, error) {
-		return ok(u.Banks(r.currency, r.name))
+	httpkit.Handle(s, "GET /v1/banks", httpkit.ForAll, func(_ context.Context, r banksRequest) ([]byte, error) {
+		return u.Banks(r.currency, r.name)
 	})
-	httpkit.Handle(s, "POST /v1/payments/verify-receiver", func(ctx context.Context, r verifyRequest) (httpkit.Answer, error) {
-		if o, _, err := caller(ctx); err == nil {
+	httpkit.Handle(s, "POST /v1/payments/verify-receiver", httpkit.ForAll, func(ctx context.Context, r verifyRequest) ([]byte, error) {
+		if o := httpkit.From(ctx).Owner; o.MerchantID != "" {
 			r.lookup.Owner = &o
 		}
-		return ok(u.VerifyReceiver(ctx, r.lookup, &r.problems))
+		return u.VerifyReceiver(ctx, r.lookup, &r.problems)
 	})
-	httpkit.Handle(s, "GET /v1/rates", func(_ context.Context, r ratesRequest) (httpkit.Answer, error) {
-		return ok(u.Rates(r.fiat, r.crypto))
+	httpkit.Handle(s, "GET /v1/rates", httpkit.ForAll, func(_ context.Context, r ratesRequest) ([]byte, error) {
+		return u.Rates(r.fiat, r.crypto)
 	})
-	httpkit.Handle(s, "GET /v1/networks", func(context.Context, nothing) (httpkit.Answer, error) {
-		return ok(u.Networks())
+	httpkit.Handle(s, "GET /v1/networks", httpkit.ForAll, func(context.Context, nothing) ([]byte, error) {
+		return u.Networks()
 	})
-	httpkit.Handle(s, "GET /v1/checkout/{reference}", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
-		return ok(u.Checkout(ctx, r.reference))
+	httpkit.Handle(s, "GET /v1/checkout/{reference}", httpkit.ForAll, func(ctx context.Context, r referenceRequest) ([]byte, error) {
+		return u.Checkout(ctx, r.reference)
 	})
-	httpkit.Handle(s, "POST /v1/checkout/{reference}/simulate", func(ctx context.Context, r scenarioRequest) (httpkit.Answer, error) {
-		return answer(u.Simulate(ctx, r.reference, r.scenario, &r.problems, anyKey(ctx, r.reference)))
+	httpkit.Handle(s, "POST /v1/checkout/{reference}/simulate", httpkit.ForAll, func(ctx context.Context, r scenarioRequest) (idempotency.Answer, error) {
+		return u.Simulate(ctx, r.reference, r.scenario, &r.problems, httpkit.From(ctx).Key())
 	})
-}
-
-func ok(body []byte, err error) (httpkit.Answer, error) {
-	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 }
 
 type nothing struct{}
@@ -94,7 +89,7 @@ func (r *verifyRequest) Read(in *httpkit.Input) {
 		Receiver: payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)},
 		Currency: b.Text("fiatCurrency", wordMax), Reference: b.Text("reference", wordMax),
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type ratesRequest struct {
@@ -124,5 +119,5 @@ type scenarioRequest struct {
 func (r *scenarioRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.scenario = sandbox.Scenario(in.Body().Text("scenario", wordMax))
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }

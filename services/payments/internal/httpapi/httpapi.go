@@ -4,7 +4,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/shopspring/decimal"
 
@@ -40,68 +39,23 @@ func Routes(s *httpkit.Server, u UseCases) {
 	settlementRoutes(s, u)
 	railRoutes(s, u)
 	operatorRoutes(s, u)
-	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.Create(ctx, o, r.command, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "GET /v1/payments/{reference}", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
-		o, _, err := caller(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		body, err := u.Show(ctx, o, r.reference)
-		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	httpkit.Handle(s, "GET /v1/payments/{reference}", httpkit.ForMerchants, func(ctx context.Context, r referenceRequest) ([]byte, error) {
+		return u.Show(ctx, httpkit.From(ctx).Owner, r.reference)
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/deposits", func(ctx context.Context, r depositRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.SimulateDeposit(ctx, o, r.reference, r.deposit, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/deposits", httpkit.ForMerchants, func(ctx context.Context, r depositRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.ExpireNow(ctx, o, r.reference, k))
-	})
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", httpkit.ForMerchants, onReference(u.ExpireNow))
 }
 
 // Refusal is the exact reply for a fault within a request; a replay repeats it byte for byte.
 func Refusal(ctx context.Context, f *fault.Error) idempotency.Answer {
 	return idempotency.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
-}
-
-// caller is the merchant whom the gateway names, and the request's idempotency key within merchant, mode, route and the
-// object that the route names.
-func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
-	r := httpkit.From(ctx)
-	o, err := r.Identity.Owner()
-	if err != nil {
-		return tenant.Owner{}, idempotency.Key{}, err
-	}
-	scope := idempotency.Scope(append([]string{o.MerchantID, string(o.Mode), r.Route}, object...)...)
-	return o, idempotency.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
-}
-
-func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
-	out := httpkit.Answer{Status: a.Status, Body: a.Body}
-	if a.Replayed {
-		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
-	}
-	return out, err
-}
-
-// deferred moves the problems of decoding out of the input, so that the use case adds its own and the caller gets all
-// of them at once.
-func deferred(in *httpkit.Input) fault.Problems {
-	found := in.Problems
-	in.Problems = fault.Problems{}
-	return found
 }
 
 // Bounds of the fields of a create. Rules beyond length and type are internal/payment's.
@@ -136,7 +90,7 @@ func (r *createRequest) Read(in *httpkit.Input) {
 	if p := b.Object("receiver"); p != nil {
 		r.command.Receiver = &payment.ReceiverInput{BankCode: p.Text("bankCode", wordMax), AccountNumber: p.Text("accountNumber", accountMax)}
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 func number(b *httpkit.Body, name string) *decimal.Decimal {
@@ -169,5 +123,5 @@ func (r *depositRequest) Read(in *httpkit.Input) {
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }

@@ -19,46 +19,31 @@ type MerchantCases interface {
 }
 
 func merchantRoutes(s *httpkit.Server, u UseCases) {
-	httpkit.Handle(s, "POST /v1/payments/{reference}/cancel", onReference(u.Cancel))
-	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", onReference(u.IssueToken))
-	httpkit.Handle(s, "POST /v1/payments/{reference}/settle", func(ctx context.Context, r settleRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.Settle(ctx, o, r.reference, r.token, r.settlement, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/cancel", httpkit.ForMerchants, onReference(u.Cancel))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", httpkit.ForMerchants, onReference(u.IssueToken))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/settle", httpkit.ForMerchants, func(ctx context.Context, r settleRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Settle(ctx, in.Owner, r.reference, r.token, r.settlement, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address", func(ctx context.Context, r refundRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.RefundAddress(ctx, o, r.reference, r.address, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address", httpkit.ForMerchants, func(ctx context.Context, r refundRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.RefundAddress(ctx, in.Owner, r.reference, r.address, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/simulate-deposit", func(ctx context.Context, r simulateRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.SimulateDeposit(ctx, o, r.reference, r.deposit, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/simulate-deposit", httpkit.ForMerchants, func(ctx context.Context, r simulateRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/payouts/{id}/outcome", func(ctx context.Context, r outcomeRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.name)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.SetOutcome(ctx, o, r.name, r.outcome, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/sandbox/payouts/{id}/outcome", httpkit.ForMerchants, func(ctx context.Context, r outcomeRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.SetOutcome(ctx, in.Owner, r.name, r.outcome, &r.problems, in.Key())
 	})
 }
 
 // onReference serves a POST without fields on one payment.
-func onReference(f func(context.Context, tenant.Owner, string, idempotency.Key) (idempotency.Answer, error)) func(context.Context, referenceRequest) (httpkit.Answer, error) {
-	return func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.reference)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(f(ctx, o, r.reference, k))
+func onReference(f func(context.Context, tenant.Owner, string, idempotency.Key) (idempotency.Answer, error)) func(context.Context, referenceRequest) (idempotency.Answer, error) {
+	return func(ctx context.Context, r referenceRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return f(ctx, in.Owner, r.reference, in.Key())
 	}
 }
 
@@ -78,7 +63,7 @@ func (r *settleRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
 	r.token, r.settlement = b.Text("settlementToken", tokenMax), b.Text("settlementReference", settlementMax)
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type refundRequest struct {
@@ -90,7 +75,7 @@ type refundRequest struct {
 func (r *refundRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.address = in.Body().Text("address", addressMax)
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type simulateRequest struct{ depositRequest }
@@ -105,7 +90,7 @@ func (r *simulateRequest) Read(in *httpkit.Input) {
 	if n, ok := b.Int("steps", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type outcomeRequest struct {
@@ -117,5 +102,5 @@ type outcomeRequest struct {
 func (r *outcomeRequest) Read(in *httpkit.Input) {
 	r.name = in.Path("id")
 	r.outcome = in.Body().Text("outcome", wordMax)
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }

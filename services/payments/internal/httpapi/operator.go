@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -21,41 +20,18 @@ type ListCases interface {
 }
 
 func listRoutes(s *httpkit.Server, u ListCases) {
-	httpkit.Handle(s, "GET /v1/payments", func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
-		o, _, err := caller(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		r.filter.Owner = o
-		body, err := u.List(ctx, r.filter)
-		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	httpkit.Handle(s, "GET /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r listRequest) ([]byte, error) {
+		r.filter.Owner = httpkit.From(ctx).Owner
+		return u.List(ctx, r.filter)
 	})
-	httpkit.Handle(s, "GET /v1/admin/payments", func(ctx context.Context, r adminListRequest) (httpkit.Answer, error) {
-		if _, err := operator(ctx); err != nil {
-			return httpkit.Answer{}, err
-		}
-		body, err := u.ListAll(ctx, r.filter)
-		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	httpkit.Handle(s, "GET /v1/admin/payments", httpkit.ForOperators, func(ctx context.Context, r adminListRequest) ([]byte, error) {
+		return u.ListAll(ctx, r.filter)
 	})
-	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/resolve", func(ctx context.Context, r resolveRequest) (httpkit.Answer, error) {
-		name, err := operator(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		r.order.Operator = name
-		return answer(u.Resolve(ctx, r.payment, r.order, &r.problems, operatorKey(ctx, name, r.payment)))
+	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/resolve", httpkit.ForOperators, func(ctx context.Context, r resolveRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		r.order.Operator = in.Identity.Operator
+		return u.Resolve(ctx, r.payment, r.order, &r.problems, in.Key())
 	})
-}
-
-// operatorKey is the request's idempotency key within operator, route and the object that the route names.
-func operatorKey(ctx context.Context, name, object string) idempotency.Key {
-	r := httpkit.From(ctx)
-	return idempotency.Key{Scope: idempotency.Scope("operator", name, r.Route, object), Key: r.IdempotencyKey, Hash: r.BodyHash}
-}
-
-// operator is the name of the operator whom the gateway names.
-func operator(ctx context.Context) (string, error) {
-	return httpkit.From(ctx).Identity.OperatorName()
 }
 
 const (
@@ -137,5 +113,5 @@ func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.payment = in.Path("reference")
 	b := in.Body()
 	r.order = operators.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"math"
-	"net/http"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -23,13 +22,7 @@ type OperatorCases interface {
 
 func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 	list := func(route string, f func(ctx context.Context, r operatorListRequest) ([]byte, error)) {
-		httpkit.Handle(s, route, func(ctx context.Context, r operatorListRequest) (httpkit.Answer, error) {
-			if _, err := operator(ctx); err != nil {
-				return httpkit.Answer{}, err
-			}
-			body, err := f(ctx, r)
-			return httpkit.Answer{Status: http.StatusOK, Body: body}, err
-		})
+		httpkit.Handle(s, route, httpkit.ForOperators, f)
 	}
 	list("GET /v1/admin/deposits/unattributed", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Strays(ctx, r.before, r.limit)
@@ -44,13 +37,10 @@ func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 		return u.Differences(ctx, r.all, r.before, r.limit)
 	})
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
-		httpkit.Handle(s, route, func(ctx context.Context, r payoutOrderRequest) (httpkit.Answer, error) {
-			name, err := operator(ctx)
-			if err != nil {
-				return httpkit.Answer{}, err
-			}
-			r.order.Operator = name
-			return answer(f(ctx, r.payoutID, r.order, &r.problems, operatorKey(ctx, name, r.payoutID)))
+		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
+			in := httpkit.From(ctx)
+			r.order.Operator = in.Identity.Operator
+			return f(ctx, r.payoutID, r.order, &r.problems, in.Key())
 		})
 	}
 	order("POST /v1/admin/payouts/{id}/ask", u.AskPayout)
@@ -75,7 +65,7 @@ func (r *payoutOrderRequest) Read(in *httpkit.Input) {
 	if n, ok := b.Int("sends", 0, math.MaxInt32); ok {
 		r.order.Sends = int(n)
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type operatorListRequest struct {

@@ -17,14 +17,14 @@ type PublicCases interface {
 }
 
 func publicRoutes(s *httpkit.Server, u PublicCases) {
-	httpkit.Handle(s, "POST /v1/payments/requests/{reference}/fulfill", func(ctx context.Context, r fulfilRequest) (httpkit.Answer, error) {
-		return answer(u.Fulfil(ctx, r.reference, r.command, &r.problems, anyKey(ctx, r.reference)))
+	httpkit.Handle(s, "POST /v1/payments/requests/{reference}/fulfill", httpkit.ForAll, func(ctx context.Context, r fulfilRequest) (idempotency.Answer, error) {
+		return u.Fulfil(ctx, r.reference, r.command, &r.problems, httpkit.From(ctx).Key())
 	})
-	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", func(ctx context.Context, r claimRequest) (httpkit.Answer, error) {
-		return answer(u.Claim(ctx, r.reference, r.receiver, &r.problems, anyKey(ctx, r.reference)))
+	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", httpkit.ForAll, func(ctx context.Context, r claimRequest) (idempotency.Answer, error) {
+		return u.Claim(ctx, r.reference, r.receiver, &r.problems, httpkit.From(ctx).Key())
 	})
-	httpkit.Handle(s, "POST /v1/checkout/{reference}/transaction", func(ctx context.Context, r transactionRequest) (httpkit.Answer, error) {
-		return ok(u.NameTransaction(ctx, r.reference, r.txHash, &r.problems))
+	httpkit.Handle(s, "POST /v1/checkout/{reference}/transaction", httpkit.ForAll, func(ctx context.Context, r transactionRequest) ([]byte, error) {
+		return u.NameTransaction(ctx, r.reference, r.txHash, &r.problems)
 	})
 }
 
@@ -38,13 +38,7 @@ type transactionRequest struct {
 func (r *transactionRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.txHash = in.Body().Text("txHash", hashMax)
-	r.problems = deferred(in)
-}
-
-// anyKey is the idempotency key of a public request, within route and reference (docs/api-contract.md#idempotency).
-func anyKey(ctx context.Context, reference string) idempotency.Key {
-	r := httpkit.From(ctx)
-	return idempotency.Key{Scope: idempotency.Scope("public", r.Route, reference), Key: r.IdempotencyKey, Hash: r.BodyHash}
+	r.problems = in.Deferred()
 }
 
 type fulfilRequest struct {
@@ -61,7 +55,7 @@ func (r *fulfilRequest) Read(in *httpkit.Input) {
 	if p := b.Object("payer"); p != nil {
 		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", phoneMax)}
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type claimRequest struct {
@@ -74,7 +68,7 @@ type claimRequest struct {
 func (r *claimRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.receiver = receiverOf(in.Body())
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 func receiverOf(b *httpkit.Body) *payment.ReceiverInput {

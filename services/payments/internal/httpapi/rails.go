@@ -13,8 +13,8 @@ type RailCases interface {
 }
 
 func railRoutes(s *httpkit.Server, u RailCases) {
-	httpkit.Handle(s, "POST /v1/rails/{name}/webhook", func(ctx context.Context, r hintRequest) (httpkit.Answer, error) {
-		return ok(u.RailHint(ctx, r.name, r.header, r.raw))
+	httpkit.Handle(s, "POST /v1/rails/{name}/webhook", httpkit.ForAll, func(ctx context.Context, r hintRequest) ([]byte, error) {
+		return u.RailHint(ctx, r.name, r.header, r.raw)
 	})
 }
 

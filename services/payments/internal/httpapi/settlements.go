@@ -16,12 +16,8 @@ type SettlementCases interface {
 }
 
 func settlementRoutes(s *httpkit.Server, u SettlementCases) {
-	httpkit.Handle(s, "GET /v1/settlements", func(ctx context.Context, r settlementsRequest) (httpkit.Answer, error) {
-		o, _, err := caller(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		report, err := u.SettlementReport(ctx, o, r.from, r.to, r.csv)
+	httpkit.Handle(s, "GET /v1/settlements", httpkit.ForMerchants, func(ctx context.Context, r settlementsRequest) (httpkit.Answer, error) {
+		report, err := u.SettlementReport(ctx, httpkit.From(ctx).Owner, r.from, r.to, r.csv)
 		answer := httpkit.Answer{Status: http.StatusOK, Stream: report}
 		if r.csv {
 			answer.Header = http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="settlements.csv"`}}

@@ -5,7 +5,6 @@ package httpapi
 import (
 	"context"
 	"math"
-	"net/http"
 	"slices"
 
 	"causeway.internal/libs/fault"
@@ -30,91 +29,35 @@ type UseCases interface {
 
 // Routes adds every route of the service.
 func Routes(s *httpkit.Server, u UseCases) {
-	httpkit.Handle(s, "POST /v1/reports", func(ctx context.Context, r fileRequest) (httpkit.Answer, error) {
-		o, err := owner(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return stored(u.File(ctx, o, r.filing, &r.problems, r.unread, key(ctx, o)))
+	httpkit.Handle(s, "POST /v1/reports", httpkit.ForMerchants, func(ctx context.Context, r fileRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.File(ctx, in.Owner, r.filing, &r.problems, r.unread, in.Key())
 	})
-	httpkit.Handle(s, "GET /v1/reports/lookup", func(ctx context.Context, r lookupRequest) (httpkit.Answer, error) {
-		return ok(u.Lookup(ctx, viewer(ctx), r.asked))
+	httpkit.Handle(s, "GET /v1/reports/lookup", httpkit.ForAll, func(ctx context.Context, r lookupRequest) ([]byte, error) {
+		return u.Lookup(ctx, httpkit.From(ctx).Owner, r.asked)
 	})
-	httpkit.Handle(s, "GET /v1/reports/{reportId}", func(ctx context.Context, r oneRequest) (httpkit.Answer, error) {
-		return ok(u.Show(ctx, viewer(ctx), httpkit.From(ctx).Identity.ClientIP, r.reference))
+	httpkit.Handle(s, "GET /v1/reports/{reportId}", httpkit.ForAll, func(ctx context.Context, r oneRequest) ([]byte, error) {
+		in := httpkit.From(ctx)
+		return u.Show(ctx, in.Owner, in.Identity.ClientIP, r.reference)
 	})
-	httpkit.Handle(s, "PATCH /v1/reports/{reportId}", func(ctx context.Context, r changeRequest) (httpkit.Answer, error) {
-		o, err := owner(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return ok(u.Change(ctx, o, httpkit.From(ctx).RequestID, r.reference, r.change))
+	httpkit.Handle(s, "PATCH /v1/reports/{reportId}", httpkit.ForMerchants, func(ctx context.Context, r changeRequest) ([]byte, error) {
+		in := httpkit.From(ctx)
+		return u.Change(ctx, in.Owner, in.RequestID, r.reference, r.change)
 	})
-	httpkit.Handle(s, "GET /v1/admin/reports/subjects", func(ctx context.Context, r subjectsRequest) (httpkit.Answer, error) {
-		if err := operator(ctx); err != nil {
-			return httpkit.Answer{}, err
-		}
-		return ok(u.Subjects(ctx, r.modes, r.address))
+	httpkit.Handle(s, "GET /v1/admin/reports/subjects", httpkit.ForOperators, func(ctx context.Context, r subjectsRequest) ([]byte, error) {
+		return u.Subjects(ctx, r.modes, r.address)
 	})
-	httpkit.Handle(s, "GET /v1/admin/reports/confirmations", func(ctx context.Context, r suspectsRequest) (httpkit.Answer, error) {
-		if err := operator(ctx); err != nil {
-			return httpkit.Answer{}, err
-		}
-		return ok(u.Suspects(ctx, r.asked))
+	httpkit.Handle(s, "GET /v1/admin/reports/confirmations", httpkit.ForOperators, func(ctx context.Context, r suspectsRequest) ([]byte, error) {
+		return u.Suspects(ctx, r.asked)
 	})
-	httpkit.Handle(s, "POST /v1/admin/reports/confirmations", func(ctx context.Context, r judgeRequest) (httpkit.Answer, error) {
-		if err := operator(ctx); err != nil {
-			return httpkit.Answer{}, err
-		}
+	httpkit.Handle(s, "POST /v1/admin/reports/confirmations", httpkit.ForOperators, func(ctx context.Context, r judgeRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		r.judgement.Operator, r.judgement.RequestID = in.Identity.Operator, in.RequestID
-		scope := idempotency.Scope("operator", in.Identity.Operator, in.Route)
-		return stored(u.Judge(ctx, r.judgement, idempotency.Key{Scope: scope, Key: in.IdempotencyKey, Hash: in.BodyHash}))
+		return u.Judge(ctx, r.judgement, in.Key())
 	})
-	httpkit.Handle(s, "GET /v1/admin/reports/floods", func(ctx context.Context, r floodsRequest) (httpkit.Answer, error) {
-		if err := operator(ctx); err != nil {
-			return httpkit.Answer{}, err
-		}
-		return ok(u.Floods(ctx, r.modes, r.limit, r.after))
+	httpkit.Handle(s, "GET /v1/admin/reports/floods", httpkit.ForOperators, func(ctx context.Context, r floodsRequest) ([]byte, error) {
+		return u.Floods(ctx, r.modes, r.limit, r.after)
 	})
-}
-
-// stored is an answer that may be stored for the request's key.
-func stored(a idempotency.Answer, err error) (httpkit.Answer, error) {
-	out := httpkit.Answer{Status: a.Status, Body: a.Body}
-	if a.Replayed {
-		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
-	}
-	return out, err
-}
-
-func ok(body []byte, err error) (httpkit.Answer, error) {
-	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
-}
-
-// owner is the merchant of the gateway's identity.
-func owner(ctx context.Context) (tenant.Owner, error) {
-	return httpkit.From(ctx).Identity.Owner()
-}
-
-// viewer is the merchant of a public request's key, or nobody.
-func viewer(ctx context.Context) tenant.Owner {
-	o, err := owner(ctx)
-	if err != nil {
-		return tenant.Owner{}
-	}
-	return o
-}
-
-// key is the request's idempotency key within merchant, mode and route.
-func key(ctx context.Context, o tenant.Owner) idempotency.Key {
-	r := httpkit.From(ctx)
-	return idempotency.Key{Scope: idempotency.Scope(o.MerchantID, string(o.Mode), r.Route), Key: r.IdempotencyKey, Hash: r.BodyHash}
-}
-
-func operator(ctx context.Context) error {
-	_, err := httpkit.From(ctx).Identity.OperatorName()
-	return err
 }
 
 // asSent bounds a text before it is cleaned; its own limit applies to the cleaned text.
@@ -141,7 +84,7 @@ func (r *fileRequest) Read(in *httpkit.Input) {
 		Kind: text("complaintType"), Name: text("name"), Phone: text("phoneNumber"), Wallet: text("walletAddress"),
 		Session: text("sessionReference"), Fraudster: text("fraudsterWalletAddress"), Text: text("description"),
 	}
-	r.problems, in.Problems = in.Problems, fault.Problems{}
+	r.problems = in.Deferred()
 }
 
 // Limits of a look-up (docs/api-contract.md#pagination).

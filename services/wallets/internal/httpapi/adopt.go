@@ -15,10 +15,7 @@ type Reassigner interface {
 // Adopt adds the route behind `gateway keys adopt`. It is for operators and in no public table; the gateway's command,
 // which knows keys, has checked that the old key is revoked and that both keys have one merchant and mode.
 func Adopt(s *httpkit.Server, r Reassigner) {
-	httpkit.Handle(s, "POST /v1/admin/wallets/adopt", func(ctx context.Context, a adoptRequest) (adoptAnswer, error) {
-		if httpkit.From(ctx).Identity.Subject != httpkit.Operator {
-			return adoptAnswer{}, httpkit.ErrNoOperator
-		}
+	httpkit.Handle(s, "POST /v1/admin/wallets/adopt", httpkit.ForOperators, func(ctx context.Context, a adoptRequest) (adoptAnswer, error) {
 		moved, err := r.Reassign(ctx, a.from, a.to)
 		return adoptAnswer{moved}, err
 	})

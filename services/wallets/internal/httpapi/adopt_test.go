@@ -35,7 +35,7 @@ func TestAdopt(t *testing.T) {
 	ask := func(subject httpkit.Subject, body string) (int, string) {
 		t.Helper()
 		const path = "/v1/admin/wallets/adopt"
-		header, err := httpkit.Identity{Subject: subject, MerchantID: "acme", KeyID: 7, Mode: "test", Method: "POST", Path: path, Audience: "wallets", IssuedAt: time.Now().UnixMilli()}.Sign(key)
+		header, err := httpkit.Identity{Subject: subject, Operator: "ada", MerchantID: "acme", KeyID: 7, Mode: "test", Method: "POST", Path: path, Audience: "wallets", IssuedAt: time.Now().UnixMilli()}.Sign(key)
 		if err != nil {
 			t.Fatal(err)
 		}

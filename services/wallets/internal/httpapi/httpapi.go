@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"strconv"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -28,73 +27,27 @@ type UseCases interface {
 
 // New adds every route of the service and returns the handler of the API port.
 func New(s *httpkit.Server, u UseCases) http.Handler {
-	httpkit.Handle(s, "POST /v1/wallets", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.Create(ctx, o, r.wallet, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/wallets", httpkit.ForKeys, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Create(ctx, in.Owner, r.wallet, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "GET /v1/wallets", func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.List(ctx, o, r.query) })
+	httpkit.Handle(s, "GET /v1/wallets", httpkit.ForKeys, func(ctx context.Context, r listRequest) ([]byte, error) {
+		return u.List(ctx, httpkit.From(ctx).Owner, r.query)
 	})
-	httpkit.Handle(s, "GET /v1/wallets/{id}", func(ctx context.Context, r idRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Show(ctx, o, r.id) })
+	httpkit.Handle(s, "GET /v1/wallets/{id}", httpkit.ForKeys, func(ctx context.Context, r idRequest) ([]byte, error) {
+		return u.Show(ctx, httpkit.From(ctx).Owner, r.id)
 	})
-	httpkit.Handle(s, "GET /v1/wallets/{id}/deposits", func(ctx context.Context, r depositsRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Deposits(ctx, o, r.id, r.query) })
+	httpkit.Handle(s, "GET /v1/wallets/{id}/deposits", httpkit.ForKeys, func(ctx context.Context, r depositsRequest) ([]byte, error) {
+		return u.Deposits(ctx, httpkit.From(ctx).Owner, r.id, r.query)
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/wallets/{id}/deposits", func(ctx context.Context, r sandboxRequest) (httpkit.Answer, error) {
-		o, k, err := caller(ctx, r.id)
-		if err != nil {
-			return httpkit.Answer{}, err
-		}
-		return answer(u.Deposit(ctx, o, r.id, r.deposit, &r.problems, k))
+	httpkit.Handle(s, "POST /v1/sandbox/wallets/{id}/deposits", httpkit.ForKeys, func(ctx context.Context, r sandboxRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Deposit(ctx, in.Owner, r.id, r.deposit, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "GET /v1/balances", func(ctx context.Context, _ noRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Balances(ctx, o) })
+	httpkit.Handle(s, "GET /v1/balances", httpkit.ForKeys, func(ctx context.Context, _ noRequest) ([]byte, error) {
+		return u.Balances(ctx, httpkit.From(ctx).Owner)
 	})
 	return s
-}
-
-func read(ctx context.Context, f func(tenant.Owner) ([]byte, error)) (httpkit.Answer, error) {
-	o, _, err := caller(ctx)
-	if err != nil {
-		return httpkit.Answer{}, err
-	}
-	body, err := f(o)
-	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
-}
-
-// caller is the key that the gateway names, and the request's idempotency key. Stored answers have the scope of
-// wallets, the calling key: another key of the merchant must not see an answer that it may not read.
-func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
-	r := httpkit.From(ctx)
-	o, err := r.Identity.Owner()
-	if err == nil && o.KeyID == 0 {
-		err = httpkit.ErrNoMerchant
-	}
-	if err != nil {
-		return tenant.Owner{}, idempotency.Key{}, err
-	}
-	parts := append([]string{o.MerchantID, string(o.Mode), strconv.FormatInt(o.KeyID, 10), r.Route}, object...)
-	return o, idempotency.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
-}
-
-func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
-	out := httpkit.Answer{Status: a.Status, Body: a.Body}
-	if a.Replayed {
-		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
-	}
-	return out, err
-}
-
-// deferred takes the decoding errors out of the input, so that the use case adds its own and the caller learns all of
-// them at once.
-func deferred(in *httpkit.Input) fault.Problems {
-	found := in.Problems
-	in.Problems = fault.Problems{}
-	return found
 }
 
 // Bounds of a request.
@@ -124,7 +77,7 @@ func (r *createRequest) Read(in *httpkit.Input) {
 		Network: b.RequiredText("network", wordMax), Crypto: b.RequiredText("crypto", wordMax), Metadata: b.RawObject("metadata", metadataMax),
 	}
 	r.wallet.Minutes, r.wallet.MinutesGiven = b.Number("expiresInMinutes")
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
 
 type listRequest struct{ query app.ListQuery }
@@ -192,5 +145,5 @@ func (r *sandboxRequest) Read(in *httpkit.Input) {
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
 	}
-	r.problems = deferred(in)
+	r.problems = in.Deferred()
 }
