@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,13 +42,13 @@ INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON C
 JOIN unnest($2::text[], $3::text[]) AS worth(asset, amount) ON worth.asset = d.asset
 WHERE d.mode = 'live' AND d.network = $1 AND d.sweep IS NULL AND d.finalized AND d.state = 'confirmed' AND d.due_height = 0
 AND NOT EXISTS (SELECT FROM sweeps s WHERE s.mode = d.mode AND s.network = d.network AND s.address = d.address AND s.asset = d.asset
-	AND s.state IN ('open', 'blocked'))
+	AND s.state IN ('open', 'blocked')) AND d.amount >= $5::text::numeric
 GROUP BY d.address, d.asset, worth.amount HAVING sum(d.amount) >= worth.amount::numeric ORDER BY sum(d.amount) DESC LIMIT $4`
 
 	toSweepSQL = `SELECT d.tx_hash, d.ordinal, d.amount::text, d.contract, d.wallet_id, a.account, a.idx, d.family FROM deposits d
 JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
 WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.asset = $3 AND d.sweep IS NULL AND d.finalized
-AND d.state = 'confirmed' AND d.due_height = 0 ORDER BY d.height LIMIT 500 FOR UPDATE OF d`
+AND d.state = 'confirmed' AND d.due_height = 0 AND d.amount >= $4::text::numeric ORDER BY d.height LIMIT $5 FOR UPDATE OF d`
 
 	openSweepSQL = `INSERT INTO sweeps (id, mode, network, family, account, idx, address, wallet_id, asset, contract, amount, treasury, state)
 VALUES ($1, 'live', $2, $3, $4, $5, $6, $7, $8, $9, $10::text::numeric, $11, 'open') ON CONFLICT DO NOTHING`
@@ -56,10 +57,10 @@ VALUES ($1, 'live', $2, $3, $4, $5, $6, $7, $8, $9, $10::text::numeric, $11, 'op
 WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
 
 	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset,
-s.contract, s.amount::text, s.treasury`
+s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)::bigint`
 
 	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
-AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
+AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
 	OR (o.kind = 'sweep' AND o.state IN ('mined', 'final')))) ORDER BY s.due_at LIMIT $2`
 
 	fundingSQL = `SELECT count(*) FROM outgoing_tx WHERE sweep = $1 AND kind = 'fund' AND state = 'mined'`
@@ -78,14 +79,36 @@ AND s.state IS DISTINCT FROM 'swept'`
 	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
 count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
 
-	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt)
-VALUES ($1, $2, $3, 'live', $4, $5, $6, 'planned', 1, 1) ON CONFLICT DO NOTHING`
+	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height)
+VALUES ($1, $2, $3, 'live', $4, $5, $6, 'planned', 1, 1, $7) ON CONFLICT DO NOTHING`
+
+	bindSweepsSQL = `INSERT INTO outgoing_sweeps (outgoing, sweep)
+SELECT $1, s.id FROM sweeps s WHERE s.id = ANY($2) AND s.state = 'open' ON CONFLICT DO NOTHING`
+
+	bindInputsSQL = `INSERT INTO outgoing_inputs (outgoing, mode, network, sweep, tx_hash, ordinal, amount, idx, block)
+SELECT $1, 'live', $2, i.sweep, i.tx_hash, i.ordinal, i.amount::numeric, i.idx, i.block
+FROM unnest($3::text[], $4::text[], $5::int[], $6::text[], $7::bigint[], $8::text[]) AS i(sweep, tx_hash, ordinal, amount, idx, block)
+ON CONFLICT DO NOTHING`
+
+	batchOfSQL = `SELECT c.outgoing, ` + sweepColumns + ` FROM outgoing_sweeps c JOIN sweeps s ON s.id = c.sweep
+WHERE c.outgoing = ANY($1) ORDER BY c.outgoing, s.id`
+
+	inputsOfSQL = `SELECT outgoing, sweep, tx_hash, ordinal, amount::text, idx, block FROM outgoing_inputs
+WHERE outgoing = ANY($1) ORDER BY outgoing, tx_hash, ordinal`
+
+	outputsSQL = `SELECT '', d.sweep, d.tx_hash, d.ordinal, d.amount::text, s.idx, d.block_hash FROM deposits d JOIN sweeps s ON s.id = d.sweep
+WHERE d.sweep = ANY($1) ORDER BY d.sweep, d.height, d.tx_hash, d.ordinal`
+
+	unboundSQL = `WITH sweeps AS (UPDATE outgoing_sweeps SET live = false WHERE outgoing = $1)
+UPDATE outgoing_inputs SET live = false WHERE outgoing = $1`
+
+	partSQL = `UPDATE outgoing_sweeps SET amount = $3::text::numeric, fee = $4::text::numeric WHERE outgoing = $1 AND sweep = $2`
 
 	attemptSQL = `INSERT INTO outgoing_attempts (outgoing, number, request) VALUES ($1, $2, $3)`
 
 	dropSQL = `DELETE FROM outgoing_tx WHERE id = $1 AND version = $2 AND state = 'planned' AND attempt = 1`
 
-	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, ` + sweepColumns + `
+	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, ` + sweepColumns + `
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
 
@@ -112,21 +135,23 @@ WHERE d.wallet_id = $1`
 
 	releaseSweepSQL = `UPDATE deposits SET sweep = NULL WHERE sweep = $1`
 
-	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.kind = 'sweep'
+	blockedSweepSQL = `SELECT count(*) FROM outgoing_parts o WHERE o.sweep = $1 AND o.kind = 'sweep'
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
 	unfinishedSQL = `SELECT s.id, s.network, s.address, s.asset, s.amount::text, s.state, s.reason, s.created_at,
 coalesce(o.kind, ''), coalesce(o.state, ''), coalesce(o.attempt, 0), coalesce((SELECT a.tx_hash FROM outgoing_attempts a WHERE a.outgoing = o.id ORDER BY a.number DESC LIMIT 1), '')
-FROM sweeps s LEFT JOIN LATERAL (SELECT * FROM outgoing_tx o WHERE o.sweep = s.id ORDER BY o.created_at DESC LIMIT 1) o ON true
+FROM sweeps s LEFT JOIN LATERAL (SELECT o.* FROM outgoing_parts p JOIN outgoing_tx o ON o.id = p.outgoing WHERE p.sweep = s.id
+	ORDER BY o.created_at DESC LIMIT 1) o ON true
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
 
-	// The final transactions of a range of blocks about addresses that no wallet here owns.
-	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, o.fee::text, CASE WHEN o.kind = 'sweep' THEN o.amount ELSE 0 END::text, s.mode, s.network, s.asset
-FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep
+	// The final transactions of a range of blocks, with their parts about addresses that no wallet here owns.
+	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, sum(p.fee)::text, CASE WHEN o.kind = 'sweep' THEN sum(p.amount) ELSE 0 END::text, s.mode, s.network, s.asset
+FROM outgoing_tx o JOIN outgoing_parts p ON p.outgoing = o.id JOIN sweeps s ON s.id = p.sweep
 WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.height BETWEEN $3 AND $4 AND (o.height, o.id) > ($5, $6)
-AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id) ORDER BY o.height, o.id LIMIT $7`
+AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id)
+GROUP BY o.id, s.mode, s.network, s.asset ORDER BY o.height, o.id LIMIT $7`
 
 	isHouseSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
 )
@@ -157,12 +182,12 @@ func (s Sweeps) House(ctx context.Context, family money.Family, address string) 
 }
 
 // Due implements sweeper.Store.
-func (s Sweeps) Due(ctx context.Context, network string, least map[string]*big.Int, most int) ([]sweeper.Due, error) {
-	assets, amounts := make([]string, 0, len(least)), make([]string, 0, len(least))
-	for asset, n := range least {
+func (s Sweeps) Due(ctx context.Context, network string, least sweeper.Least, most int) ([]sweeper.Due, error) {
+	assets, amounts := make([]string, 0, len(least.Sum)), make([]string, 0, len(least.Sum))
+	for asset, n := range least.Sum {
 		assets, amounts = append(assets, asset), append(amounts, n.String())
 	}
-	rows, err := s.pool.Query(ctx, dueSweepsSQL, network, assets, amounts, most)
+	rows, err := s.pool.Query(ctx, dueSweepsSQL, network, assets, amounts, most, each(least.Deposit))
 	if err != nil {
 		return nil, fmt.Errorf("reading due sums: %w", err)
 	}
@@ -172,15 +197,27 @@ func (s Sweeps) Due(ctx context.Context, network string, least map[string]*big.I
 			return d, err
 		}
 		d.Amount, err = integer(amount)
+		d.Least = least.Deposit
 		return d, err
 	})
 }
+
+// each is the smallest deposit of a sweep as a statement takes it.
+func each(least *big.Int) string {
+	if least == nil {
+		return "0"
+	}
+	return least.String()
+}
+
+// openMost bounds the deposits of a sweep.
+const openMost = 500
 
 // Open implements sweeper.Store.
 func (s Sweeps) Open(ctx context.Context, network string, d sweeper.Due, treasury string) (opened bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		opened = false
-		rows, err := tx.Query(ctx, toSweepSQL, network, d.Address, d.Asset)
+		rows, err := tx.Query(ctx, toSweepSQL, network, d.Address, d.Asset, each(d.Least), cmp.Or(d.Most, openMost))
 		if err != nil {
 			return err
 		}
@@ -213,10 +250,26 @@ func (s Sweeps) Open(ctx context.Context, network string, d sweeper.Due, treasur
 	return opened, nil
 }
 
-func sweepFields(w *sweep.Sweep, amount *string) []any {
+// sweepRow reads a sweep.
+type sweepRow struct {
+	sweep  sweep.Sweep
+	amount string
+	age    int64
+}
+
+// fields are the places of sweepColumns.
+func (r *sweepRow) fields() []any {
+	w := &r.sweep
 	return []any{
-		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, amount, &w.Treasury,
+		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age,
 	}
+}
+
+func (r *sweepRow) read() (w sweep.Sweep, err error) {
+	w = r.sweep
+	w.Age = time.Duration(r.age) * time.Second
+	w.Amount, err = integer(r.amount)
+	return w, err
 }
 
 // Idle implements sweeper.Store.
@@ -226,12 +279,11 @@ func (s Sweeps) Idle(ctx context.Context, network string, most int) ([]sweep.Swe
 		return nil, fmt.Errorf("reading open sweeps: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w sweep.Sweep, err error) {
-		var amount string
-		if err := row.Scan(sweepFields(&w, &amount)...); err != nil {
+		var r sweepRow
+		if err := row.Scan(r.fields()...); err != nil {
 			return w, err
 		}
-		w.Amount, err = integer(amount)
-		return w, err
+		return r.read()
 	})
 }
 
@@ -279,16 +331,82 @@ func (s Sweeps) Plan(ctx context.Context, o sweep.Outgoing) error {
 		return err
 	}
 	return s.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce)
+		tag, err := tx.Exec(ctx, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
 			return sweeper.ErrStale
 		}
+		if err := bind(ctx, tx, o); err != nil {
+			return err
+		}
 		_, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request))
 		return err
 	})
+}
+
+// bind keeps the sweeps of a batch and the outputs that it spends to this transaction. It fails with ErrStale when one
+// of them has ended or belongs to another.
+func bind(ctx context.Context, tx pgx.Tx, o sweep.Outgoing) error {
+	if len(o.Batch) > 0 {
+		ids := make([]string, len(o.Batch))
+		for i, w := range o.Batch {
+			ids[i] = w.ID
+		}
+		tag, err := tx.Exec(ctx, bindSweepsSQL, o.ID, ids)
+		if err == nil && tag.RowsAffected() != int64(len(ids)) {
+			err = sweeper.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(o.Inputs) == 0 {
+		return nil
+	}
+	var sweeps, hashes, amounts, blocks []string
+	var ordinals []int
+	var indices []int64
+	for _, i := range o.Inputs {
+		sweeps, hashes, ordinals = append(sweeps, i.Sweep), append(hashes, i.TxHash), append(ordinals, i.Output)
+		amounts, indices, blocks = append(amounts, i.Amount.String()), append(indices, int64(i.Index)), append(blocks, i.Block)
+	}
+	tag, err := tx.Exec(ctx, bindInputsSQL, o.ID, o.Sweep.Network, sweeps, hashes, ordinals, amounts, indices, blocks)
+	if err == nil && tag.RowsAffected() != int64(len(o.Inputs)) {
+		err = sweeper.ErrStale
+	}
+	return err
+}
+
+// Outputs implements sweeper.Store.
+func (s Sweeps) Outputs(ctx context.Context, of []sweep.Sweep) ([]sweep.Input, error) {
+	ids := make([]string, len(of))
+	for i, w := range of {
+		ids[i] = w.ID
+	}
+	var list []sweep.Input
+	err := s.inputs(ctx, outputsSQL, ids, func(_ string, i sweep.Input) { list = append(list, i) })
+	return list, err
+}
+
+// inputs reads outputs of deposits, each with the id that the statement gives first.
+func (s Sweeps) inputs(ctx context.Context, sql string, ids []string, f func(outgoing string, i sweep.Input)) error {
+	rows, err := s.pool.Query(ctx, sql, ids)
+	if err != nil {
+		return fmt.Errorf("reading outputs: %w", err)
+	}
+	var outgoing, amount string
+	var i sweep.Input
+	_, err = pgx.ForEachRow(rows, []any{&outgoing, &i.Sweep, &i.TxHash, &i.Output, &amount, &i.Index, &i.Block}, func() (err error) {
+		i.Amount, err = integer(amount)
+		f(outgoing, i)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading outputs: %w", err)
+	}
+	return nil
 }
 
 // Drop implements sweeper.Store.
@@ -307,26 +425,52 @@ func (s Sweeps) Underway(ctx context.Context, network string, most int) ([]sweep
 		return nil, fmt.Errorf("reading transactions under way: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o sweep.Outgoing, err error) {
-		var amount string
-		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block}
-		if err := row.Scan(append(fields, sweepFields(&o.Sweep, &amount)...)...); err != nil {
+		var r sweepRow
+		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block, &o.From}
+		if err := row.Scan(append(fields, r.fields()...)...); err != nil {
 			return o, err
 		}
-		o.Sweep.Amount, err = integer(amount)
+		o.Sweep, err = r.read()
 		return o, err
 	})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	return list, s.attempts(ctx, list)
-}
-
-// attempts fills in the signed forms.
-func (s Sweeps) attempts(ctx context.Context, list []sweep.Outgoing) error {
 	ids, at := make([]string, len(list)), make(map[string]int, len(list))
 	for i, o := range list {
 		ids[i], at[o.ID] = o.ID, i
 	}
+	if err := s.batches(ctx, list, ids, at); err != nil {
+		return nil, err
+	}
+	return list, s.attempts(ctx, list, ids, at)
+}
+
+// batches fills in the sweeps of batches and the spent outputs.
+func (s Sweeps) batches(ctx context.Context, list []sweep.Outgoing, ids []string, at map[string]int) error {
+	rows, err := s.pool.Query(ctx, batchOfSQL, ids)
+	if err != nil {
+		return fmt.Errorf("reading batches: %w", err)
+	}
+	var outgoing string
+	var r sweepRow
+	_, err = pgx.ForEachRow(rows, append([]any{&outgoing}, r.fields()...), func() error {
+		w, err := r.read()
+		o := &list[at[outgoing]]
+		o.Batch = append(o.Batch, w)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading batches: %w", err)
+	}
+	return s.inputs(ctx, inputsOfSQL, ids, func(outgoing string, i sweep.Input) {
+		o := &list[at[outgoing]]
+		o.Inputs = append(o.Inputs, i)
+	})
+}
+
+// attempts fills in the signed forms.
+func (s Sweeps) attempts(ctx context.Context, list []sweep.Outgoing, ids []string, at map[string]int) error {
 	rows, err := s.pool.Query(ctx, attemptsSQL, ids)
 	if err != nil {
 		return fmt.Errorf("reading signed forms: %w", err)
@@ -456,6 +600,11 @@ func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sw
 		if tag.RowsAffected() == 0 {
 			return sweeper.ErrStale
 		}
+		if to.Over() && to != sweep.Final { // its sweeps and outputs may enter another transaction
+			if _, err := tx.Exec(ctx, unboundSQL, o.ID); err != nil {
+				return err
+			}
+		}
 		if f == nil {
 			return nil
 		}
@@ -463,43 +612,22 @@ func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sw
 	})
 }
 
-// Finish implements sweeper.Store. The wallet's row is locked before its deposits are read, as a scan does.
+// ending is a transaction in its final block.
+type ending struct {
+	sweep.Outgoing
+	sweep.Outcome
+	txHash string
+}
+
+// Finish implements sweeper.Store. The wallets' rows are locked before their deposits are read, as a scan does.
 func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
 	state := sweep.Final
 	if !ok {
 		state = sweep.Failed
 	}
 	wrote := false
-	err := s.land(ctx, o, state, r, amount, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, lockWalletsSQL, []string{o.Sweep.WalletID})
-		if err != nil {
-			return err
-		}
-		owned, err := pgx.CollectRows(rows, scanWallet)
-		if err != nil {
-			return err
-		}
-		end := sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}
-		if err := bookSweep(ctx, tx, o, owned, end); err != nil {
-			return err
-		}
-		if len(owned) == 0 {
-			wrote = true
-			if err := s.tell(ctx, tx, o, r, ok, amount); err != nil {
-				return err
-			}
-		}
-		if o.Kind != intent.Sweep {
-			return nil
-		}
-		if !ok {
-			_, err := tx.Exec(ctx, blockSweepSQL, o.Sweep.ID, "the transaction "+r.TxHash+" is final and moved nothing")
-			return err
-		}
-		if _, err := tx.Exec(ctx, endSweepSQL, o.Sweep.ID, "swept", ""); err != nil || len(owned) == 0 {
-			return err
-		}
-		wrote, err = s.sweepWallet(ctx, tx, owned[0])
+	err := s.land(ctx, o, state, r, amount, func(tx pgx.Tx) (err error) {
+		wrote, err = s.finish(ctx, tx, ending{o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}, r.TxHash})
 		return err
 	})
 	if err == nil && wrote {
@@ -508,18 +636,75 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	return err
 }
 
-// tell publishes the end of a transaction of a payments address, with the amount that reached the treasury, for
-// payments to book.
-func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
-	if !ok || o.Kind != intent.Sweep {
-		amount = new(big.Int)
-	}
-	m, err := s.messages.OutgoingFinal(ctx, o, r, amount)
+// finish books each part of a transaction for its wallet, or for payments, which gets one message about all of its
+// parts: they have one hash and one asset.
+func (s Sweeps) finish(ctx context.Context, tx pgx.Tx, e ending) (wrote bool, err error) {
+	owners, err := s.lockOwners(ctx, tx, e.Sweeps())
 	if err != nil {
-		return err
+		return false, err
+	}
+	ofPayments, amount, fee := false, new(big.Int), new(big.Int)
+	for _, p := range e.Parts(e.Outcome) {
+		owner := owners[p.Sweep.WalletID]
+		if err := e.book(ctx, tx, p, owner); err != nil {
+			return false, err
+		}
+		if owner == nil {
+			ofPayments = true
+			amount.Add(amount, p.Amount)
+			fee.Add(fee, p.Fee)
+		}
+		if e.Kind != intent.Sweep {
+			continue
+		}
+		changed, err := s.endSweep(ctx, tx, e, p.Sweep, owner)
+		if err != nil {
+			return false, err
+		}
+		wrote = wrote || changed
+	}
+	if !ofPayments {
+		return wrote, nil
+	}
+	if !e.OK || e.Kind != intent.Sweep {
+		amount.SetInt64(0)
+	}
+	m, err := s.messages.OutgoingFinal(ctx, e.Outgoing, sweep.Receipt{TxHash: e.txHash, Fee: fee}, amount)
+	if err != nil {
+		return false, err
 	}
 	_, err = tx.Exec(ctx, outbox.InsertSQL, m.Args()...)
-	return err
+	return true, err
+}
+
+// lockOwners locks the standalone wallets of sweeps. An address of payments has none.
+func (s Sweeps) lockOwners(ctx context.Context, tx pgx.Tx, of []sweep.Sweep) (map[string]*wallet.Wallet, error) {
+	ids := make([]string, len(of))
+	for i, w := range of {
+		ids[i] = w.WalletID
+	}
+	rows, err := tx.Query(ctx, lockWalletsSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, scanWallet)
+	owners := make(map[string]*wallet.Wallet, len(list))
+	for i := range list {
+		owners[list[i].ID] = &list[i]
+	}
+	return owners, err
+}
+
+// endSweep ends a sweep whose transaction is final, and blocks it if that moved nothing.
+func (s Sweeps) endSweep(ctx context.Context, tx pgx.Tx, e ending, w sweep.Sweep, owner *wallet.Wallet) (wrote bool, err error) {
+	if !e.OK {
+		_, err := tx.Exec(ctx, blockSweepSQL, w.ID, "the transaction "+e.txHash+" is final and moved nothing")
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, endSweepSQL, w.ID, "swept", ""); err != nil || owner == nil {
+		return false, err
+	}
+	return s.sweepWallet(ctx, tx, *owner)
 }
 
 // tellAgain publishes every final transaction of a range of blocks again, under the same ids.
@@ -597,19 +782,23 @@ func (s Sweeps) sweepWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet) (wr
 	return true, s.putWallet(ctx, tx, next, entered)
 }
 
-// bookSweep writes the journal of a transaction that has ended.
-func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.Wallet, end sweep.Outcome) error {
+// book writes the journal of a part. Its key is the transaction's, with the sweep's in a batch.
+func (e ending) book(ctx context.Context, tx pgx.Tx, p sweep.Part, owner *wallet.Wallet) error {
 	from, merchant := sweep.Payments, ""
-	if len(owned) > 0 {
-		from, merchant = sweep.Custody, owned[0].MerchantID
+	if owner != nil {
+		from, merchant = sweep.Custody, owner.MerchantID
 	}
-	network, _ := money.NetworkOf(o.Sweep.Network)
-	event, entries := sweep.Book(o, end, network.Coin().Symbol, from)
+	network, _ := money.NetworkOf(p.Sweep.Network)
+	event, entries := sweep.Book(e.Kind, p, network.Coin().Symbol, from)
 	var b pgx.Batch
-	key := string(o.Sweep.Mode) + ":" + o.ID
-	b.Queue(journalSQL, key, event, o.Sweep.Mode, merchant, o.Sweep.WalletID, o.Sweep.ID)
-	for i, e := range entries {
-		b.Queue(entrySQL, key, i+1, o.Sweep.Mode, merchant, e.Account, o.Sweep.Network, e.Asset, e.Debit.String(), e.Credit.String())
+	key := string(p.Sweep.Mode) + ":" + e.ID
+	if len(e.Batch) > 0 {
+		key += ":" + p.Sweep.ID
+		b.Queue(partSQL, e.ID, p.Sweep.ID, p.Amount.String(), p.Fee.String())
+	}
+	b.Queue(journalSQL, key, event, p.Sweep.Mode, merchant, p.Sweep.WalletID, p.Sweep.ID)
+	for i, line := range entries {
+		b.Queue(entrySQL, key, i+1, p.Sweep.Mode, merchant, line.Account, p.Sweep.Network, line.Asset, line.Debit.String(), line.Credit.String())
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("booking %s: %w", key, err)

@@ -70,12 +70,12 @@ func TestSweeps_parallel(t *testing.T) {
 	base, pool := open(t)
 	s, ctx := base.Sweeps(), t.Context()
 	at := paid(t, base, pool, 3)
-	least := map[string]*big.Int{"USDT": big.NewInt(15), "ETH": big.NewInt(1)}
+	least := sweeper.Least{Sum: map[string]*big.Int{"USDT": big.NewInt(15), "ETH": big.NewInt(1)}}
 	due, err := s.Due(ctx, "ethereum", least, 10)
 	if err != nil || len(due) != 1 || due[0].Address != at || due[0].Amount.Int64() != 15 {
 		t.Fatalf("list the due wallets: got %+v, %v, want one with 15", due, err)
 	}
-	if none, err := s.Due(ctx, "ethereum", map[string]*big.Int{"USDT": big.NewInt(16)}, 10); err != nil || len(none) != 0 {
+	if none, err := s.Due(ctx, "ethereum", sweeper.Least{Sum: map[string]*big.Int{"USDT": big.NewInt(16)}}, 10); err != nil || len(none) != 0 {
 		t.Errorf("below the smallest sum: %+v, %v", none, err)
 	}
 	once := func(what string, f func(i int) (bool, error)) {
@@ -166,5 +166,120 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
 		t.Errorf("of another block: %+v", told)
+	}
+}
+
+// One transaction carries the sweeps of two addresses: neither they nor their outputs enter another while it may land.
+// When it is final, each wallet is swept, the parts add up, and payments gets one message about its own part.
+func TestSweeps_batch(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Sweeps(), t.Context()
+	paid(t, base, pool, 3)
+	d := draft("wal_other", time.Now())
+	d.Mode, d.Network = tenant.Live, "ethereum"
+	if _, err := base.CreateWallet(ctx, d, source(t, money.EVM), idempotency.Key{}, text); err != nil {
+		t.Fatal(err)
+	}
+	var key []byte
+	if err := pool.QueryRow(ctx, `SELECT key FROM addresses WHERE wallet_id = 'wal_other'`).Scan(&key); err != nil {
+		t.Fatal(err)
+	}
+	more := scanner.Step{Headers: []chain.Header{header(3, "h3", "h2")}, Finalized: 3, Transfers: []chain.Transfer{
+		{TxHash: "0xother", To: key, Asset: "USDT", Contract: "0xusdt", Amount: big.NewInt(10)},
+		{TxHash: "0xdust", To: key, Asset: "USDT", Contract: "0xusdt", Amount: big.NewInt(4)},
+	}}
+	if err := base.Advance(ctx, liveLease, scanner.Cursor{Header: header(2, "h2", "h1"), Finalized: 1}, more); err != nil {
+		t.Fatal(err)
+	}
+	due, err := s.Due(ctx, "ethereum", sweeper.Least{Sum: map[string]*big.Int{"USDT": big.NewInt(5)}, Deposit: big.NewInt(5)}, 10)
+	if err != nil || len(due) != 2 || due[0].Amount.Int64() != 20 || due[1].Amount.Int64() != 10 {
+		t.Fatalf("due sums: got %+v, %v, want 20 and 10 without the small deposit", due, err)
+	}
+	for _, each := range due {
+		if opened, err := s.Open(ctx, "ethereum", each, "0xtreasury"); err != nil || !opened {
+			t.Fatalf("opening %+v: %v, %v", each, opened, err)
+		}
+	}
+	if _, err := pool.Exec(ctx, `UPDATE sweeps SET wallet_id = 'wal_of_payments' WHERE wallet_id = 'wal_other'`); err != nil {
+		t.Fatal(err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 2 {
+		t.Fatalf("idle sweeps: %+v, %v", idle, err)
+	}
+	outputs, err := s.Outputs(ctx, idle)
+	if err != nil || len(outputs) != 5 {
+		t.Fatalf("outputs: %+v, %v, want 5", outputs, err)
+	}
+	plan := func(id string, batch []sweep.Sweep, inputs []sweep.Input) error {
+		r := intent.Request{ID: id + "-1", Kind: intent.Sweep, Amount: "27"}
+		return s.Plan(ctx, sweep.Outgoing{
+			ID: id, Kind: intent.Sweep, Sweep: batch[0], Batch: batch, Inputs: inputs, Sender: id, From: 3, State: sweep.Planned, Version: 1,
+			Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+		})
+	}
+	only := func() sweep.Outgoing {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 || len(list[0].Batch) != 2 || len(list[0].Inputs) != 5 || list[0].From != 3 {
+			t.Fatalf("under way: %+v, %v, want one transaction of two sweeps", list, err)
+		}
+		return list[0]
+	}
+	if err := plan("out_first", idle, outputs); err != nil {
+		t.Fatal(err)
+	}
+	if none, err := s.Idle(ctx, "ethereum", 10); err != nil || len(none) != 0 {
+		t.Errorf("idle sweeps of a planned transaction: %+v, %v", none, err)
+	}
+	for name, err := range map[string]error{
+		"a sweep twice":   plan("out_second", idle[1:], nil),
+		"an output twice": plan("out_third", []sweep.Sweep{{ID: "swp_new", Network: "ethereum"}}, outputs[:1]),
+	} {
+		if err == nil {
+			t.Errorf("%s: the second plan was written", name)
+		}
+	}
+	// A foreign transaction spends an input: both sweeps and all outputs are free again.
+	if err := s.Replaced(ctx, only()); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan("out_again", idle, outputs); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Signed(ctx, only(), []byte("raw"), "0xhash"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sent(ctx, only()); err != nil {
+		t.Fatal(err)
+	}
+	r := sweep.Receipt{TxHash: "0xhash", Height: 3, Block: "h3", OK: true, Fee: big.NewInt(3)}
+	if err := s.Mined(ctx, only(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Finish(ctx, only(), r, true, big.NewInt(27)); err != nil {
+		t.Fatal(err)
+	}
+	want := wire.OutgoingFinal{Mode: tenant.Live, Network: "ethereum", TxHash: "0xhash", Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "9", Fee: "1"}
+	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 1 || told[0] != want {
+		t.Errorf("messages to payments: got %+v, want %+v", told, want)
+	}
+	if _, err := base.Retell(ctx, liveLease.Chain, 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 1 || told[0] != want {
+		t.Errorf("messages to payments again: got %+v, want %+v", told, want)
+	}
+	var parts string
+	if err := pool.QueryRow(ctx, `SELECT string_agg(p.amount || '+' || p.fee || ' ' || s.state, ', ' ORDER BY p.amount)
+		FROM outgoing_parts p JOIN sweeps s ON s.id = p.sweep WHERE p.state = 'final'`).Scan(&parts); err != nil || parts != "9+1 swept, 18+2 swept" {
+		t.Errorf("parts: got %q, %v, want 9+1 and 18+2", parts, err)
+	}
+	if w, err := base.FindWallet(ctx, tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusSwept {
+		t.Errorf("the wallet is %s, %v, want swept", w.Status, err)
+	}
+	if err := plan("out_late", idle, outputs); !errors.Is(err, sweeper.ErrStale) {
+		t.Errorf("a plan of ended sweeps: %v, want ErrStale", err)
 	}
 }

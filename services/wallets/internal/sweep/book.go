@@ -44,29 +44,35 @@ type Outcome struct {
 	Fee    *big.Int // in the network's coin
 }
 
-// Book is the journal of a transaction that has ended. from is the account of the deposit address's money.
-func Book(o Outgoing, end Outcome, coin string, from Account) (Event, []Entry) {
-	zero := new(big.Int)
+// Part is a sweep's share of the outcome of its transaction.
+type Part struct {
+	Sweep Sweep
+	Outcome
+}
+
+// Book is the journal of a sweep's part in a transaction that has ended. from is the account of the deposit address's
+// money.
+func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) {
+	zero, amount, fee := new(big.Int), p.Amount, p.Fee
 	debit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, n, zero} }
 	credit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, zero, n} }
-	amount, fee := end.Amount, end.Fee
-	if !end.OK {
+	if !p.OK {
 		amount = zero
 	}
 	event, entries := Swept, []Entry(nil)
 	switch {
-	case o.Kind == intent.Fund:
+	case kind == intent.Fund:
 		event = Funded
 		entries = []Entry{debit(GasFloat, coin, amount), debit(Fees, coin, fee), credit(GasStation, coin, new(big.Int).Add(amount, fee))}
-	case o.Sweep.Native():
+	case p.Sweep.Native():
 		entries = []Entry{debit(Treasury, coin, amount), debit(Fees, coin, fee), credit(from, coin, new(big.Int).Add(amount, fee))}
 	default:
 		entries = []Entry{
-			debit(Treasury, o.Sweep.Asset, amount), credit(from, o.Sweep.Asset, amount),
+			debit(Treasury, p.Sweep.Asset, amount), credit(from, p.Sweep.Asset, amount),
 			debit(Fees, coin, fee), credit(GasFloat, coin, fee),
 		}
 	}
-	if !end.OK && o.Kind == intent.Sweep {
+	if !p.OK && kind == intent.Sweep {
 		event = SweepFailed
 	}
 	kept := entries[:0]

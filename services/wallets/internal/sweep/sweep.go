@@ -28,6 +28,7 @@ type Sweep struct {
 	Contract string // "" for the network's own coin
 	Amount   *big.Int
 	Treasury string
+	Age      time.Duration // since it was opened
 }
 
 // Native reports whether the network's own coin is swept, which then pays for itself.
@@ -86,11 +87,14 @@ type Attempt struct {
 	SentAgo   time.Duration // since the last time
 }
 
-// Outgoing is one transaction that leaves a deposit address or the gas station.
+// Outgoing is one transaction that leaves deposit addresses or the gas station.
 type Outgoing struct {
 	ID       string
 	Kind     intent.Kind
-	Sweep    Sweep
+	Sweep    Sweep   // the only one, or the first of a batch
+	Batch    []Sweep // all of them, in one asset, on a network whose transactions may carry several
+	Inputs   []Input // the outputs that it spends, on a network with outputs
+	From     int64   // height of the chain when it was planned: no earlier block holds a form
 	Sender   string
 	Nonce    uint64
 	State    State
@@ -99,6 +103,64 @@ type Outgoing struct {
 	TxHash   string    // of the form that is mined
 	Height   int64
 	Block    string
+}
+
+// Input is an output of a deposit that a transaction spends.
+type Input struct {
+	Sweep  string // id
+	TxHash string
+	Output int
+	Amount *big.Int
+	Index  uint32
+	Block  string // that holds the deposit
+}
+
+// Sweeps are the sweeps that the transaction carries.
+func (o Outgoing) Sweeps() []Sweep {
+	if len(o.Batch) > 0 {
+		return o.Batch
+	}
+	return []Sweep{o.Sweep}
+}
+
+// Parts splits an outcome among the sweeps, in proportion to their sums. The parts add up exactly. Where the swept coin
+// paid the fee, a part's amount and its fee are the whole sweep.
+func (o Outgoing) Parts(end Outcome) []Part {
+	sweeps, weights, sum := o.Sweeps(), []*big.Int(nil), new(big.Int)
+	if len(sweeps) == 1 {
+		return []Part{{sweeps[0], end}}
+	}
+	for _, s := range sweeps {
+		weights = append(weights, s.Amount)
+		sum.Add(sum, s.Amount)
+	}
+	parts, fees, amounts := make([]Part, len(sweeps)), Split(end.Fee, weights), Split(end.Amount, weights)
+	paid := new(big.Int).Add(end.Amount, end.Fee).Cmp(sum) == 0
+	for i, s := range sweeps {
+		parts[i] = Part{s, Outcome{end.OK, amounts[i], fees[i]}}
+		if paid {
+			parts[i].Amount = new(big.Int).Sub(s.Amount, fees[i])
+		}
+	}
+	return parts
+}
+
+// Split divides a total by positive weights. The shares add up to the total, and each differs from its exact share by
+// less than one.
+func Split(total *big.Int, weights []*big.Int) []*big.Int {
+	sum, shares := new(big.Int), make([]*big.Int, len(weights))
+	for _, w := range weights {
+		sum.Add(sum, w)
+	}
+	until, given := new(big.Int), new(big.Int)
+	for i, w := range weights {
+		until.Add(until, w)
+		upTo := new(big.Int).Mul(total, until)
+		upTo.Div(upTo, sum)
+		shares[i] = new(big.Int).Sub(upTo, given)
+		given = upTo
+	}
+	return shares
 }
 
 // Newest is the last attempt.

@@ -132,11 +132,9 @@ func TestBook_balances(t *testing.T) {
 		if rapid.Bool().Draw(t, "fund") {
 			o.Kind = intent.Fund
 		}
-		_, entries := Book(o, Outcome{
-			OK:     rapid.Bool().Draw(t, "ok"),
-			Amount: wei(rapid.Int64Range(0, 9).Draw(t, "amount")),
-			Fee:    wei(rapid.Int64Range(0, 9).Draw(t, "fee")),
-		}, "ETH", Custody)
+		ok := rapid.Bool().Draw(t, "ok")
+		part := Part{o.Sweep, Outcome{ok, wei(rapid.Int64Range(0, 9).Draw(t, "amount")), wei(rapid.Int64Range(0, 9).Draw(t, "fee"))}}
+		_, entries := Book(o.Kind, part, "ETH", Custody)
 		sums := map[string]*big.Int{}
 		for _, e := range entries {
 			if sums[e.Asset] == nil {
@@ -151,6 +149,41 @@ func TestBook_balances(t *testing.T) {
 			if sum.Sign() != 0 {
 				t.Fatalf("book %s: got the sum %s of %+v, want 0", asset, sum, entries)
 			}
+		}
+	})
+}
+
+// The parts of a batch add up to the transaction. Where the coin paid its own fee, each part is its whole sweep.
+func TestParts_addUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o Outgoing
+		sum := new(big.Int)
+		for _, n := range rapid.SliceOfN(rapid.Int64Range(1, 1_000_000_000), 1, 100).Draw(t, "sweeps") {
+			o.Batch = append(o.Batch, Sweep{Amount: wei(n)})
+			sum.Add(sum, wei(n))
+		}
+		fee := wei(rapid.Int64Range(0, sum.Int64()).Draw(t, "fee"))
+		amount, own := sum, rapid.Bool().Draw(t, "the coin pays")
+		if own {
+			amount = new(big.Int).Sub(sum, fee)
+		}
+		amounts, fees := new(big.Int), new(big.Int)
+		for i, p := range o.Parts(Outcome{true, amount, fee}) {
+			amounts.Add(amounts, p.Amount)
+			fees.Add(fees, p.Fee)
+			if p.Amount.Sign() < 0 || p.Fee.Sign() < 0 {
+				t.Fatalf("part %d of %s and %s: %s and %s", i, amount, fee, p.Amount, p.Fee)
+			}
+			whole := p.Amount
+			if own {
+				whole = new(big.Int).Add(p.Amount, p.Fee)
+			}
+			if whole.Cmp(o.Batch[i].Amount) != 0 {
+				t.Fatalf("part %d is %s, want %s", i, whole, o.Batch[i].Amount)
+			}
+		}
+		if amounts.Cmp(amount) != 0 || fees.Cmp(fee) != 0 {
+			t.Fatalf("parts of %s and %s, want %s and %s", amounts, fees, amount, fee)
 		}
 	})
 }

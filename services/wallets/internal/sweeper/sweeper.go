@@ -24,6 +24,14 @@ type Due struct {
 	Address string
 	Asset   string
 	Amount  *big.Int
+	Least   *big.Int // the smallest deposit that it counts; nil for any
+	Most    int      // deposits that one sweep may hold; 0 for the store's bound
+}
+
+// Least is what a sweep must be worth before it is opened.
+type Least struct {
+	Sum     map[string]*big.Int // of an address, by asset
+	Deposit *big.Int            // smallest deposit that counts, where each costs a fee of its own; nil for any
 }
 
 // Store keeps sweeps and their outgoing transactions. A write that was decided on an older version fails with ErrStale.
@@ -34,7 +42,7 @@ type Store interface {
 	Canonical(ctx context.Context, network string, height int64, hash string) (bool, error)
 	House(ctx context.Context, family money.Family, address string) error
 
-	Due(ctx context.Context, network string, least map[string]*big.Int, most int) ([]Due, error)
+	Due(ctx context.Context, network string, least Least, most int) ([]Due, error)
 	// Open makes the sweep of all due money at an address in one asset.
 	Open(ctx context.Context, network string, d Due, treasury string) (bool, error)
 	// Idle are due open sweeps without a sweeping transaction under way and without an unmined funding.
@@ -50,6 +58,10 @@ type Store interface {
 	// Next is the lowest nonce that a sender has not planned yet, at least floor. busy means that no node has the
 	// transaction of an earlier nonce yet, or that too many are under way.
 	Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error)
+	// Outputs are the deposits of sweeps as outputs that a transaction can spend.
+	Outputs(ctx context.Context, of []sweep.Sweep) ([]sweep.Input, error)
+	// Plan writes a transaction. It fails with ErrStale if another one may use its number, a sweep of its batch or an
+	// output that it spends.
 	Plan(ctx context.Context, o sweep.Outgoing) error
 	// Drop deletes a planned transaction that was never signed.
 	Drop(ctx context.Context, o sweep.Outgoing) error
@@ -155,7 +167,7 @@ func (s *Sweeper) Round(ctx context.Context) error {
 		return err
 	}
 	s.family.plan(ctx, idle, note)
-	due, err := s.store.Due(ctx, s.cfg.Network, s.cfg.Terms.Least, roundMost)
+	due, err := s.store.Due(ctx, s.cfg.Network, Least{Sum: s.cfg.Terms.Least}, roundMost)
 	if err != nil {
 		return err
 	}
