@@ -3,7 +3,7 @@
 // signer builds the bytes itself, so that it never signs content that it does not understand. The package is pure and
 // holds no key.
 //
-// Each family of networks has terms of its own (EVM now); a new family adds a member.
+// Each family of networks has terms of its own; a new family adds a member.
 package intent
 
 import (
@@ -40,6 +40,7 @@ type Request struct {
 	Amount  string `json:"amount"` // base units, decimal digits
 	To      string `json:"to"`
 	EVM     *EVM   `json:"evm,omitempty"`
+	Tron    *Tron  `json:"tron,omitempty"`
 }
 
 // EVM are the terms of a transaction of the EVM family.
@@ -86,7 +87,9 @@ const (
 )
 
 // Passing reports whether the same request may be accepted later.
-func (r *Refusal) Passing() bool { return r.Code == Stopped || r.Code == Value || r.Code == Count }
+func (r *Refusal) Passing() bool {
+	return r.Code == Stopped || r.Code == Value || r.Code == Count || r.Code == Expiry
+}
 
 // Error implements error.
 func (r *Refusal) Error() string { return "the signer refuses (" + r.Code + "): " + r.Message }
@@ -158,6 +161,9 @@ func (s Signed) Check(r Request, from string) ([]byte, error) {
 	raw, err := s.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("decoding the signer's bytes: %w", err)
+	}
+	if r.Tron != nil {
+		return raw, s.checkTron(r, from, raw)
 	}
 	want, err := r.Transaction()
 	if err != nil {

@@ -39,6 +39,7 @@ type Stations struct {
 	Mode       string            `json:"mode"`
 	Account    uint32            `json:"account"`
 	EVM        string            `json:"evm"`
+	Tron       string            `json:"tron"`
 	Treasuries map[string]string `json:"treasuries"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/trontx"
 )
 
 // Vault derives addresses and signs.
@@ -23,6 +24,7 @@ type Vault interface {
 	policy.Keys
 	Solana(index uint32) (string, error)
 	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
+	SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error)
 }
 
 // Handler signs what the policy allows, one request at a time.
@@ -92,12 +94,10 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 		h.known[r.ID] = given{print, s, at}
 		if now.Sub(at) < policy.Window {
 			amount, err := intent.Units(r.Amount)
-			if err != nil || r.EVM == nil {
+			if err != nil || (r.EVM == nil) == (r.Tron == nil) {
 				return errors.New("the request cannot be read")
 			}
-			h.spends = append(h.spends, policy.Spend{
-				Network: r.Network, Slot: fmt.Sprintf("%s/%d", s.From, r.EVM.Nonce), Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at,
-			})
+			h.spends = append(h.spends, policy.Spent(r, s.From, amount, at))
 		}
 	}
 	return nil
@@ -130,12 +130,11 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	if refusal != nil {
 		return intent.Signed{}, h.refuse(r, refusal, now)
 	}
-	raw, err := h.vault.SignEVM(plan.Account, plan.Index, plan.Transaction)
+	raw, hash, err := h.signed(plan)
 	if err != nil {
 		return intent.Signed{}, err
 	}
-	hash := evmtx.Hash(raw)
-	answer := intent.Signed{ID: r.ID, From: plan.From.String(), TxHash: "0x" + hex.EncodeToString(hash[:]), Raw: hex.EncodeToString(raw)}
+	answer := intent.Signed{ID: r.ID, From: plan.From.String(), TxHash: hash, Raw: hex.EncodeToString(raw)}
 	if _, err := answer.Check(r, plan.From.String()); err != nil { // only the requested transaction leaves the process
 		return intent.Signed{}, err
 	}
@@ -148,6 +147,18 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	h.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
 		"tx", answer.TxHash)
 	return answer, nil
+}
+
+// signed signs the transaction of a plan.
+func (h *Handler) signed(plan policy.Plan) (raw []byte, hash string, err error) {
+	if plan.Tron != nil {
+		raw, err = h.vault.SignTron(plan.Account, plan.Index, *plan.Tron)
+		id := plan.Tron.ID()
+		return raw, hex.EncodeToString(id[:]), err
+	}
+	raw, err = h.vault.SignEVM(plan.Account, plan.Index, plan.Transaction)
+	sum := evmtx.Hash(raw)
+	return raw, "0x" + hex.EncodeToString(sum[:]), err
 }
 
 // stopped reports the kill switch. A switch that cannot be read counts as on.
@@ -189,17 +200,21 @@ type Stations struct {
 	Mode       string            `json:"mode"`
 	Account    uint32            `json:"account"`
 	EVM        string            `json:"evm"`
+	Tron       string            `json:"tron"`
 	Treasuries map[string]string `json:"treasuries"`
 }
 
 // Stations returns the gas stations and the pinned treasuries to clients.
 func (h *Handler) Stations() (Stations, error) {
 	gas, err := h.vault.Account(h.policy.GasAccount, 0)
-	out := Stations{Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Treasuries: map[string]string{}}
+	tron, tronErr := h.vault.TronAccount(h.policy.GasAccount, 0)
+	out := Stations{
+		Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Tron: tron.String(), Treasuries: map[string]string{},
+	}
 	for name, n := range h.policy.Networks {
 		out.Treasuries[name] = n.Treasury
 	}
-	return out, err
+	return out, errors.Join(err, tronErr)
 }
 
 // Places names deposit addresses by their indices.
@@ -223,6 +238,10 @@ func (h *Handler) Addresses(p Places) ([]string, error) {
 		case money.EVM:
 			var a evmtx.Account
 			a, err = h.vault.Account(h.policy.Account, index)
+			out[i] = a.String()
+		case money.Tron:
+			var a trontx.Account
+			a, err = h.vault.TronAccount(h.policy.Account, index)
 			out[i] = a.String()
 		case money.Solana:
 			out[i], err = h.vault.Solana(index)

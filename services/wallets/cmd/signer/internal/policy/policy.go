@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/trontx"
 )
 
 // Window is the sliding hour of the hourly limits.
@@ -57,6 +58,7 @@ type Network struct {
 	CountPerHour int              `json:"countPerHour"` // transactions, without replacements
 	Assets       map[string]Asset `json:"assets"`
 	Fund         Fund             `json:"fund"`
+	Tron         *Tron            `json:"tron"` // on tron only
 
 	treasury evmtx.Account
 }
@@ -111,8 +113,11 @@ func Parse(text []byte) (Policy, error) {
 
 func (n *Network) check(name string) error {
 	listed, ok := money.NetworkOf(name)
-	if !ok || listed.Name != name || listed.Family != money.EVM {
-		return errors.New("is not an EVM network of this signer")
+	switch {
+	case ok && listed.Name == name && listed.Family == money.Tron:
+		return n.checkTron(listed)
+	case !ok || listed.Name != name || listed.Family != money.EVM || n.Tron != nil:
+		return errors.New("is not a network of this signer, or has the terms of another family")
 	}
 	var err error
 	if n.treasury, err = evmtx.ParseAccount(n.Treasury); err != nil {
@@ -139,23 +144,39 @@ func (n *Network) check(name string) error {
 // Keys derives the addresses of the seed.
 type Keys interface {
 	Account(account, index uint32) (evmtx.Account, error)
+	TronAccount(account, index uint32) (trontx.Account, error)
 }
 
 // Spend is one signed transaction as the limits count it. A replacement with the same nonce takes the place of the one
 // before.
 type Spend struct {
 	Network, Slot string // slot: sender and nonce; only one transaction of a slot can be mined
+	Purpose       string // on tron: only one transaction of a purpose may be able to land
+	Expires       time.Time
 	Kind          intent.Kind
 	Asset         string
 	Amount        *big.Int
 	At            time.Time
 }
 
+// Spent is a signed request as the limits count it. On tron every form counts: no number keeps two of them apart.
+func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
+	s := Spend{Network: r.Network, Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at}
+	switch {
+	case r.EVM != nil:
+		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
+	case r.Tron != nil:
+		s.Slot, s.Purpose, s.Expires = r.ID, fmt.Sprintf("%s/%d/%s", r.Kind, r.Index, r.Asset), r.Tron.Expires()
+	}
+	return s
+}
+
 // Plan is an accepted request: the transaction to sign, its key, and its share of the limits.
 type Plan struct {
 	Account, Index uint32
-	From           evmtx.Account
+	From           fmt.Stringer
 	Transaction    evmtx.Transaction
+	Tron           *trontx.Transaction // in place of Transaction, on tron
 	Spend          Spend
 }
 
@@ -164,6 +185,9 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 	n, refusal := p.form(r)
 	if refusal != nil {
 		return Plan{}, refusal, nil
+	}
+	if n.Tron != nil {
+		return p.tron(n, r, keys, before, now)
 	}
 	tx, err := r.Transaction()
 	if err != nil {
@@ -184,9 +208,7 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 	if refusal := n.terms(r, tx, amount, deposit); refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	plan.Spend = Spend{
-		Network: r.Network, Slot: fmt.Sprintf("%s/%d", plan.From, tx.Nonce), Kind: r.Kind, Asset: r.Asset, Amount: amount, At: now,
-	}
+	plan.Spend = Spent(r, plan.From.String(), amount, now)
 	if refusal := n.limits(r, plan.Spend, before, now); refusal != nil {
 		return Plan{}, refusal, nil
 	}
@@ -195,17 +217,28 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 
 // form makes the checks that need no key.
 func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
-	if r.ID == "" || len(r.ID) > intent.IDMost || (r.Kind != intent.Sweep && r.Kind != intent.Fund) {
-		return Network{}, intent.Refuse(intent.Malformed, "want an id of at most %d bytes and a kind, sweep or fund", intent.IDMost)
+	if r.ID == "" || len(r.ID) > intent.IDMost {
+		return Network{}, intent.Refuse(intent.Malformed, "want an id of at most %d bytes", intent.IDMost)
 	}
 	n, ok := p.Networks[r.Network]
 	if !ok {
 		return Network{}, intent.Refuse(intent.Network, "network %.20q is not in the policy", r.Network)
 	}
+	if !slices.Contains(n.kinds(), r.Kind) || (n.Tron != nil) != (r.Tron != nil) || (n.Tron == nil) != (r.EVM != nil) {
+		return Network{}, intent.Refuse(intent.Malformed, "want one of the kinds %v, with the terms of %s alone", n.kinds(), r.Network)
+	}
 	if r.Account != p.Account || r.Index >= p.IndexBelow {
 		return Network{}, intent.Refuse(intent.Address, "account %d, index %d are not served", r.Account, r.Index)
 	}
 	return n, nil
+}
+
+// kinds are the kinds of intents that exist on the network.
+func (n Network) kinds() []intent.Kind {
+	if n.Tron != nil {
+		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}
+	}
+	return []intent.Kind{intent.Sweep, intent.Fund}
 }
 
 // terms checks destination, asset, chain and fee.
@@ -263,9 +296,16 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 			sum.Add(sum, s.Amount)
 		}
 	}
-	most := n.Fund.PerHour
-	if r.Kind == intent.Sweep {
+	var most Units
+	switch r.Kind {
+	case intent.Sweep:
 		most = n.Assets[r.Asset].PerHour
+	case intent.Fund:
+		most = n.Fund.PerHour
+	case intent.Delegate:
+		most = n.Tron.Lend.PerHour
+	case intent.Undelegate:
+		return nil // it returns to the station, and the count bounds it
 	}
 	if sum.Cmp(&most.Int) > 0 {
 		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s", &most.Int, r.Asset, r.Network)

@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/trontx"
 )
 
 // Vault is an opened seed. It is safe for concurrent use.
@@ -165,6 +166,28 @@ func (v *Vault) SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, er
 	digest := tx.Digest()
 	compact := ecdsa.SignCompact(key, digest[:], false)
 	return tx.Signed(compact[0]-27, new(big.Int).SetBytes(compact[1:33]), new(big.Int).SetBytes(compact[33:])), nil
+}
+
+// TronAccount is the tron address of an account and index.
+func (v *Vault) TronAccount(account, index uint32) (a trontx.Account, err error) {
+	key, err := v.key(money.Tron, account, index)
+	if err != nil {
+		return a, err
+	}
+	defer key.Zero()
+	return trontx.AccountOf(key.PubKey()), nil
+}
+
+// SignTron signs a transaction with the key of an account and index. Like SignEVM it always gives the same bytes.
+func (v *Vault) SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error) {
+	key, err := v.key(money.Tron, account, index)
+	if err != nil {
+		return nil, err
+	}
+	defer key.Zero()
+	id := tx.ID()
+	compact := ecdsa.SignCompact(key, id[:], false)
+	return tx.Signed([65]byte(append(compact[1:], compact[0]))), nil
 }
 
 // Solana is the address at m/44'/501'/index'/0', the path that solana wallets use.

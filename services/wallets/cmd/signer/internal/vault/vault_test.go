@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/trontx"
 )
 
 // about is the public seed of BIP-39's test vectors.
@@ -42,6 +43,9 @@ func TestVault_vectors(t *testing.T) {
 	v := open(t, about)
 	if a, err := v.Account(0, 0); err != nil || a.String() != "0x9858EfFD232B4033E47d90003D41EC34EcaEda94" {
 		t.Errorf("derive the first account: got %s, %v, want 0x9858EfFD232B4033E47d90003D41EC34EcaEda94", a, err)
+	}
+	if a, err := v.TronAccount(0, 0); err != nil || a.String() != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" {
+		t.Errorf("the first tron address is %s, %v", a, err)
 	}
 	if s, err := v.Solana(0); err != nil || s != "HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk" {
 		t.Errorf("derive the first Solana key: got %s, %v, want HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk", s, err)
@@ -105,6 +109,27 @@ func TestVault_signs(t *testing.T) {
 	}
 	if again, err := v.SignEVM(0, 5, tx); err != nil || !bytes.Equal(again, raw) {
 		t.Errorf("signed twice, the bytes differ: %v", err)
+	}
+}
+
+// The signature of a tron transaction is its owner's and always the same.
+func TestVault_signsTron(t *testing.T) {
+	v := open(t, about)
+	owner, err := v.TronAccount(0, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := trontx.Transaction{Expiration: 1, Type: trontx.Transfer, Owner: owner, Amount: 3}
+	raw, err := v.SignTron(0, 7, tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := v.SignTron(0, 7, tx)
+	if err != nil || !bytes.Equal(raw, again) {
+		t.Errorf("the second signature is %x, %v, want %x", again, err, raw)
+	}
+	if got, err := trontx.Parse(raw); err != nil || !got.Equal(tx) {
+		t.Errorf("signed %+v, %v, want %+v", got, err, tx)
 	}
 }
 
