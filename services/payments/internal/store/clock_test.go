@@ -45,9 +45,8 @@ func TestClock_windowOfAPayment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := w.app.Deps
-	deps.Now = clock.Now
-	a, err := app.New(deps).Create(t.Context(), owner, command(), noProblems(), idempotency.Key{})
+	w.with(func(d *app.Deps) { d.Now = clock.Now })
+	a, err := w.create(command(), idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}

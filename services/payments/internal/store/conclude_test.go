@@ -237,7 +237,6 @@ func TestConclude_secondOperator(t *testing.T) {
 	l.with(func(d *app.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
 	})
-	l.worker = l.newWorker(false)
 	l.landed()
 	body, err := l.conclude("ada", "failed")
 	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"conclude_payout","requestedBy":"ada","expiresAt":"`) || !strings.Contains(body, `"stopped":true`) {
@@ -365,7 +364,6 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 	w := newFixture(t)
 	var stopped time.Duration
 	w.with(func(d *app.Deps) { d.Now = func() time.Time { return time.Now().Add(stopped) } })
-	w.worker = w.newWorker(false)
 	p := w.confirmedWith("0123456789")
 	orders := 0
 	w.rig(rigged{

@@ -54,7 +54,6 @@ type fixture struct {
 	bank   *sim.Rail
 	ring   *keyring.Ring
 	alerts atomic.Int32
-	msgs   atomic.Int64
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -92,11 +91,12 @@ func newFixture(t testing.TB) *fixture {
 	return w
 }
 
-// with makes the use cases again with changed dependencies.
+// with makes the use cases and the worker again with changed dependencies.
 func (w *fixture) with(edit func(d *app.Deps)) {
 	deps := w.app.Deps
 	edit(&deps)
 	w.app = app.New(deps)
+	w.worker = w.newWorker(false)
 }
 
 // newWorker makes a worker of payouts, as another replica would have one.
@@ -225,12 +225,18 @@ func (w *fixture) message(p payment.Payment, c coin) wire.DepositChanged {
 	return m
 }
 
-// see delivers a snapshot in a new message.
+// deliver delivers a snapshot in a new message.
+func (w *fixture) deliver(m wire.DepositChanged) {
+	w.t.Helper()
+	if err := w.app.DepositChanged(w.t.Context(), id.New(id.Message, time.Now()), m); err != nil {
+		w.t.Fatalf("DepositChanged(%s of %s USDT, depth %d) = %v, want no error", m.State, m.Amount, m.Depth, err)
+	}
+}
+
+// see delivers a snapshot of a transfer to a payment.
 func (w *fixture) see(p payment.Payment, c coin) {
 	w.t.Helper()
-	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("msg-%d", w.msgs.Add(1)), w.message(p, c)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.deliver(w.message(p, c))
 }
 
 // scanned reports that tron is scanned through a time.

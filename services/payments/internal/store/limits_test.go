@@ -30,15 +30,13 @@ func limited(t *testing.T, kinds ...string) *fixture {
 	for _, kind := range kinds {
 		daily[kind] = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(120_000, 0)}
 	}
-	deps := w.app.Deps
-	deps.Daily = daily
-	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: deps.Worlds[tenant.Test], tenant.Live: deps.Worlds[tenant.Test]}
 	o := w.store.Options
 	o.Daily = daily
 	w.store = store.New(w.pool, o)
-	deps.Store = w.store
-	w.app = app.New(deps)
-	w.worker = w.newWorker(false)
+	w.with(func(d *app.Deps) {
+		d.Store, d.Daily = w.store, daily
+		d.Worlds = map[tenant.Mode]provider.Set{tenant.Test: d.Worlds[tenant.Test], tenant.Live: d.Worlds[tenant.Test]}
+	})
 	w.fill(40)
 	w.sql(`UPDATE address_stock SET mode = 'live' WHERE id % 2 = 0`)
 	return w
@@ -135,9 +133,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	p := v.Payment
 	m := w.message(p, coin{key: "t1", amount: v.Payment.Quote.CryptoAmount.String(), version: 1, depth: enough})
 	m.Mode = "live"
-	if err := w.app.DepositChanged(t.Context(), "live-1", m); err != nil {
-		t.Fatal(err)
-	}
+	w.deliver(m)
 	limits := w.app.Daily[admission.LimitReceiver]
 	limits[money.NGN] = decimal.New(10_000, 0)
 	if err := w.step(); err != nil {
@@ -169,9 +165,7 @@ func TestMaximum_loweredAfterTheConversion(t *testing.T) {
 	double := p.Quote.CryptoAmount.Mul(decimal.NewFromInt(2))
 	m := w.message(p, coin{key: "t1", amount: double.String(), version: 1, depth: enough})
 	m.Mode = "live"
-	if err := w.app.DepositChanged(t.Context(), "live-1", m); err != nil {
-		t.Fatal(err)
-	}
+	w.deliver(m)
 	schedules := w.app.Policy.Fees.Schedules
 	before := schedules[money.NGN]
 	lowered := before

@@ -4,7 +4,6 @@ package store_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -31,9 +30,7 @@ func (w *fixture) sent(ref string, c coin) payment.Payment {
 	}
 	m := w.message(v.Payment, c)
 	m.Mode = "live"
-	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("live-%d", w.msgs.Add(1)), m); err != nil {
-		w.t.Fatal(err)
-	}
+	w.deliver(m)
 	return v.Payment
 }
 
@@ -196,11 +193,9 @@ func TestAnOperatorLetsALimitPass(t *testing.T) {
 func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	t.Parallel()
 	w := limited(t)
-	deps := w.app.Deps
-	deps.Capacity = admission.NewCapacity(w.store.Exposure, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
+	c := admission.NewCapacity(w.store.Exposure, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
 		func(string, string, decimal.Decimal) {}, func(string, string) {})
-	w.app = app.New(deps)
-	w.worker = w.newWorker(false)
+	w.with(func(d *app.Deps) { d.Capacity = c })
 	ref, err := w.live(small())
 	if err != nil {
 		t.Fatal(err)

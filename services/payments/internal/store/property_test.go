@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -134,7 +135,7 @@ func (g *walker) coin(key, amount string, depth int64, gone bool, sender string)
 	}
 	m := g.message(v.Payment, coin{key: name, amount: amount, version: version, depth: depth, reverted: gone})
 	m.Senders = []string{sender}
-	g.fault(g.app.DepositChanged(g.t.Context(), fmt.Sprint("walk-", g.msgs.Add(1)), m))
+	g.fault(g.app.DepositChanged(g.t.Context(), id.New(id.Message, time.Now()), m))
 }
 
 // worked makes a worker process every due payout, and perhaps crash.

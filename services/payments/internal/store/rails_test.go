@@ -41,13 +41,11 @@ func railed(t *testing.T) (*fixture, *bank.Server) {
 		t.Fatal(err)
 	}
 	whole[payment.RailCurrency{Rail: paystack.Name, Currency: money.KES}] = true
-	deps := w.app.Deps
-	test := deps.Worlds[tenant.Test]
-	test.Rail, test.Others = ps, []rail.Provider{fw}
-	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: test}
-	deps.Policy.Whole = whole
-	w.app = app.New(deps)
-	w.worker = w.newWorker(false)
+	w.with(func(d *app.Deps) {
+		test := d.Worlds[tenant.Test]
+		test.Rail, test.Others = ps, []rail.Provider{fw}
+		d.Worlds, d.Policy.Whole = map[tenant.Mode]provider.Set{tenant.Test: test}, whole
+	})
 	return w, b
 }
 

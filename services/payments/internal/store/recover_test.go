@@ -30,10 +30,7 @@ func (w *fixture) reborn() {
 		w.t.Fatal(err)
 	}
 	log := telemetrytest.ForTest(w.t).Log
-	deps := w.app.Deps
-	stock := stock.New(w.store, id.New("replica_", time.Now()), 64, log)
-	deps.Stock = stock
-	w.app = app.New(deps)
+	w.with(func(d *app.Deps) { d.Stock = stock.New(w.store, id.New("replica_", time.Now()), 64, log) })
 	w.worker = w.newWorker(true)
 }
 
@@ -68,7 +65,6 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(8)
-	full := w.coinOf
 	sent, unknown, waiting, later := w.made(command()), w.neverArriving(), w.made(command()), w.made(command())
 	shown := []string{sent.Address, unknown.Address, waiting.Address, later.Address}
 
@@ -138,8 +134,8 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	w.balanced()
 }
 
-// coinOf is a transfer that pays the usual command and is deep enough.
-func (w *fixture) coinOf(key string) coin {
+// full is a transfer that pays the usual command and is deep enough.
+func full(key string) coin {
 	return coin{key: key, amount: "31.25", version: 1, depth: enough}
 }
 

@@ -21,7 +21,6 @@ import (
 func (w *fixture) follows() {
 	scans := admission.NewScans(w.store.Scans, time.Minute, func(tenant.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w.with(func(d *app.Deps) { d.Scans = scans })
-	w.worker = w.newWorker(false)
 }
 
 // fares delivers a message of wallets about tron's scan.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
@@ -59,10 +58,9 @@ func (s *watch) Screen(_ context.Context, _ tenant.Mode, _ string, addresses []s
 func screened(t *testing.T) (*fixture, *watch) {
 	w, s := newFixture(t), &watch{}
 	w.fill(8)
-	deps := w.app.Deps
-	deps.Screening, deps.Policy.Screen, deps.Pauses = admission.NewScreening(s, deps.Log), true, admission.NewPauses(w.store.Pauses)
-	w.app = app.New(deps)
-	w.worker = w.newWorker(false)
+	w.with(func(d *app.Deps) {
+		d.Screening, d.Policy.Screen, d.Pauses = admission.NewScreening(s, d.Log), true, admission.NewPauses(w.store.Pauses)
+	})
 	return w, s
 }
 
@@ -71,9 +69,7 @@ func (w *fixture) from(p payment.Payment, sender string, c coin) {
 	w.t.Helper()
 	m := w.message(p, c)
 	m.Senders = []string{sender}
-	if err := w.app.DepositChanged(w.t.Context(), "from-"+p.ID+c.key+time.Now().String(), m); err != nil {
-		w.t.Fatal(err)
-	}
+	w.deliver(m)
 }
 
 func (w *fixture) decisions(p payment.Payment) []string {

@@ -237,9 +237,9 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	}
 	other := k
 	other.Hash[0]++
-	dark := w.app.Deps
+	whole := w.app.Deps
+	dark, closed := whole, whole
 	dark.Worlds = map[tenant.Mode]provider.Set{tenant.Test: {Rates: noRates{}, Rail: w.bank}}
-	closed := w.app.Deps
 	closed.Worlds = nil
 	wrong := command()
 	wrong.Type = "loan"
@@ -247,19 +247,20 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 		deps    app.Deps
 		command payment.Command
 	}{
-		"nothing is wrong": {w.app.Deps, command()}, "the body": {w.app.Deps, wrong}, "no rate": {dark, command()}, "no mode": {closed, command()},
+		"nothing is wrong": {whole, command()}, "the body": {whole, wrong}, "no rate": {dark, command()}, "no mode": {closed, command()},
 	} {
-		again := app.New(test.deps)
+		w.with(func(d *app.Deps) { *d = test.deps })
 		for range 3 { // more often than there are addresses
-			a, err := again.Create(t.Context(), owner, test.command, &fault.Problems{}, k)
+			a, err := w.create(test.command, k)
 			if err != nil || !a.Replayed || !bytes.Equal(a.Body, first.Body) {
 				t.Errorf("%s: %v %v %s", name, err, a.Replayed, a.Body)
 			}
-			if _, err := again.Create(t.Context(), owner, test.command, &fault.Problems{}, other); !fault.Is(err, "idempotency_key_reused") {
+			if _, err := w.create(test.command, other); !fault.Is(err, "idempotency_key_reused") {
 				t.Errorf("%s, another body: %v", name, err)
 			}
 		}
 	}
+	w.with(func(d *app.Deps) { *d = whole })
 	if _, err := w.create(wrong, idempotency.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("a fresh key with a wrong body: %v", err)
 	}
