@@ -33,6 +33,8 @@ const (
 	pure   = `(payment|quote|ledger|payout|wallet|report|delivery|intent|sweep)`
 	keys   = `(derivation|evmtx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
+
+	fixture = within + `fixture` // shared by the tests of several packages: its files count as tests
 )
 
 var importRules = []importRule{
@@ -89,7 +91,7 @@ var importRules = []importRule{
 		name: "measurer", why: "a measurer shares no code with the product", tests: true, in: `deploy/bench`,
 		only: `deploy/bench|libs/testkit/receiver|[^/]+\..*`, // receiver imports the standard library alone
 	},
-	{name: "testkit", why: "testkit is for tests", in: `.*`, out: `libs/testkit|deploy`, never: `libs/testkit`},
+	{name: "testkit", why: "testkit and fixtures are for tests", in: `.*`, out: `libs/testkit|deploy`, never: `libs/testkit|` + fixture},
 }
 
 const speak = "services speak by message"
@@ -143,13 +145,14 @@ func TestImports(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		dir := path.Dir(filepath.ToSlash(relative))
 		for _, spec := range file.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return err
 			}
 			seen++
-			for _, rule := range forbidden(path.Dir(filepath.ToSlash(relative)), strings.HasSuffix(name, "_test.go"), imported) {
+			for _, rule := range forbidden(dir, strings.HasSuffix(name, "_test.go") || beneath(fixture, dir), imported) {
 				i := slices.IndexFunc(importRules, func(r importRule) bool { return r.name == rule })
 				t.Errorf("%s imports %s, which breaks the rule %s: %s", relative, imported, rule, importRules[i].why)
 			}
@@ -221,6 +224,7 @@ func TestImports_broken(t *testing.T) {
 		{dir: "deploy/bench", imported: own + "libs/testkit/receiver"},
 		{dir: "deploy/bench", imported: "github.com/jackc/pgx/v5"},
 		{dir: "services/payments/internal/app", imported: own + "libs/testkit/pg", want: "testkit"},
+		{dir: "services/payments/internal/app", imported: own + "services/payments/internal/fixture", want: "testkit"},
 		{dir: "services/payments/internal/app", imported: own + "libs/testkit/pg", test: true},
 	} {
 		got := forbidden(tc.dir, tc.test, tc.imported)

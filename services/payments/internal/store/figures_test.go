@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 // The store counts payments by status, and the open payouts with their age.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(10)
-	w.made(command())
-	paid := w.made(command())
-	w.see(paid, coin{key: "aa", amount: "31.25", version: 1})
-	all, err := w.store.Open(t.Context())
+	w := fixture.New(t)
+	w.Fill(10)
+	w.Make(fixture.Command())
+	paid := w.Make(fixture.Command())
+	w.See(paid, fixture.Coin{Key: "aa", Amount: "31.25", Version: 1})
+	all, err := w.Store.Open(t.Context())
 	if err != nil || len(all) != 6*2*len(payment.Types()) {
 		t.Fatalf("%d figures, %v", len(all), err)
 	}
@@ -32,9 +33,9 @@ func TestFigures(t *testing.T) {
 		}
 	}
 
-	w.see(paid, coin{key: "aa", amount: "31.25", version: 2, depth: 1000})
-	w.sql(`UPDATE payouts SET created_at = now() - interval '1 hour'`)
-	payouts, err := w.store.Unknowns(t.Context())
+	w.See(paid, fixture.Coin{Key: "aa", Amount: "31.25", Version: 2, Depth: 1000})
+	w.SQL(`UPDATE payouts SET created_at = now() - interval '1 hour'`)
+	payouts, err := w.Store.Unknowns(t.Context())
 	if err != nil || len(payouts) != 1 || payouts[0].Open != 1 || payouts[0].Payouts != 0 || payouts[0].Waits < time.Hour || payouts[0].Waits > 2*time.Hour {
 		t.Errorf("%+v, %v", payouts, err)
 	}

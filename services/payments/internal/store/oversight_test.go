@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
@@ -16,10 +16,10 @@ import (
 // Only claimable gifts delay an upgrade.
 func TestUnmarkedGifts_thatCanBeClaimed(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	unmarked := func() (ids []string, n int64) {
 		t.Helper()
-		n, err := w.store.UnmarkedGifts(t.Context(), func(g store.UnmarkedGift) error {
+		n, err := w.Store.UnmarkedGifts(t.Context(), func(g store.UnmarkedGift) error {
 			ids = append(ids, g.ID)
 			return nil
 		})
@@ -28,22 +28,22 @@ func TestUnmarkedGifts_thatCanBeClaimed(t *testing.T) {
 		}
 		return ids, n
 	}
-	w.fill(8)
-	w.made(giftCommand()) // a marked one
-	w.with(func(d *app.Deps) { d.PlainGifts = true })
-	w.made(command())
+	w.Fill(8)
+	w.Make(fixture.Gift()) // a marked one
+	w.With(func(d *fixture.Deps) { d.PlainGifts = true })
+	w.Make(fixture.Command())
 	if ids, n := unmarked(); n != 0 || len(ids) != 0 {
 		t.Errorf("no gift without a mark: %d, %q", n, ids)
 	}
-	fresh := w.made(giftCommand())
-	w.nextMillisecond()
-	held := w.made(giftCommand())
-	if _, err := w.pool.Exec(t.Context(), `UPDATE payments SET status = 'needs_review', hold = 'screening' WHERE id = $1`, held.ID); err != nil {
+	fresh := w.Make(fixture.Gift())
+	w.NextMillisecond()
+	held := w.Make(fixture.Gift())
+	if _, err := w.Pool.Exec(t.Context(), `UPDATE payments SET status = 'needs_review', hold = 'screening' WHERE id = $1`, held.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.magic(payment.Gift, sim.AccountFails, "t1") // a claimed one
-	ended := w.made(giftCommand())
-	if _, err := w.app.Cancel(t.Context(), owner, ended.Reference, idempotency.Key{}); err != nil {
+	w.Magic(payment.Gift, sim.AccountFails, "t1") // a claimed one
+	ended := w.Make(fixture.Gift())
+	if _, err := w.Merchants.Cancel(t.Context(), fixture.Owner, ended.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if ids, n := unmarked(); n != 2 || !slices.Equal(ids, []string{held.ID, fresh.ID}) {

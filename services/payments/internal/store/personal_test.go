@@ -15,10 +15,20 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
 )
+
+func statement(w *fixture.Payments, name string) string {
+	w.T.Helper()
+	sql, ok := store.Statements()[name]
+	if !ok {
+		w.T.Fatalf("no statement %s", name)
+	}
+	return sql
+}
 
 const (
 	secretChat    = "chat-Zq81731"
@@ -28,31 +38,31 @@ const (
 
 // personal is a transfer of a person whose data no other test uses.
 func personal() payment.Command {
-	c := command()
+	c := fixture.Command()
 	c.Payer = &payment.PayerInput{ChatID: secretChat, Phone: secretPhone}
 	c.Receiver = &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}
 	return c
 }
 
 // everything is the text of every row of every table, except the simulated bank's memory.
-func (w *fixture) everything() string {
-	w.t.Helper()
-	rows, err := w.pool.Query(w.t.Context(), `SELECT table_name::text FROM information_schema.tables
+func everything(w *fixture.Payments) string {
+	w.T.Helper()
+	rows, err := w.Pool.Query(w.T.Context(), `SELECT table_name::text FROM information_schema.tables
 		WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'sim\_%'`)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	var tables []string
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		tables = append(tables, name)
 	}
 	var all strings.Builder
 	for _, table := range tables {
-		all.WriteString(ask[string](w, `SELECT coalesce(string_agg(coalesce(r::text, ''), E'\n'), '') FROM `+table+` r`))
+		all.WriteString(fixture.Ask[string](w, `SELECT coalesce(string_agg(coalesce(r::text, ''), E'\n'), '') FROM `+table+` r`))
 	}
 	return all.String()
 }
@@ -69,30 +79,30 @@ func hexOf(text string) string {
 
 func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(64)
-	p := w.made(personal())
-	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.pay(p)
-	gift := command()
+	w := fixture.New(t)
+	w.Fill(64)
+	p := w.Make(personal())
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Pay(p)
+	gift := fixture.Command()
 	gift.Type, gift.Receiver = "gift", nil
-	g := w.made(gift)
+	g := w.Make(gift)
 	k := idempotency.Key{Scope: "public", Key: "claim-1", Hash: [32]byte{1}}
-	first, err := w.app.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, noProblems(), k)
+	first, err := w.Intake.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, &fault.Problems{}, k)
 	if err != nil || !strings.Contains(string(first.Body), secretAccount) {
 		t.Fatalf("the claim answers %s, %v", first.Body, err)
 	}
-	again, err := w.app.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, noProblems(), k)
+	again, err := w.Intake.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, &fault.Problems{}, k)
 	if err != nil || !again.Replayed || string(again.Body) != string(first.Body) {
 		t.Fatalf("the replay answers %s, %v", again.Body, err)
 	}
-	all := w.everything()
+	all := everything(w)
 	for _, secret := range []string{secretChat, secretPhone, secretAccount} {
 		if strings.Contains(all, secret) || strings.Contains(all, hexOf(secret)) {
 			t.Errorf("%s is readable in the database", secret)
 		}
 	}
-	if got := w.find(p.Reference); got.Payment.Payer.ChatID != secretChat || got.Payment.Receiver.AccountNumber != secretAccount {
+	if got := w.Find(p.Reference); got.Payment.Payer.ChatID != secretChat || got.Payment.Receiver.AccountNumber != secretAccount {
 		t.Errorf("read back: %+v %+v", got.Payment.Payer, got.Payment.Receiver)
 	}
 }
@@ -101,19 +111,19 @@ func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 // old key can be removed.
 func TestReseal_survivesARotation(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(64)
-	p := w.made(personal())
-	w.sql(`UPDATE payments SET payer = convert_to('{"chatId":"from before"}', 'UTF8') WHERE id = $1`, p.ID) // as rows were before sealing
-	q := w.made(personal())
-	w.see(q, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w := fixture.New(t)
+	w.Fill(64)
+	p := w.Make(personal())
+	w.SQL(`UPDATE payments SET payer = convert_to('{"chatId":"from before"}', 'UTF8') WHERE id = $1`, p.ID) // as rows were before sealing
+	q := w.Make(personal())
+	w.See(q, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	zero, one := base64.StdEncoding.EncodeToString(make([]byte, 32)), base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 32)))
 	open := func(keys string) *store.Store {
 		ring, err := keyring.Parse(keys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return store.New(w.pool, store.Options{Keys: ring, Log: telemetrytest.ForTest(t).Log})
+		return store.New(w.Pool, store.Options{Keys: ring, Log: telemetrytest.ForTest(t).Log})
 	}
 	both := open("k2:" + one + ",k1:" + zero)
 	if v, err := both.FindAny(t.Context(), q.Reference); err != nil || v.Payment.Payer.ChatID != secretChat {
@@ -138,7 +148,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 }
 
 var (
-	secretPayer = store.Payer{MerchantID: owner.MerchantID, Mode: tenant.Test, ChatID: secretChat}
+	secretPayer = store.Payer{MerchantID: fixture.Owner.MerchantID, Mode: tenant.Test, ChatID: secretChat}
 	fiveYears   = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 )
 
@@ -146,37 +156,37 @@ var (
 // request are not erased.
 func TestErase_whenItsTimeHasCome(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(64)
-	paid, open, unpaid := w.made(personal()), w.made(personal()), w.made(personal())
-	w.see(paid, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.pay(paid)
-	w.sql(`UPDATE payouts SET next_at = NULL`)
-	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id = $1`, unpaid.ID)
-	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1`, w.liveIndex())
+	w := fixture.New(t)
+	w.Fill(64)
+	paid, open, unpaid := w.Make(personal()), w.Make(personal()), w.Make(personal())
+	w.See(paid, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Pay(paid)
+	w.SQL(`UPDATE payouts SET next_at = NULL`)
+	w.SQL(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id = $1`, unpaid.ID)
+	w.SQL(`UPDATE payments SET mode = 'live', payer_index = $1`, liveIndex(w))
 	payer := secretPayer
 	payer.Mode = tenant.Live
 	for range 2 { // asked twice it is one erasure
-		done, err := w.store.AskErasure(t.Context(), "cli:ada", payer, fiveYears)
+		done, err := w.Store.AskErasure(t.Context(), "cli:ada", payer, fiveYears)
 		if err != nil || done.Open != 1 || done.Kept != 1 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
 	left := func() (n int) {
-		return ask[int](w, `SELECT count(*) FROM payments WHERE payer IS NOT NULL`)
+		return fixture.Ask[int](w, `SELECT count(*) FROM payments WHERE payer IS NOT NULL`)
 	}
-	if left() != 2 || ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NULL AND erased = 1 AND left_over = 2`) != 1 {
-		t.Errorf("%d payments have their payer, want the paid one and the open one: %s", left(), ask[string](w, `SELECT string_agg(e::text, ' ') FROM erasures e`))
+	if left() != 2 || fixture.Ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NULL AND erased = 1 AND left_over = 2`) != 1 {
+		t.Errorf("%d payments have their payer, want the paid one and the open one: %s", left(), fixture.Ask[string](w, `SELECT string_agg(e::text, ' ') FROM erasures e`))
 	}
-	later := w.made(personal())
-	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, w.liveIndex(), later.ID)
-	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)
-	w.sql(`UPDATE erasure_payments SET since = since - interval '1 hour' WHERE wait = 'open'`)
-	w.ripe()
+	later := w.Make(personal())
+	w.SQL(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, liveIndex(w), later.ID)
+	w.SQL(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)
+	w.SQL(`UPDATE erasure_payments SET since = since - interval '1 hour' WHERE wait = 'open'`)
+	ripe(w)
 	short := fiveYears
 	short.Laundering = time.Microsecond
 	for _, r := range []erasure.Retention{fiveYears, short, short} {
-		if err := w.store.EraseDue(t.Context(), r); err != nil {
+		if err := w.Store.EraseDue(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		want := 2 // the paid one, which the law has kept, and the one that came later
@@ -187,10 +197,10 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 			t.Errorf("%+v: %d payments have their payer, want %d", r, left(), want)
 		}
 	}
-	if got := ask[string](w, `SELECT erased || ' ' || left_over || ' ' || (done_at IS NOT NULL) || ' ' || (person IS NULL) FROM erasures`); got != "3 0 true true" {
+	if got := fixture.Ask[string](w, `SELECT erased || ' ' || left_over || ' ' || (done_at IS NOT NULL) || ' ' || (person IS NULL) FROM erasures`); got != "3 0 true true" {
 		t.Errorf("the erasure is %s", got)
 	}
-	if n := ask[int](w, `SELECT count(DISTINCT detail->>'paymentId') FROM audit WHERE operator = 'cli:ada' AND action = 'payment.erased'`); n != 3 {
+	if n := fixture.Ask[int](w, `SELECT count(DISTINCT detail->>'paymentId') FROM audit WHERE operator = 'cli:ada' AND action = 'payment.erased'`); n != 3 {
 		t.Errorf("%d payments are noted as erased", n)
 	}
 }
@@ -200,94 +210,94 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 // erased.
 func TestErase_whenCancelled(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(64)
-	p := w.made(personal())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
+	w := fixture.New(t)
+	w.Fill(64)
+	p := w.Make(personal())
+	if _, err := w.Merchants.Cancel(t.Context(), fixture.Owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil || keep.Copies <= payment.Defaults().LateGrace {
 		t.Fatalf("other services' copies are gone after %s, while late money is taken for %s; %v", keep.Copies, payment.Defaults().LateGrace, err)
 	}
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 1}) {
+	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 1}) {
 		t.Fatalf("at once: %+v, %v", done, err)
 	}
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears); err != nil || done != (erasure.Done{Erased: 1}) {
+	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears); err != nil || done != (erasure.Done{Erased: 1}) {
 		t.Fatalf("once no other service has a copy: %+v, %v", done, err)
 	}
-	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.want(p, "needs_review paid_late")
-	if _, err := w.resolve(p, operators.Order{Action: operators.ActionAccept}); fault.As(err).Code != "receiver_forgotten" {
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Want(p, "needs_review paid_late")
+	if _, err := w.Resolve(p, operators.Order{Action: operators.ActionAccept}); fault.As(err).Code != "receiver_forgotten" {
 		t.Errorf("accept: %v", err)
 	}
-	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
 		t.Errorf("%d payouts to an erased receiver", n)
 	}
 }
 
 // ripe makes every erasure old enough that all payments from before it are committed.
-func (w *fixture) ripe() {
-	w.t.Helper()
-	w.sql(`UPDATE erasures SET asked_at = asked_at - $1 * interval '1 second', walk_of = walk_of - $1 * interval '1 second'`,
+func ripe(w *fixture.Payments) {
+	w.T.Helper()
+	w.SQL(`UPDATE erasures SET asked_at = asked_at - $1 * interval '1 second', walk_of = walk_of - $1 * interval '1 second'`,
 		erasure.Commit.Seconds())
 }
 
 // liveIndex is the index of the secret payer in live mode.
-func (w *fixture) liveIndex() []byte {
+func liveIndex(w *fixture.Payments) []byte {
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	return ring.Blind(secretChat, "payer/live/"+owner.MerchantID)
+	return ring.Blind(secretChat, "payer/live/"+fixture.Owner.MerchantID)
 }
 
 func TestErase_keepsTheBooks(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(64)
-	p := w.made(personal())
-	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.pay(p)
-	w.sql(`UPDATE payouts SET next_at = NULL`) // as once the rail cannot return it any more
-	open, other := w.made(personal()), w.made(command())
+	w := fixture.New(t)
+	w.Fill(64)
+	p := w.Make(personal())
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Pay(p)
+	w.SQL(`UPDATE payouts SET next_at = NULL`) // as once the rail cannot return it any more
+	open, other := w.Make(personal()), w.Make(fixture.Command())
 	books := `SELECT array_agg(e.account || e.amount ORDER BY e.journal_id, e.line) FROM ledger_entries e`
-	before := ask[[]string](w, books)
-	done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears)
+	before := fixture.Ask[[]string](w, books)
+	done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears)
 	if err != nil || done != (erasure.Done{Erased: 1, Open: 1}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if after := ask[[]string](w, books); !slices.Equal(before, after) || len(after) == 0 {
+	if after := fixture.Ask[[]string](w, books); !slices.Equal(before, after) || len(after) == 0 {
 		t.Errorf("the ledger changed: %v, was %v", after, before)
 	}
-	if v := w.find(p.Reference); v.Payment.Payer != (payment.Payer{}) || v.Payment.Receiver.AccountNumber != "****" || v.Payment.Receiver.AccountName != "" ||
+	if v := w.Find(p.Reference); v.Payment.Payer != (payment.Payer{}) || v.Payment.Receiver.AccountNumber != "****" || v.Payment.Receiver.AccountName != "" ||
 		v.Payout.AccountNumber != "****" || v.Payment.Status() != payment.StatusSettled {
 		t.Errorf("erased: %+v %+v %+v", v.Payment.Payer, v.Payment.Receiver, v.Payout)
 	}
 	for _, kept := range []payment.Payment{open, other} {
-		if v := w.find(kept.Reference); v.Payment.Payer.ChatID == "" || !v.Payment.Receiver.Known() {
+		if v := w.Find(kept.Reference); v.Payment.Payer.ChatID == "" || !v.Payment.Receiver.Known() {
 			t.Errorf("%s lost its payer", kept.ID)
 		}
 	}
 	live := secretPayer
 	live.Mode = tenant.Live
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, erasure.Retention{}); err != nil || done != (erasure.Done{}) {
+	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", live, erasure.Retention{}); err != nil || done != (erasure.Done{}) {
 		t.Errorf("the other mode: %+v, %v", done, err)
 	}
-	notes := ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action = 'payer.erased'`)
-	if notes != 2 || strings.Contains(w.everything(), hexOf(secretAccount)) {
+	notes := fixture.Ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action = 'payer.erased'`)
+	if notes != 2 || strings.Contains(everything(w), hexOf(secretAccount)) {
 		t.Errorf("%d notes", notes)
 	}
 }
 
 // theirs makes n ended payments of a payer, whose last change is the given time ago. Ids begin with the name.
-func (w *fixture) theirs(name string, n int, payer store.Payer, ago time.Duration) {
-	w.t.Helper()
+func theirs(w *fixture.Payments, name string, n int, payer store.Payer, ago time.Duration) {
+	w.T.Helper()
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	w.sql(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, fiat_currency, fiat_amount,
+	w.SQL(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, fiat_currency, fiat_amount,
 			charge_from, metadata, payer_index, created_at, expires_at)
 		SELECT $1 || lpad(n::text, 6, '0'), $1 || n, $2, 1, $3, 'transfer', 1, 1, CASE WHEN n % 3 = 0 THEN 'expired' ELSE 'settled' END,
 			'NGN', 1, 'crypto', '{}', $4, now() - $5 * interval '1 second', now()
@@ -299,35 +309,35 @@ func (w *fixture) theirs(name string, n int, payer store.Payer, ago time.Duratio
 // request with a thousand waiting payments does not delay the due payments of another request.
 func TestErase_readsWhatIsDue(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)
 	}
 	many, one := secretPayer, secretPayer
 	many.ChatID = "many"
-	w.theirs("pay_a", 1200, many, time.Hour)
-	w.theirs("pay_b", 1, one, keep.Copies-time.Hour)
+	theirs(w, "pay_a", 1200, many, time.Hour)
+	theirs(w, "pay_b", 1, one, keep.Copies-time.Hour)
 	for payer, want := range map[store.Payer]int64{many: 1200, one: 1} {
-		if done, err := w.store.AskErasure(t.Context(), "cli:ada", payer, keep); err != nil || done != (erasure.Done{Copied: want}) {
+		if done, err := w.Store.AskErasure(t.Context(), "cli:ada", payer, keep); err != nil || done != (erasure.Done{Copied: want}) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
-	w.sql(`ALTER TABLE payments RENAME TO hidden`)
-	if err := w.store.EraseDue(t.Context(), keep); err != nil {
+	w.SQL(`ALTER TABLE payments RENAME TO hidden`)
+	if err := w.Store.EraseDue(t.Context(), keep); err != nil {
 		t.Errorf("a look with nothing due: %v", err)
 	}
-	w.sql(`ALTER TABLE hidden RENAME TO payments`)
-	w.ripe()
+	w.SQL(`ALTER TABLE hidden RENAME TO payments`)
+	ripe(w)
 	later := keep
 	later.Copies -= 2 * time.Hour
-	if err := w.store.EraseDue(t.Context(), later); err != nil {
+	if err := w.Store.EraseDue(t.Context(), later); err != nil {
 		t.Error(err)
 	}
-	if left := ask[string](w, `SELECT string_agg(DISTINCT left(id, 5), ' ') FROM payments WHERE payer_index IS NOT NULL`); left != "pay_a" {
+	if left := fixture.Ask[string](w, `SELECT string_agg(DISTINCT left(id, 5), ' ') FROM payments WHERE payer_index IS NOT NULL`); left != "pay_a" {
 		t.Errorf("payments of %s are left", left)
 	}
-	if done := ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NOT NULL AND person IS NULL AND erased = 1`); done != 1 {
+	if done := fixture.Ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NOT NULL AND person IS NULL AND erased = 1`); done != 1 {
 		t.Errorf("%d erasures ended", done)
 	}
 }
@@ -335,33 +345,33 @@ func TestErase_readsWhatIsDue(t *testing.T) {
 // A walk that was stopped between two batches, or before the first, continues from there.
 func TestErase_goesOnWithItsWalk(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.theirs("pay_a", 1700, secretPayer, time.Hour)
+	theirs(w, "pay_a", 1700, secretPayer, time.Hour)
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := erasure.Ask(t.Context(), w.pool, ring, "cli:ada", secretPayer); err != nil { // and the process dies
+	if _, err := erasure.Ask(t.Context(), w.Pool, ring, "cli:ada", secretPayer); err != nil { // and the process dies
 		t.Fatal(err)
 	}
 	noted := func(want int) {
 		t.Helper()
-		if err := w.store.EraseDue(t.Context(), keep); err != nil {
+		if err := w.Store.EraseDue(t.Context(), keep); err != nil {
 			t.Fatal(err)
 		}
-		if got := ask[int](w, `SELECT count(*) FROM erasure_payments WHERE wait = 'copies'`); got != want {
+		if got := fixture.Ask[int](w, `SELECT count(*) FROM erasure_payments WHERE wait = 'copies'`); got != want {
 			t.Errorf("%d payments are noted, want %d", got, want)
 		}
 	}
 	noted(1700)
-	w.sql(`DELETE FROM erasure_payments`)
-	w.sql(`UPDATE erasures SET walk_after = 'pay_a000600'`)
+	w.SQL(`DELETE FROM erasure_payments`)
+	w.SQL(`UPDATE erasures SET walk_after = 'pay_a000600'`)
 	noted(1100)
-	if got := ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000601" {
+	if got := fixture.Ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000601" {
 		t.Errorf("the walk went on with %s", got)
 	}
 }
@@ -370,25 +380,25 @@ func TestErase_goesOnWithItsWalk(t *testing.T) {
 // ends only after a second walk.
 func TestErase_committedLate(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	now := erasure.Retention{Laundering: time.Microsecond, Copies: time.Microsecond}
-	w.theirs("pay_a", 1, secretPayer, time.Hour)
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, now); err != nil || done != (erasure.Done{Erased: 1}) {
+	theirs(w, "pay_a", 1, secretPayer, time.Hour)
+	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, now); err != nil || done != (erasure.Done{Erased: 1}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	w.theirs("pay_0", 1, secretPayer, time.Hour) // stamped an hour ago, and committed now
+	theirs(w, "pay_0", 1, secretPayer, time.Hour) // stamped an hour ago, and committed now
 	look := func(want string) {
 		t.Helper()
-		if err := w.store.EraseDue(t.Context(), now); err != nil {
+		if err := w.Store.EraseDue(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
 		const state = `SELECT (SELECT count(*) FROM payments WHERE payer_index IS NOT NULL) || ' left, ' || (done_at IS NOT NULL) FROM erasures`
-		if got := ask[string](w, state); got != want {
+		if got := fixture.Ask[string](w, state); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	look("1 left, false")
-	w.ripe()
+	ripe(w)
 	look("0 left, true")
 }
 
@@ -396,20 +406,20 @@ func TestErase_committedLate(t *testing.T) {
 // deleted.
 func TestErase_endedByAnEarlierRelease(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.theirs("pay_a", 3, secretPayer, time.Hour)
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 3}) {
+	theirs(w, "pay_a", 3, secretPayer, time.Hour)
+	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 3}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	w.sql(`UPDATE erasures SET done_at = now(), person = NULL`)
+	w.SQL(`UPDATE erasures SET done_at = now(), person = NULL`)
 	waits, micros := []string{"copies"}, []int64{1}
 	due := func() (n int) {
 		t.Helper()
-		if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM (`+w.statement("dueErasures")+`) AS due`, waits, micros, 60.0).Scan(&n); err != nil {
+		if err := w.Pool.QueryRow(t.Context(), `SELECT count(*) FROM (`+statement(w, "dueErasures")+`) AS due`, waits, micros, 60.0).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -417,10 +427,10 @@ func TestErase_endedByAnEarlierRelease(t *testing.T) {
 	if n := due(); n != 0 {
 		t.Errorf("%d ended erasures are due", n)
 	}
-	if err := w.store.EraseDue(t.Context(), fiveYears); err != nil {
+	if err := w.Store.EraseDue(t.Context(), fiveYears); err != nil {
 		t.Fatal(err)
 	}
-	if n := ask[int](w, `SELECT count(*) FROM erasure_payments`); n != 0 {
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM erasure_payments`); n != 0 {
 		t.Errorf("%d payments of ended erasures are noted", n)
 	}
 }

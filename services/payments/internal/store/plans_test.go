@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -31,38 +32,38 @@ func (p plan) each(f func(plan)) {
 	}
 }
 
-func (w *fixture) explain(name string, args ...any) plan {
-	w.t.Helper()
+func explain(w *fixture.Payments, name string, args ...any) plan {
+	w.T.Helper()
 	var raw []byte
-	if err := w.pool.QueryRow(w.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+w.statement(name), args...).Scan(&raw); err != nil {
-		w.t.Fatalf("%s: %v", name, err)
+	if err := w.Pool.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement(w, name), args...).Scan(&raw); err != nil {
+		w.T.Fatalf("%s: %v", name, err)
 	}
 	var out []struct{ Plan plan }
 	if err := json.Unmarshal(raw, &out); err != nil || len(out) != 1 {
-		w.t.Fatalf("%s: %s, %v", name, raw, err)
+		w.T.Fatalf("%s: %s, %v", name, raw, err)
 	}
 	return out[0].Plan
 }
 
 // whole is a number of EXPLAIN, "" where it says nothing.
-func (w *fixture) whole(n json.Number) int {
-	w.t.Helper()
+func whole(w *fixture.Payments, n json.Number) int {
+	w.T.Helper()
 	if n == "" {
 		return 0
 	}
 	text, _, _ := strings.Cut(n.String(), ".")
 	i, err := strconv.Atoi(text)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return i
 }
 
-// stock makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have the
-// type bank_confirmation or are in review, and those are the oldest.
-func (w *fixture) stock() {
-	w.t.Helper()
-	w.sql(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
+// populate makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have
+// the type bank_confirmation or are in review, and those are the oldest.
+func populate(w *fixture.Payments) {
+	w.T.Helper()
+	w.SQL(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
 			created_at, expires_at, settled_at)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
 			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
@@ -70,17 +71,17 @@ func (w *fixture) stock() {
 			CASE WHEN n BETWEEN 100 AND 200 THEN 'late' ELSE '' END,
 			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END
 		FROM generate_series(1, 100000) n`)
-	w.sql(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
+	w.SQL(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
 		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
-	w.sql(`ANALYZE payments, differences`)
+	w.SQL(`ANALYZE payments, differences`)
 }
 
 // A page costs the same over a hundred thousand payments as over a few, for any filter: it reads no whole table and no
 // payments of other pages.
 func TestPlans_aPageReadsAPage(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.stock()
+	w := fixture.New(t)
+	populate(w)
 	var every, types, rare []string
 	for _, s := range payment.Statuses() {
 		every = append(every, string(s))
@@ -122,11 +123,11 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
 		"a payer's":                   {"walkPayments", []any{"big", "test", [][]byte{{1}}, every, types, time.Now(), "", 50, int64(1), time.Now()}, 800},
 	} {
-		top := w.explain(c.statement, c.args...)
+		top := explain(w, c.statement, c.args...)
 		removed, pages := 0, 0
 		top.each(func(p plan) {
 			pages = max(pages, p.Hit+p.Read) // the top leaves out a WITH that it does not read
-			removed += w.whole(p.Removed) * w.whole(p.Loops)
+			removed += whole(w, p.Removed) * whole(w, p.Loops)
 			if p.Node == "Seq Scan" && (p.On == "payments" || p.On == "differences") {
 				t.Errorf("%s: %s reads the whole of %s", name, c.statement, p.On)
 			}
@@ -141,18 +142,18 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 // The queries of operators' lists, workers and timers stay cheap for any number of payouts and deposits.
 func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.sql(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
 			first_seen_at, depth, finalized, senders, screening)
 		SELECT 'test', 'k' || n, 1, 'pay_' || n, 'tron', 'tron', 'T' || n, 'USDT', '', 'h', 1, false, 1, '', now(), 1, true, '{}', 'clear' FROM generate_series(1, 20000) n`)
-	w.sql(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
+	w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
 		SELECT 'pyo_' || lpad(n::text, 26, '0'), 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, '', 'succeeded', now() FROM generate_series(1, 20000) n`)
-	w.sql(`ANALYZE deposits, payouts`)
+	w.SQL(`ANALYZE deposits, payouts`)
 	for name, args := range map[string][]any{
 		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {"pay_7"}, "duePayouts": {64},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
 	} {
-		w.explain(name, args...).each(func(p plan) {
+		explain(w, name, args...).each(func(p plan) {
 			if p.Node == "Seq Scan" && (p.On == "deposits" || p.On == "payouts") {
 				t.Errorf("%s reads the whole of %s", name, p.On)
 			}

@@ -14,11 +14,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -27,8 +29,8 @@ import (
 // walker is one payment of any type under random actions, over the real database. Every action is a use case; most are
 // refused, and some run in parallel with another.
 type walker struct {
-	*fixture
-	screener *watch
+	*fixture.Payments
+	screener *fixture.Screener
 	p        payment.Payment
 	n        int
 	mu       sync.Mutex
@@ -51,7 +53,7 @@ type step func()
 
 // draw chooses an action.
 func (g *walker) draw(rt *rapid.T) step {
-	ctx, ref := g.t.Context(), g.p.Reference
+	ctx, ref := g.T.Context(), g.p.Reference
 	pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(rt, what) }
 	switch what := pick("action", "money", "money", "money", "deeper", "deeper", "gone", "work", "work", "work", "bank", "window", "deadline", "claim", "claim",
 		"fulfil", "fulfil", "cancel", "settle", "accept", "retry", "refund", "list", "down", "rescreen", "pause"); what {
@@ -59,9 +61,9 @@ func (g *walker) draw(rt *rapid.T) step {
 		key, amount := pick("transfer", "a", "b", "c"), pick("amount", "31.25", "31.25", "32.2", "15", "40", "0.01")
 		depth := int64(0)
 		if what == "deeper" {
-			depth = enough
+			depth = fixture.Enough
 		}
-		sender := pick("sender", clean, clean, clean, dirty)
+		sender := pick("sender", fixture.CleanSender, fixture.CleanSender, fixture.CleanSender, fixture.DirtySender)
 		return func() { g.coin(key, amount, depth, what == "gone", sender) }
 	case "work":
 		dies := pick("the worker dies when it has", "not", "not", "not", "claimed", "sent", "queried")
@@ -73,21 +75,21 @@ func (g *walker) draw(rt *rapid.T) step {
 			g.exec(`UPDATE payments SET expires_at = now() - interval '2 minutes', due_at = CASE WHEN due_at IS NULL THEN NULL ELSE now() END
 				WHERE id = $1 AND expires_at > now()`, g.p.ID)
 			m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
-			_ = admission.Scanned(g.store.Advance)(ctx, "scanned", m)
-			_ = g.app.ExpireDue(ctx)
+			_ = admission.Scanned(g.Store.Advance)(ctx, "scanned", m)
+			_ = g.Deposits.ExpireDue(ctx)
 		}
 	case "deadline":
 		return func() {
 			g.exec(`UPDATE payments SET deadline_at = now() - interval '1 second', due_at = now() WHERE id = $1 AND deadline_at IS NOT NULL AND status = 'confirmed'`, g.p.ID)
-			_ = g.app.ExpireDue(ctx)
+			_ = g.Deposits.ExpireDue(ctx)
 		}
 	case "claim":
 		account := pick("account", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut)
-		return func() { _, _ = g.claim(ref, account, idempotency.Key{}) }
+		return func() { _, _ = g.Claim(ref, account, idempotency.Key{}) }
 	case "fulfil":
-		return func() { _, _ = g.fulfil(ref, idempotency.Key{}) }
+		return func() { _, _ = g.Fulfil(ref, idempotency.Key{}) }
 	case "cancel":
-		return func() { _, _ = g.app.Cancel(ctx, owner, ref, idempotency.Key{}) }
+		return func() { _, _ = g.Merchants.Cancel(ctx, fixture.Owner, ref, idempotency.Key{}) }
 	case "settle":
 		return g.settleOwn
 	case "accept", "retry":
@@ -95,26 +97,26 @@ func (g *walker) draw(rt *rapid.T) step {
 		if what == "retry" {
 			order = operators.Order{Operator: "ada", Action: operators.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
 		}
-		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), idempotency.Key{}) }
+		return func() { _, _ = g.Operators.Resolve(ctx, ref, order, &fault.Problems{}, idempotency.Key{}) }
 	case "refund":
 		return func() {
-			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), idempotency.Key{})
-			_, _ = g.app.Resolve(ctx, ref, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), idempotency.Key{})
+			_, _ = g.Merchants.RefundAddress(ctx, fixture.Owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", &fault.Problems{}, idempotency.Key{})
+			_, _ = g.Operators.Resolve(ctx, ref, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, &fault.Problems{}, idempotency.Key{})
 		}
 	case "list", "down":
-		listed := pick("listed", "", dirty, dirty)
-		return func() { g.screener.set(what == "down", listed) }
+		listed := pick("listed", "", fixture.DirtySender, fixture.DirtySender)
+		return func() { g.screener.Set(what == "down", listed) }
 	case "pause":
 		resume := pick("payouts are", "paused", "resumed", "resumed") == "resumed"
-		return func() { _ = g.store.Pause(ctx, admission.Pause{What: admission.PausePayouts, Operator: "ada"}, resume) }
+		return func() { _ = g.Store.Pause(ctx, admission.Pause{What: admission.PausePayouts, Operator: "ada"}, resume) }
 	default:
-		return func() { _ = g.app.Rescreen(ctx) }
+		return func() { _ = g.Deposits.Rescreen(ctx) }
 	}
 }
 
 // exec is sql for goroutines of the walk.
 func (g *walker) exec(text string, args ...any) {
-	_, err := g.pool.Exec(g.t.Context(), text, args...)
+	_, err := g.Pool.Exec(g.T.Context(), text, args...)
 	g.fault(err)
 }
 
@@ -129,24 +131,24 @@ func (g *walker) coin(key, amount string, depth int64, gone bool, sender string)
 	}
 	amount = g.amounts[name]
 	g.mu.Unlock()
-	v, err := g.store.FindAny(g.t.Context(), g.p.Reference)
+	v, err := g.Store.FindAny(g.T.Context(), g.p.Reference)
 	if err != nil || v.Payment.Address == "" {
 		return
 	}
-	m := g.message(v.Payment, coin{key: name, amount: amount, version: version, depth: depth, reverted: gone})
+	m := g.Message(v.Payment, fixture.Coin{Key: name, Amount: amount, Version: version, Depth: depth, Reverted: gone})
 	m.Senders = []string{sender}
-	g.fault(g.app.DepositChanged(g.t.Context(), id.New(id.Message, time.Now()), m))
+	g.fault(g.Deposits.DepositChanged(g.T.Context(), id.New(id.Message, time.Now()), m))
 }
 
 // worked makes a worker process every due payout, and perhaps crash.
 func (g *walker) worked(dies string) {
 	g.hurryUp()
-	g.crashAt(func(at string) bool { return at == dies })
-	worker := g.newWorker(false)
-	due, err := g.store.DuePayouts(g.t.Context(), 4)
+	g.CrashAt(func(at string) bool { return at == dies })
+	worker := g.NewWorker(false)
+	due, err := g.Store.DuePayouts(g.T.Context(), 4)
 	g.fault(err)
 	for _, o := range due {
-		_ = worker.Step(g.t.Context(), o) // a worker that died, or a row that another one took: seen by what is checked after
+		_ = worker.Step(g.T.Context(), o) // a worker that died, or a row that another one took: seen by what is checked after
 	}
 }
 
@@ -156,40 +158,40 @@ func (g *walker) hurryUp() {
 }
 
 func (g *walker) settleOwn() {
-	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, idempotency.Key{})
+	a, err := g.Merchants.IssueToken(g.T.Context(), fixture.Owner, g.p.Reference, idempotency.Key{})
 	if err != nil {
 		return
 	}
 	var issued struct{ SettlementToken string }
 	if err := json.Unmarshal(a.Body, &issued); err == nil {
-		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), idempotency.Key{})
+		_, _ = g.Merchants.Settle(g.T.Context(), fixture.Owner, g.p.Reference, issued.SettlementToken, "TRF", &fault.Problems{}, idempotency.Key{})
 	}
 }
 
 // check tests the invariants after every action.
 func (g *walker) check(rt *rapid.T) {
 	id := g.p.ID
-	if n := ask[int](g.fixture, `SELECT count(*) FROM payouts WHERE payment_id = $1 AND state = 'succeeded'`, id); n > 1 {
+	if n := fixture.Ask[int](g.Payments, `SELECT count(*) FROM payouts WHERE payment_id = $1 AND state = 'succeeded'`, id); n > 1 {
 		rt.Fatalf("%d payouts succeeded", n)
 	}
-	if n := ask[int](g.fixture, `SELECT count(*) FROM sim_transfers t JOIN payouts o ON o.reference = t.ref WHERE o.payment_id = $1 AND t.outcome NOT IN ('fail', 'return')`, id); n > 1 {
+	if n := fixture.Ask[int](g.Payments, `SELECT count(*) FROM sim_transfers t JOIN payouts o ON o.reference = t.ref WHERE o.payment_id = $1 AND t.outcome NOT IN ('fail', 'return')`, id); n > 1 {
 		rt.Fatalf("the bank paid %d times", n)
 	}
 	// settled, or on its way: money was deep enough and converted, and cannot have been anything but
-	if bad := ask[int](g.fixture, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled' OR p.payout IN ('sending', 'unknown', 'succeeded')) AND NOT (
+	if bad := fixture.Ask[int](g.Payments, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled' OR p.payout IN ('sending', 'unknown', 'succeeded')) AND NOT (
 		p.credit_frozen AND p.confirmed_at IS NOT NULL AND EXISTS (SELECT FROM ledger_journals j WHERE j.key = 'test:conv:' || p.id || '#' || p.credit_n)
 		AND (p.reorged OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.counted > 0)))`, id); bad > 0 {
-		rt.Fatalf("settled without confirmed money: %s", g.dump())
+		rt.Fatalf("settled without confirmed money: %s", g.Dump())
 	}
-	if bad := ask[int](g.fixture, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled') <> (
+	if bad := fixture.Ask[int](g.Payments, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled') <> (
 		EXISTS (SELECT FROM ledger_journals j WHERE j.payment_id = p.id AND j.event IN ('payout_succeeded', 'settled_by_caller'))
 		AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND o.state = 'returned' AND o.attempt = p.attempt)
 		AND p.payout = 'succeeded' AND p.ended <> 'refunded')`, id); bad > 0 {
-		rt.Fatalf("the ledger and the status disagree on whether it is settled: %s", g.dump())
+		rt.Fatalf("the ledger and the status disagree on whether it is settled: %s", g.Dump())
 	}
 	g.checkHistory(rt)
 	var sequences []int64
-	for i, e := range g.events(g.p) {
+	for i, e := range g.Events(g.p) {
 		var n int64
 		var name string
 		if _, err := fmt.Sscan(e, &n, &name); err != nil || n != int64(i+1) {
@@ -197,10 +199,10 @@ func (g *walker) check(rt *rapid.T) {
 		}
 		sequences = append(sequences, n)
 	}
-	if told := ask[int64](g.fixture, `SELECT sequence FROM payments WHERE id = $1`, id); told != int64(len(sequences)) {
+	if told := fixture.Ask[int64](g.Payments, `SELECT sequence FROM payments WHERE id = $1`, id); told != int64(len(sequences)) {
 		rt.Fatalf("%d events, the payment counts %d", len(sequences), told)
 	}
-	if n := ask[int](g.fixture, `SELECT count(*) FROM (SELECT e.asset FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE j.payment_id = $1
+	if n := fixture.Ask[int](g.Payments, `SELECT count(*) FROM (SELECT e.asset FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE j.payment_id = $1
 		GROUP BY e.asset HAVING sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) <> 0) AS x`, id); n > 0 {
 		rt.Fatalf("%d assets do not balance", n)
 	}
@@ -213,7 +215,7 @@ func (g *walker) check(rt *rapid.T) {
 
 // checkHistory compares every written change with the table and with the change before it.
 func (g *walker) checkHistory(rt *rapid.T) {
-	rows, err := g.pool.Query(g.t.Context(), `SELECT version, n, trigger, from_state, to_state FROM history WHERE payment_id = $1 ORDER BY version, n`, g.p.ID)
+	rows, err := g.Pool.Query(g.T.Context(), `SELECT version, n, trigger, from_state, to_state FROM history WHERE payment_id = $1 ORDER BY version, n`, g.p.ID)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -239,7 +241,7 @@ func (g *walker) checkHistory(rt *rapid.T) {
 		}
 		last = to
 	}
-	if now := g.find(g.p.Reference).Payment.State(); now != last {
+	if now := g.Find(g.p.Reference).Payment.State(); now != last {
 		rt.Fatalf("the payment is %s, its history ends with %s", now, last)
 	}
 }
@@ -254,26 +256,26 @@ func allowed(from payment.State, trigger payment.TriggerName, to payment.State) 
 // events have no gap.
 func TestLife_anyInterleavingOverTheStore(t *testing.T) {
 	t.Parallel()
-	w, screener := screened(t)
-	fewer(t)
+	w, screener := fixture.Screened(t)
+	fixture.FewerLives(t)
 	runs := 0
 	ends := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
-		w.sql(`UPDATE payouts SET next_at = NULL`) // of earlier runs
-		w.sql(`UPDATE payments SET due_at = NULL`)
-		w.sql(`DELETE FROM pauses`)
-		screener.set(false)
-		w.fill(2)
-		c := rapid.SampledFrom([]func() payment.Command{command, giftCommand, requestCommand, ownSettledCommand, func() payment.Command {
-			c := command()
+		w.SQL(`UPDATE payouts SET next_at = NULL`) // of earlier runs
+		w.SQL(`UPDATE payments SET due_at = NULL`)
+		w.SQL(`DELETE FROM pauses`)
+		screener.Set(false)
+		w.Fill(2)
+		c := rapid.SampledFrom([]func() payment.Command{fixture.Command, fixture.Gift, fixture.Request, fixture.OwnSettled, func() payment.Command {
+			c := fixture.Command()
 			c.Type, c.Payer = "merchant", nil
 			return c
 		}}).Draw(rt, "type")()
 		if c.Receiver != nil {
 			c.Receiver.AccountNumber = rapid.SampledFrom([]string{"0123456789", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut, sim.AccountNeverArrive}).Draw(rt, "account")
 		}
-		g := &walker{fixture: w, screener: screener, p: w.made(c), n: runs, versions: map[string]int64{}, amounts: map[string]string{}}
+		g := &walker{Payments: w, screener: screener, p: w.Make(c), n: runs, versions: map[string]int64{}, amounts: map[string]string{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"one": func(rt *rapid.T) { g.draw(rt)() },
 			"two at once": func(rt *rapid.T) {
@@ -285,8 +287,8 @@ func TestLife_anyInterleavingOverTheStore(t *testing.T) {
 			},
 			"": g.check,
 		})
-		ends[w.status(g.p)]++
-		w.balanced()
+		ends[w.Status(g.p)]++
+		w.Balanced()
 	})
 	t.Logf("%d lives ended as %v", runs, ends)
 }

@@ -1,25 +1,30 @@
 //go:build integration
 
-package store_test
+package screen_test
 
 import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/screen"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The newest signal of an address counts, in any order of arrival, for its mode only. However many merchants report an
 // address, only an operator's confirmation blocks it.
 func TestFraudSignals(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	note := func(m wire.FraudSignal) error {
 		m.OccurredAt = time.Now()
-		return screen.Signalled(w.store.NoteFraud)(t.Context(), "signal", m)
+		return screen.Signalled(w.Store.NoteFraud)(t.Context(), "signal", m)
 	}
 	for _, m := range []wire.FraudSignal{
 		{Mode: tenant.Test, Address: "0xcrowd", Merchants: 900, Reports: 900, Version: 1, Confirmed: new(false)},
@@ -52,7 +57,7 @@ func TestFraudSignals(t *testing.T) {
 		{tenant.Live, []string{"nobody", "TxGone", "TxAbC"}, true},
 		{tenant.Test, nil, false},
 	} {
-		if got, err := w.store.FraudConfirmed(t.Context(), tc.mode, tc.addresses); err != nil || got != tc.want {
+		if got, err := w.Store.FraudConfirmed(t.Context(), tc.mode, tc.addresses); err != nil || got != tc.want {
 			t.Errorf("%s %v: %t %v, want %t", tc.mode, tc.addresses, got, err, tc.want)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build integration
 
-package store_test
+package merchants_test
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
@@ -30,8 +31,8 @@ func owned(mode tenant.Mode, family money.Family, addresses ...string) (m wire.A
 // is no refund: a payment whose refund address became known later cannot be marked.
 func TestRefundAddress_ofWallets(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(20)
+	w := fixture.New(t)
+	w.Fill(20)
 	const (
 		tronWallet = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 		tronPayers = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
@@ -41,19 +42,19 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	)
 	tell := func(m wire.AddressesOwned) {
 		t.Helper()
-		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); err != nil {
+		if err := stock.Owned(w.Store.KeepOwn)(t.Context(), "owned", m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := w.made(command())
+	p := w.Make(fixture.Command())
 	refund := func(to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), idempotency.Key{})
+		_, err := w.Merchants.RefundAddress(t.Context(), fixture.Owner, p.Reference, to, &fault.Problems{}, idempotency.Key{})
 		return err
 	}
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
+	if _, err := w.Merchants.Cancel(t.Context(), fixture.Owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatalf("cancel payment %s: %v", p.Reference, err)
 	}
-	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	if err := refund(tronWallet); err != nil {
 		t.Fatalf("an address that payments has not heard of: %v", err)
 	}
@@ -66,20 +67,20 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	tell(owned(tenant.Live, money.Tron, tronWallet))
 
 	marked := func() error {
-		_, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
+		_, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
 		return err
 	}
 	if err := marked(); fault.As(err).Code != "refund_address_internal" {
 		t.Errorf("the refund went to a wallet of this system: %v", err)
 	}
-	w.want(p, "needs_review paid_late")
+	w.Want(p, "needs_review paid_late")
 	marks := func() int {
 		t.Helper()
-		all, err := w.app.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
+		all, err := w.Operators.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		holds, err := w.app.Holds(t.Context(), "", 10)
+		holds, err := w.Operators.Holds(t.Context(), "", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,14 +96,14 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		"solana":   {solWallet},
 	} {
 		n, _ := money.NetworkOf(network)
-		w.sql(`UPDATE payments SET network = $2 WHERE id = $1`, p.ID, n.Name)
+		w.SQL(`UPDATE payments SET network = $2 WHERE id = $1`, p.ID, n.Name)
 		for _, to := range spellings {
 			if f := fault.As(refund(to)).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "belongs to this service") {
 				t.Errorf("%s: %v", to, f)
 			}
 		}
 	}
-	w.sql(`UPDATE payments SET network = 'tron' WHERE id = $1`, p.ID)
+	w.SQL(`UPDATE payments SET network = 'tron' WHERE id = $1`, p.ID)
 	if err := refund(tronPayers); err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +113,14 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	if err := marked(); err != nil {
 		t.Fatal(err)
 	}
-	w.want(p, "refunded paid_late")
+	w.Want(p, "refunded paid_late")
 	for name, m := range map[string]wire.AddressesOwned{
 		"no mode":    owned("", money.Tron, tronWallet),
 		"no family":  owned(tenant.Test, "", tronWallet),
 		"no address": owned(tenant.Test, money.EVM, tronPayers, ""),
 		"too many":   owned(tenant.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
 	} {
-		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); !fault.IsPermanent(err) {
+		if err := stock.Owned(w.Store.KeepOwn)(t.Context(), "owned", m); !fault.IsPermanent(err) {
 			t.Errorf("%s: %v, want a permanent fault", name, err)
 		}
 	}
@@ -129,8 +130,8 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 // spelling and of both modes, because the keys of test addresses are public.
 func TestRefundAddress_ours(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(20)
+	w := fixture.New(t)
+	w.Fill(20)
 	const (
 		ofPayment = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 		inStock   = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
@@ -141,7 +142,7 @@ func TestRefundAddress_ours(t *testing.T) {
 		evmPayers = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	)
 	refund := func(reference, to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, reference, to, noProblems(), idempotency.Key{})
+		_, err := w.Merchants.RefundAddress(t.Context(), fixture.Owner, reference, to, &fault.Problems{}, idempotency.Key{})
 		return err
 	}
 	refused := func(reference, to string) {
@@ -151,10 +152,10 @@ func TestRefundAddress_ours(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	p, another := w.made(command()), w.made(command())
-	w.sql(`UPDATE payments SET address = $2 WHERE id = $1`, another.ID, ofPayment)
-	w.sql(`INSERT INTO address_stock (mode, family, address, wallet_id) VALUES ('test', 'tron', $1, 'wal_1'), ('live', 'tron', $2, 'wal_2')`, inStock, ofLive)
-	w.sql(`INSERT INTO deposits (mode, key, version, family, network, address, asset, contract, tx_hash, amount, reverted, block_height,
+	p, another := w.Make(fixture.Command()), w.Make(fixture.Command())
+	w.SQL(`UPDATE payments SET address = $2 WHERE id = $1`, another.ID, ofPayment)
+	w.SQL(`INSERT INTO address_stock (mode, family, address, wallet_id) VALUES ('test', 'tron', $1, 'wal_1'), ('live', 'tron', $2, 'wal_2')`, inStock, ofLive)
+	w.SQL(`INSERT INTO deposits (mode, key, version, family, network, address, asset, contract, tx_hash, amount, reverted, block_height,
 		block_hash, first_seen_at, depth, finalized, senders) VALUES ('test', 'stray', 1, 'tron', 'tron', $1, 'USDT', '', 't', 1, false, 1, 'b', now(), 1, false, '{}')`, strays)
 	for _, to := range []string{ofPayment, inStock, strays, ofLive} {
 		refused(p.Reference, to)
@@ -164,8 +165,8 @@ func TestRefundAddress_ours(t *testing.T) {
 		t.Error(err)
 	}
 
-	w.sql(`UPDATE payments SET family = 'evm', network = 'ethereum', address = $2 WHERE id = $1`, another.ID, evmPayers[:41]+"8")
-	w.sql(`INSERT INTO address_stock (mode, family, address, wallet_id) VALUES ('test', 'evm', $1, 'wal_3')`, evmStock)
+	w.SQL(`UPDATE payments SET family = 'evm', network = 'ethereum', address = $2 WHERE id = $1`, another.ID, evmPayers[:41]+"8")
+	w.SQL(`INSERT INTO address_stock (mode, family, address, wallet_id) VALUES ('test', 'evm', $1, 'wal_3')`, evmStock)
 	for _, to := range []string{evmStock, strings.ToLower(evmStock), "0x" + strings.ToUpper(evmStock[2:])} {
 		refused(another.Reference, to)
 	}

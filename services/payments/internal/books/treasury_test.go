@@ -1,6 +1,6 @@
 //go:build integration
 
-package store_test
+package books_test
 
 import (
 	"math/rand/v2"
@@ -13,12 +13,13 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 // accounts are the balances of the treasury's accounts, debits less credits.
-func (w *fixture) accounts() []string {
-	return ask[[]string](w, `SELECT array_agg(code || ' ' || total ORDER BY code) FROM (
+func accounts(w *fixture.Payments) []string {
+	return fixture.Ask[[]string](w, `SELECT array_agg(code || ' ' || total ORDER BY code) FROM (
 		SELECT replace(account, 'test:', '') AS code, trim_scale(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)) AS total FROM ledger_entries
 		WHERE account LIKE 'test:crypto:%' OR account LIKE 'test:gas:%' GROUP BY 1) AS a`)
 }
@@ -31,7 +32,7 @@ func outgoing(tx string, kind wire.OutgoingKind, asset, amount, fee string) wire
 // and also before its deposit.
 func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	told := []wire.OutgoingFinal{
 		outgoing("0x1", wire.OutgoingFund, "USDT", "0", "2000000000000000"),                   // 0.002 ETH to pay for the next
 		outgoing("0x2", wire.OutgoingSweep, "USDT", "25000000", "1000000000000000"),           // 25 USDT
@@ -43,16 +44,16 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	var deliveries []func() error
 	for _, m := range told {
 		for _, id := range []string{"live:" + m.TxHash, "live:" + m.TxHash, "restored:" + m.TxHash} {
-			deliveries = append(deliveries, func() error { return books.Outgoing(w.store.Post)(t.Context(), id, m) })
+			deliveries = append(deliveries, func() error { return books.Outgoing(w.Store.Post)(t.Context(), id, m) })
 		}
 	}
 	for key, units := range map[string]string{"ethereum:0xa:0": "30000000", "ethereum:0xb:0": "1010000000000000000"} {
-		m := w.message(payment.Payment{Address: "0xnobody"}, coin{key: key, amount: "1", version: 1, depth: enough})
+		m := w.Message(payment.Payment{Address: "0xnobody"}, fixture.Coin{Key: key, Amount: "1", Version: 1, Depth: fixture.Enough})
 		m.Network, m.Family, m.Key, m.Amount, m.Finalized = "ethereum", "evm", key, units, true
 		if m.Asset = "USDT"; strings.HasPrefix(units, "101") {
 			m.Asset = "ETH"
 		}
-		deliveries = append(deliveries, func() error { return w.app.DepositChanged(t.Context(), "deposit-"+key, m) })
+		deliveries = append(deliveries, func() error { return w.Deposits.DepositChanged(t.Context(), "deposit-"+key, m) })
 	}
 	rand.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })
 	var all sync.WaitGroup
@@ -67,25 +68,25 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	want := []string{
 		"crypto:deposit:ethereum:ETH 0", "crypto:deposit:ethereum:USDT 5", "crypto:hot:ethereum:ETH 0.984", "crypto:hot:ethereum:USDT 25", "gas:ETH 0.026",
 	}
-	if got := w.accounts(); !slices.Equal(got, want) {
+	if got := accounts(w); !slices.Equal(got, want) {
 		t.Errorf("the books say %q, want %q", got, want)
 	}
-	if n := ask[int](w, `SELECT count(*) FROM ledger_journals WHERE event IN ('swept', 'gas_spent')`); n != 5 {
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM ledger_journals WHERE event IN ('swept', 'gas_spent')`); n != 5 {
 		t.Errorf("%d journals", n)
 	}
-	w.balanced()
-	for kind, n := range w.reconcile() {
+	w.Balanced()
+	for kind, n := range reconcile(w) {
 		if n != 0 {
-			t.Errorf("%d differences of kind %s: %s", n, kind, ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
+			t.Errorf("%d differences of kind %s: %s", n, kind, fixture.Ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
 		}
 	}
-	if err := books.Outgoing(w.store.Post)(t.Context(), "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
+	if err := books.Outgoing(w.Store.Post)(t.Context(), "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
 		t.Fatal(err)
 	}
-	if open := w.reconcile(); open[books.DiffSwept] != 1 {
+	if open := reconcile(w); open[books.DiffSwept] != 1 {
 		t.Errorf("more was swept than came in: %v", open)
 	}
-	w.balanced()
+	w.Balanced()
 }
 
 // A message that no retry can process goes to the dead queue.

@@ -1,6 +1,6 @@
 //go:build integration
 
-package store_test
+package views_test
 
 import (
 	"bytes"
@@ -13,35 +13,36 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/fixture"
 )
 
-func (w *fixture) report(o tenant.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
-	w.t.Helper()
-	report, err := w.app.SettlementReport(w.t.Context(), o, from, to, asCSV)
+func settlementReport(w *fixture.Payments, o tenant.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
+	w.T.Helper()
+	report, err := w.Reader.SettlementReport(w.T.Context(), o, from, to, asCSV)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = report(w.t.Context(), &out)
+	err = report(w.T.Context(), &out)
 	return out.Bytes(), err
 }
 
 // Over ten pages of payments, every column of the CSV adds up to the totals and to the database's sums.
 func TestSettlements_many(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(1)
-	p := w.made(command())
-	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.pay(p)
-	columns := ask[string](w, `SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns
+	w := fixture.New(t)
+	w.Fill(1)
+	p := w.Make(fixture.Command())
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Pay(p)
+	columns := fixture.Ask[string](w, `SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns
 		WHERE table_name = 'payments' AND column_name NOT IN ('id', 'reference', 'address', 'fiat_amount', 'credit_payout', 'credit_fee')`)
-	const many = settlementsListed
-	w.sql(fmt.Sprintf(`INSERT INTO payments (id, reference, address, fiat_amount, credit_payout, credit_fee, %[1]s)
+	const many = fixture.SettlementsListed
+	w.SQL(fmt.Sprintf(`INSERT INTO payments (id, reference, address, fiat_amount, credit_payout, credit_fee, %[1]s)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), 'T' || n, 50000 + n * 0.01, 49000 + n * 0.01, 1000, %[1]s
 		FROM payments, generate_series(1, %[2]d) AS n`, columns, many))
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	body, err := w.report(owner, from, to, true)
+	body, err := settlementReport(w, fixture.Owner, from, to, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestSettlements_many(t *testing.T) {
 			Fiat  []struct{ FiatAmount, Fee, PayoutAmount decimal.Decimal }
 		}
 	}
-	if body, err = w.report(owner, from, to, false); err != nil {
+	if body, err = settlementReport(w, fixture.Owner, from, to, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(body, &report); err != nil || report.Totals.Count != many+1 {
@@ -74,7 +75,7 @@ func TestSettlements_many(t *testing.T) {
 	if !total.FiatAmount.Equal(fiat) || !total.Fee.Equal(fee) || !total.PayoutAmount.Equal(payout) {
 		t.Errorf("totals %+v, the CSV adds up to %s, %s, %s", total, fiat, fee, payout)
 	}
-	if want := ask[decimal.Decimal](w, `SELECT sum(credit_payout) FROM payments`); !want.Equal(payout) {
+	if want := fixture.Ask[decimal.Decimal](w, `SELECT sum(credit_payout) FROM payments`); !want.Equal(payout) {
 		t.Errorf("paid out %s, the database says %s", payout, want)
 	}
 }
@@ -82,24 +83,24 @@ func TestSettlements_many(t *testing.T) {
 // The report has one row per settled payment, and its CSV, read back and added up, gives the totals of the JSON.
 func TestSettlements_addUp(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	w.fill(5)
+	w := fixture.New(t)
+	w.Fill(5)
 	for i := range 3 {
-		c := command()
-		c.FiatAmount = number(fmt.Sprintf("5000%d.25", i))
-		p := w.made(c)
-		w.see(p, coin{key: fmt.Sprint("t", i), amount: p.Quote.CryptoAmount.String(), version: 1, depth: enough})
-		w.work(func() bool { return w.status(p) == "settled" })
+		c := fixture.Command()
+		c.FiatAmount = fixture.Number(fmt.Sprintf("5000%d.25", i))
+		p := w.Make(c)
+		w.See(p, fixture.Coin{Key: fmt.Sprint("t", i), Amount: p.Quote.CryptoAmount.String(), Version: 1, Depth: fixture.Enough})
+		w.Work(func() bool { return w.Status(p) == "settled" })
 	}
-	p := w.made(ownSettledCommand())
-	w.see(p, coin{key: "own", amount: "31.25", version: 1, depth: enough})
-	if err := w.settle(p.Reference, w.token()); err != nil {
+	p := w.Make(fixture.OwnSettled())
+	w.See(p, fixture.Coin{Key: "own", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	if err := w.Settle(p.Reference, w.Token()); err != nil {
 		t.Fatal(err)
 	}
-	w.made(command()) // not settled
+	w.Make(fixture.Command()) // not settled
 
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	body, err := w.report(owner, from, to, false)
+	body, err := settlementReport(w, fixture.Owner, from, to, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if last := report.Settlements[3]; last.PayoutReference != "TRF-1" || last.SettledBy != "caller" {
 		t.Errorf("%+v", last)
 	}
-	body, err = w.report(owner, from, to, true)
+	body, err = settlementReport(w, fixture.Owner, from, to, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if !sums["fiatAmount"].Equal(sums["fee"].Add(sums["payoutAmount"])) {
 		t.Errorf("%s is not %s and %s", sums["fiatAmount"], sums["fee"], sums["payoutAmount"])
 	}
-	if body, err := w.report(tenant.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
+	if body, err := settlementReport(w, tenant.Owner{MerchantID: "m2", Mode: fixture.Owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
 }

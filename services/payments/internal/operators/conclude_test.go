@@ -1,6 +1,6 @@
 //go:build integration
 
-package store_test
+package operators_test
 
 import (
 	"errors"
@@ -10,20 +10,23 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+	"go.uber.org/goleak"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // lost is a payment whose order was lost in transit, at a bank that answers no query until answers is set.
 type lost struct {
-	*fixture
+	*fixture.Payments
 	p       payment.Payment
 	id      string // of the payout
 	answers func() (rail.Status, error)
@@ -33,28 +36,28 @@ type lost struct {
 
 func newLost(t *testing.T) *lost {
 	t.Helper()
-	l := &lost{fixture: newFixture(t)}
-	l.p = l.confirmedWith("0123456789")
+	l := &lost{Payments: fixture.New(t)}
+	l.p = l.ConfirmedWith("0123456789")
 	l.answers = func() (rail.Status, error) { return rail.Status{}, sim.ErrTimeout }
-	l.rig(rigged{
-		send: func(rail.Order) (rail.Status, error) {
+	l.Rig(fixture.Rigged{
+		OnSend: func(rail.Order) (rail.Status, error) {
 			l.orders++
 			return rail.Status{}, sim.ErrTimeout
 		},
-		query: func(string) (rail.Status, error) { return l.answers() },
+		OnQuery: func(string) (rail.Status, error) { return l.answers() },
 	})
-	if err := l.step(); err != nil {
+	if err := l.Step(); err != nil {
 		t.Fatal(err)
 	}
-	l.want(l.p, "settling")
-	l.id = ask[string](l.fixture, `SELECT id FROM payouts`)
-	l.alerts = l.fixture.alerts.Load()
+	l.Want(l.p, "settling")
+	l.id = fixture.Ask[string](l.Payments, `SELECT id FROM payouts`)
+	l.alerts = l.Payments.Alerts.Load()
 	return l
 }
 
 // says sets the bank's state of the order, and its amount if it differs.
 func (l *lost) says(state rail.State, amount ...string) {
-	o := l.find(l.p.Reference).Payout
+	o := l.Find(l.p.Reference).Payout
 	s := rail.Status{Ref: o.Reference, State: state, Amount: o.Amount, Currency: o.Currency, RailID: "r1"}
 	for _, other := range amount {
 		s.Amount = decimal.RequireFromString(other)
@@ -63,31 +66,31 @@ func (l *lost) says(state rail.State, amount ...string) {
 }
 
 // landed ends the lease of the last send.
-func (l *lost) landed() { l.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`) }
+func (l *lost) landed() { l.SQL(`UPDATE payouts SET lease_until = now() - interval '1 second'`) }
 
 // looks makes the worker process the payout now.
 func (l *lost) looks() {
-	l.t.Helper()
-	l.sql(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second' WHERE next_at IS NOT NULL`)
-	if err := l.step(); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	l.SQL(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second' WHERE next_at IS NOT NULL`)
+	if err := l.Step(); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
 func (l *lost) conclude(operator, outcome string, edits ...func(*operators.PayoutOrder)) (string, error) {
-	l.t.Helper()
+	l.T.Helper()
 	o := operators.PayoutOrder{Operator: operator, Outcome: outcome, Evidence: "ticket 77", Reason: "the rail says so", Sends: -1}
 	for _, f := range edits {
 		f(&o)
 	}
-	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), idempotency.Key{})
+	a, err := l.Operators.ConcludePayout(l.T.Context(), l.id, o, &fault.Problems{}, idempotency.Key{})
 	return string(a.Body), err
 }
 
 func (l *lost) refused(err error, code string) {
-	l.t.Helper()
+	l.T.Helper()
 	if fault.As(err).Code != code {
-		l.t.Fatalf("%v, want %s", err, code)
+		l.T.Fatalf("%v, want %s", err, code)
 	}
 }
 
@@ -100,22 +103,22 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	}
 	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
 	for range 6 { // far more misses than a second send needs
-		l.hurry()
+		l.Hurry()
 		l.looks()
 	}
-	if l.orders != 1 || !ask[bool](l.fixture, `SELECT stopped FROM payouts`) {
+	if l.orders != 1 || !fixture.Ask[bool](l.Payments, `SELECT stopped FROM payouts`) {
 		t.Fatalf("sent %d times though an operator had asked to conclude it", l.orders)
 	}
 	body, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = 1 })
 	if err != nil || !strings.Contains(body, `"concluded":"failed"`) || !strings.Contains(body, `"lastAnswer":"no_such"`) {
 		t.Fatalf("%s %v", body, err)
 	}
-	l.want(l.p, "needs_review payout_failed")
-	l.balanced()
-	if got := ask[string](l.fixture, `SELECT operator || ' ' || (detail->>'outcome') || ' ' || (detail->>'evidence') || ' ' || (detail->>'reason') FROM audit WHERE action = 'conclude_payout'`); got != "ada failed ticket 77 the rail says so" {
+	l.Want(l.p, "needs_review payout_failed")
+	l.Balanced()
+	if got := fixture.Ask[string](l.Payments, `SELECT operator || ' ' || (detail->>'outcome') || ' ' || (detail->>'evidence') || ' ' || (detail->>'reason') FROM audit WHERE action = 'conclude_payout'`); got != "ada failed ticket 77 the rail says so" {
 		t.Errorf("audit %q", got)
 	}
-	if got := ask[string](l.fixture, `SELECT operator || ' ' || action FROM decisions`); got != "ada conclude_payout failed" {
+	if got := fixture.Ask[string](l.Payments, `SELECT operator || ' ' || action FROM decisions`); got != "ada conclude_payout failed" {
 		t.Errorf("decided by %q", got)
 	}
 	_, err = l.conclude("ada", "failed")
@@ -125,21 +128,21 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 
 	// The rail agrees as long as it does not know the order, and contradicts once it has paid it.
 	l.looks()
-	if l.fixture.alerts.Load() != l.alerts {
+	if l.Payments.Alerts.Load() != l.alerts {
 		t.Error("a miss is told as a contradiction")
 	}
 	l.says(rail.Succeeded)
 	l.looks()
-	if ask[string](l.fixture, `SELECT state || ' ' || contradicted FROM payouts`) != "succeeded true" || l.fixture.alerts.Load() == l.alerts {
-		t.Errorf("a contradiction: %s, %d alerts", l.dump(), l.fixture.alerts.Load())
+	if fixture.Ask[string](l.Payments, `SELECT state || ' ' || contradicted FROM payouts`) != "succeeded true" || l.Payments.Alerts.Load() == l.alerts {
+		t.Errorf("a contradiction: %s, %d alerts", l.Dump(), l.Payments.Alerts.Load())
 	}
-	l.want(l.p, "settled")
-	told := l.fixture.alerts.Load()
+	l.Want(l.p, "settled")
+	told := l.Payments.Alerts.Load()
 	l.looks()
-	if l.fixture.alerts.Load() != told {
+	if l.Payments.Alerts.Load() != told {
 		t.Error("told again at every look")
 	}
-	l.balanced()
+	l.Balanced()
 	if l.orders != 1 {
 		t.Errorf("sent %d times", l.orders)
 	}
@@ -152,22 +155,22 @@ func TestConclude_asPaid(t *testing.T) {
 	if body, err := l.conclude("ada", "paid"); err != nil || !strings.Contains(body, `"concluded":"paid"`) {
 		t.Fatalf("%s %v", body, err)
 	}
-	l.want(l.p, "settled")
+	l.Want(l.p, "settled")
 	settled := func() int {
-		return len(slices.DeleteFunc(l.events(l.p), func(e string) bool { return !strings.HasSuffix(e, " payment.settled") }))
+		return len(slices.DeleteFunc(l.Events(l.p), func(e string) bool { return !strings.HasSuffix(e, " payment.settled") }))
 	}
-	l.balanced()
+	l.Balanced()
 	l.says(rail.Succeeded)
 	l.looks()
-	if settled() != 1 || l.fixture.alerts.Load() != l.alerts {
-		t.Errorf("events %q", l.events(l.p))
+	if settled() != 1 || l.Payments.Alerts.Load() != l.alerts {
+		t.Errorf("events %q", l.Events(l.p))
 	}
 	l.says(rail.Failed)
 	l.looks()
-	if !ask[bool](l.fixture, `SELECT contradicted FROM payouts`) || l.fixture.alerts.Load() != l.alerts+1 {
-		t.Errorf("a contradiction: %s", l.dump())
+	if !fixture.Ask[bool](l.Payments, `SELECT contradicted FROM payouts`) || l.Payments.Alerts.Load() != l.alerts+1 {
+		t.Errorf("a contradiction: %s", l.Dump())
 	}
-	l.want(l.p, "settled")
+	l.Want(l.p, "settled")
 	if l.orders != 1 {
 		t.Errorf("sent %d times", l.orders)
 	}
@@ -179,14 +182,14 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	l := newLost(t)
 	l.says(rail.Succeeded, "1")
 	l.looks()
-	figures, err := l.store.Unknowns(t.Context())
+	figures, err := l.Store.Unknowns(t.Context())
 	if err != nil || len(figures) != 1 || figures[0].Frozen != 1 || figures[0].Payouts != 1 || figures[0].Stuck != 0 {
 		t.Fatalf("%+v %v", figures, err)
 	}
 	l.says(rail.Succeeded)
 	l.looks()
-	l.want(l.p, "settling")
-	body, err := l.app.Doubts(t.Context(), "", 10)
+	l.Want(l.p, "settling")
+	body, err := l.Operators.Doubts(t.Context(), "", 10)
 	if err != nil || !strings.Contains(string(body), `"frozen":true`) || !strings.Contains(string(body), `"lastAnswer":"success 47500 NGN`) &&
 		!strings.Contains(string(body), `"lastAnswer":"success `) {
 		t.Fatalf("%s %v", body, err)
@@ -195,11 +198,11 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	if _, err := l.conclude("ada", "paid"); err != nil {
 		t.Fatal(err)
 	}
-	l.want(l.p, "settled")
-	if figures, err = l.store.Unknowns(t.Context()); err != nil || len(figures) != 0 {
+	l.Want(l.p, "settled")
+	if figures, err = l.Store.Unknowns(t.Context()); err != nil || len(figures) != 0 {
 		t.Errorf("%+v %v", figures, err)
 	}
-	l.balanced()
+	l.Balanced()
 }
 
 // Evidence from before the last send says nothing about that send.
@@ -208,7 +211,7 @@ func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 	l := newLost(t)
 	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
 	for range 6 {
-		l.hurry()
+		l.Hurry()
 		l.looks()
 	}
 	if l.orders < 2 {
@@ -219,22 +222,22 @@ func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 	l.refused(err, "payout_sent_again")
 	orders := l.orders
 	for range 6 {
-		l.hurry()
+		l.Hurry()
 		l.looks()
 	}
-	if l.want(l.p, "settling"); l.orders != orders {
+	if l.Want(l.p, "settling"); l.orders != orders {
 		t.Error("sent again while the evidence is taken")
 	}
 	if _, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = orders }); err != nil {
 		t.Fatal(err)
 	}
-	l.want(l.p, "needs_review payout_failed")
+	l.Want(l.p, "needs_review payout_failed")
 }
 
 func TestConclude_secondOperator(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	l.with(func(d *app.Deps) {
+	l.With(func(d *fixture.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
 	})
 	l.landed()
@@ -244,10 +247,10 @@ func TestConclude_secondOperator(t *testing.T) {
 	}
 	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
 	for range 6 {
-		l.hurry()
+		l.Hurry()
 		l.looks()
 	}
-	if l.want(l.p, "settling"); l.orders != 1 {
+	if l.Want(l.p, "settling"); l.orders != 1 {
 		t.Fatal("sent while a second operator was waited for")
 	}
 	_, err = l.conclude("ada", "failed")
@@ -258,42 +261,42 @@ func TestConclude_secondOperator(t *testing.T) {
 	if body, err = l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("another confirms it: %s, %v", body, err)
 	}
-	l.want(l.p, "needs_review payout_failed")
-	if got := ask[string](l.fixture, `SELECT detail->>'reason' FROM audit WHERE action = 'conclude_payout'`); got != "the rail says so (asked for by bob: the rail says so)" {
+	l.Want(l.p, "needs_review payout_failed")
+	if got := fixture.Ask[string](l.Payments, `SELECT detail->>'reason' FROM audit WHERE action = 'conclude_payout'`); got != "the rail says so (asked for by bob: the rail says so)" {
 		t.Errorf("audit %q", got)
 	}
-	if n := ask[int](l.fixture, `SELECT count(*) FROM audit WHERE action = 'resolve.requested' AND detail->>'action' = 'conclude_payout'`); n != 2 {
+	if n := fixture.Ask[int](l.Payments, `SELECT count(*) FROM audit WHERE action = 'resolve.requested' AND detail->>'action' = 'conclude_payout'`); n != 2 {
 		t.Errorf("%d requests in the audit", n)
 	}
-	if n := ask[int](l.fixture, `SELECT count(*) FROM approvals`); n != 0 {
+	if n := fixture.Ask[int](l.Payments, `SELECT count(*) FROM approvals`); n != 0 {
 		t.Error("what was confirmed may be confirmed again")
 	}
-	l.balanced()
+	l.Balanced()
 }
 
 func TestAskTheRailNow(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
 	askNow := func(operator string) (idempotency.Answer, error) {
-		return l.app.AskPayout(t.Context(), l.id, operators.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), idempotency.Key{})
+		return l.Operators.AskPayout(t.Context(), l.id, operators.PayoutOrder{Operator: operator, Reason: "the customer calls"}, &fault.Problems{}, idempotency.Key{})
 	}
-	l.sql(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
+	l.SQL(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
 	l.says(rail.Succeeded)
 	a, err := askNow("ada")
 	if err != nil || !strings.Contains(string(a.Body), `"id":"`+l.id) {
 		t.Fatalf("%s %v", a.Body, err)
 	}
-	if err := l.step(); err != nil { // it is due at once
+	if err := l.Step(); err != nil { // it is due at once
 		t.Fatal(err)
 	}
-	l.want(l.p, "settled")
-	if got := ask[string](l.fixture, `SELECT operator || ' ' || (detail->>'reason') FROM audit WHERE action = 'ask_rail'`); got != "ada the customer calls" {
+	l.Want(l.p, "settled")
+	if got := fixture.Ask[string](l.Payments, `SELECT operator || ' ' || (detail->>'reason') FROM audit WHERE action = 'ask_rail'`); got != "ada the customer calls" {
 		t.Errorf("audit %q", got)
 	}
 	if l.orders != 1 {
 		t.Errorf("sent %d times", l.orders)
 	}
-	l.with(func(d *app.Deps) { d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero} })
+	l.With(func(d *fixture.Deps) { d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero} })
 	for range 2 { // each time two operators, because no approval is kept
 		if a, err = askNow("ada"); err != nil || !strings.Contains(string(a.Body), `"action":"ask_rail"`) {
 			t.Fatalf("%s %v", a.Body, err)
@@ -306,9 +309,9 @@ func TestAskTheRailNow(t *testing.T) {
 
 func TestConclude_refusals(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	p := w.confirmedWith("0123456789")
-	o := w.find(p.Reference).Payout
+	w := fixture.New(t)
+	p := w.ConfirmedWith("0123456789")
+	o := w.Find(p.Reference).Payout
 	good := operators.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
 	for name, edit := range map[string]func(*operators.PayoutOrder){
 		"no reason": func(o *operators.PayoutOrder) { o.Reason = "" }, "no evidence": func(o *operators.PayoutOrder) { o.Evidence = "" },
@@ -316,25 +319,25 @@ func TestConclude_refusals(t *testing.T) {
 	} {
 		bad := good
 		edit(&bad)
-		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), idempotency.Key{}); fault.As(err).Kind != fault.Invalid {
+		if _, err := w.Operators.ConcludePayout(t.Context(), o.ID, bad, &fault.Problems{}, idempotency.Key{}); fault.As(err).Kind != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, id := range []string{"pyo_00000000000000000000000000", p.Reference, ""} {
-		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_found" {
+		if _, err := w.Operators.ConcludePayout(t.Context(), id, good, &fault.Problems{}, idempotency.Key{}); fault.As(err).Code != "payout_not_found" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.Operators.ConcludePayout(t.Context(), o.ID, good, &fault.Problems{}, idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
-	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.Operators.AskPayout(t.Context(), o.ID, good, &fault.Problems{}, idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
-	if ask[bool](w, `SELECT stopped FROM payouts`) {
+	if fixture.Ask[bool](w, `SELECT stopped FROM payouts`) {
 		t.Error("a payout that has not left is stopped")
 	}
-	w.pay(p)
+	w.Pay(p)
 }
 
 // The same request under one key concludes once, and its answer is replayed.
@@ -343,16 +346,16 @@ func TestConclude_underAKey(t *testing.T) {
 	l := newLost(t)
 	k := idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
 	order := operators.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
-	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
+	if _, err := l.Operators.ConcludePayout(t.Context(), l.id, order, &fault.Problems{}, k); fault.As(err).Code != "payout_in_flight" {
 		t.Fatal(err)
 	}
 	l.landed() // a temporary refusal is not stored under the key
-	first, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
-	again, repeated := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
+	first, err := l.Operators.ConcludePayout(t.Context(), l.id, order, &fault.Problems{}, k)
+	again, repeated := l.Operators.ConcludePayout(t.Context(), l.id, order, &fault.Problems{}, k)
 	if errors.Join(err, repeated) != nil || string(first.Body) != string(again.Body) || !again.Replayed {
 		t.Fatalf("%s, %v; again %s, %v", first.Body, err, again.Body, repeated)
 	}
-	if n := ask[int](l.fixture, `SELECT count(*) FROM audit`); n != 1 {
+	if n := fixture.Ask[int](l.Payments, `SELECT count(*) FROM audit`); n != 1 {
 		t.Errorf("%d notes", n)
 	}
 }
@@ -361,57 +364,57 @@ func TestConclude_underAKey(t *testing.T) {
 // may have concluded the payout meanwhile.
 func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := fixture.New(t)
 	var stopped time.Duration
-	w.with(func(d *app.Deps) { d.Now = func() time.Time { return time.Now().Add(stopped) } })
-	p := w.confirmedWith("0123456789")
+	w.With(func(d *fixture.Deps) { d.Now = func() time.Time { return time.Now().Add(stopped) } })
+	p := w.ConfirmedWith("0123456789")
 	orders := 0
-	w.rig(rigged{
-		send: func(rail.Order) (rail.Status, error) {
+	w.Rig(fixture.Rigged{
+		OnSend: func(rail.Order) (rail.Status, error) {
 			orders++
 			return rail.Status{}, sim.ErrTimeout
 		},
-		query: func(string) (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef },
+		OnQuery: func(string) (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef },
 	})
-	w.crashAt(func(step string) bool {
+	w.CrashAt(func(step string) bool {
 		if step == "claimed" {
 			stopped = time.Minute
-			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
+			w.SQL(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
 			order := operators.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
-			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), idempotency.Key{}); err != nil {
+			if _, err := w.Operators.ConcludePayout(t.Context(), w.Find(p.Reference).Payout.ID, order, &fault.Problems{}, idempotency.Key{}); err != nil {
 				t.Error(err)
 			}
 		}
 		return false
 	})
-	if err := w.step(); err != nil {
+	if err := w.Step(); err != nil {
 		t.Fatal(err)
 	}
-	if w.want(p, "needs_review payout_failed"); orders != 0 {
+	if w.Want(p, "needs_review payout_failed"); orders != 0 {
 		t.Errorf("sent %d times after it was concluded", orders)
 	}
-	w.balanced()
+	w.Balanced()
 }
 
 // A payout past the time of R6 is counted as stuck. A payout that is only followed after its success is not open.
 func TestFiguresOfStuckPayouts(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	l.sql(`UPDATE payouts SET first_sent_at = now() - interval '73 hours', created_at = now() - interval '73 hours'`)
+	l.SQL(`UPDATE payouts SET first_sent_at = now() - interval '73 hours', created_at = now() - interval '73 hours'`)
 	l.looks()
-	if l.fixture.alerts.Load() != l.alerts+1 {
+	if l.Payments.Alerts.Load() != l.alerts+1 {
 		t.Error("nobody was called")
 	}
-	all, err := l.store.Unknowns(t.Context())
+	all, err := l.Store.Unknowns(t.Context())
 	if err != nil || len(all) != 1 || all[0].Stuck != 1 || all[0].Frozen != 0 || all[0].Oldest < 73*time.Hour {
 		t.Fatalf("%+v %v", all, err)
 	}
 	l.says(rail.Succeeded)
 	l.looks()
-	if all, err = l.store.Unknowns(t.Context()); err != nil || len(all) != 0 {
+	if all, err = l.Store.Unknowns(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%+v %v", all, err)
 	}
-	if !ask[bool](l.fixture, `SELECT next_at IS NOT NULL FROM payouts`) {
+	if !fixture.Ask[bool](l.Payments, `SELECT next_at IS NOT NULL FROM payouts`) {
 		t.Error("a success is followed no more")
 	}
 }

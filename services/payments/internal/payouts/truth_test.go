@@ -1,9 +1,8 @@
 //go:build integration
 
-package store_test
+package payouts_test
 
 import (
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
@@ -23,7 +23,7 @@ import (
 // bank makes a transfer for every order that reaches it, even for a reference that it has. An order arrives while it is
 // being sent, or never.
 type gauntlet struct {
-	*fixture
+	*fixture.Payments
 	rt      *rapid.T // of the action that runs
 	p       payment.Payment
 	n       int // of the run
@@ -53,12 +53,12 @@ func (g *gauntlet) truth(ref string) (rail.Status, error) {
 	if g.made[ref] == 0 {
 		return rail.Status{}, rail.ErrNoSuchRef
 	}
-	o := g.find(g.p.Reference).Payout
+	o := g.Find(g.p.Reference).Payout
 	return rail.Status{Ref: ref, State: g.verdict[ref], Amount: o.Amount, Currency: o.Currency, RailID: "r-" + ref}, nil
 }
 
 func (g *gauntlet) send(o rail.Order) (rail.Status, error) {
-	if state := ask[string](g.fixture, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
+	if state := fixture.Ask[string](g.Payments, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
 		g.rt.Fatalf("an order leaves while its row says %s", state)
 	}
 	if g.over[o.Ref] {
@@ -121,7 +121,7 @@ func (g *gauntlet) meanwhile() {
 	case "work":
 		g.work1()
 	case "time":
-		g.hurry()
+		g.Hurry()
 	case "chain":
 		g.chain()
 	case "hint":
@@ -137,14 +137,14 @@ func (g *gauntlet) work1() {
 	if !g.calm {
 		at = g.pick("the worker dies when it has", "not", "not", "claimed", "sent", "queried")
 	}
-	g.crashAt(func(step string) bool { return step == at })
-	worker := g.newWorker(g.yes("the worker is in recovery"))
-	due, err := g.store.DuePayouts(g.t.Context(), 4)
+	g.CrashAt(func(step string) bool { return step == at })
+	worker := g.NewWorker(g.yes("the worker is in recovery"))
+	due, err := g.Store.DuePayouts(g.T.Context(), 4)
 	if err != nil {
 		g.rt.Fatal(err)
 	}
 	for _, o := range due {
-		if err := worker.Step(g.t.Context(), o); err != nil && g.calm {
+		if err := worker.Step(g.T.Context(), o); err != nil && g.calm {
 			g.rt.Fatalf("step of a payout in state %s: %v", o.State, err)
 		}
 	}
@@ -153,12 +153,12 @@ func (g *gauntlet) work1() {
 // chain puts the deposit into a block or takes it out.
 func (g *gauntlet) chain() {
 	g.version++
-	g.see(g.p, coin{key: fmt.Sprint("g", g.n), amount: "31.25", version: g.version, depth: enough, reverted: g.yes("reorged away")})
+	g.See(g.p, fixture.Coin{Key: fmt.Sprint("g", g.n), Amount: "31.25", Version: g.version, Depth: fixture.Enough, Reverted: g.yes("reorged away")})
 }
 
 // hint is a webhook of the rail: look now.
 func (g *gauntlet) hint() {
-	g.sql(`UPDATE payouts SET next_at = now(), taken_until = NULL WHERE next_at IS NOT NULL AND payment_id = $1`, g.p.ID)
+	g.SQL(`UPDATE payouts SET next_at = now(), taken_until = NULL WHERE next_at IS NOT NULL AND payment_id = $1`, g.p.ID)
 }
 
 // decideVerdict makes the bank decide a pending transfer.
@@ -172,7 +172,7 @@ func (g *gauntlet) decideVerdict() {
 
 // person is an operator who holds the payment or decides on it.
 func (g *gauntlet) person() {
-	err := g.store.Update(g.t.Context(), g.p.ID, func(v change.View, now time.Time) (change.Result, error) {
+	err := g.Store.Update(g.T.Context(), g.p.ID, func(v change.View, now time.Time) (change.Result, error) {
 		var trigger payment.Trigger = payment.Screened{Verdict: payment.Hit, Rows: v.Rows}
 		switch {
 		case v.Payment.Payout == payment.PayoutFailed:
@@ -180,7 +180,7 @@ func (g *gauntlet) person() {
 		case v.Payment.Hold != payment.NotHeld:
 			trigger = payment.Accept{Rows: v.Rows}
 		}
-		p, facts, err := g.app.Policy.Apply(v.Payment, trigger, now)
+		p, facts, err := g.Deps.Policy.Apply(v.Payment, trigger, now)
 		return change.Result{Payment: p, Facts: facts}, err
 	})
 	if err != nil && g.calm {
@@ -190,7 +190,7 @@ func (g *gauntlet) person() {
 
 // conclude makes an operator conclude the payout by the bank's books, the operator's only source.
 func (g *gauntlet) conclude() {
-	o := g.find(g.p.Reference).Payout
+	o := g.Find(g.p.Reference).Payout
 	if o == nil {
 		return
 	}
@@ -204,7 +204,7 @@ func (g *gauntlet) conclude() {
 		}
 	}
 	onWire := g.sending
-	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), idempotency.Key{})
+	_, err := g.Operators.ConcludePayout(g.T.Context(), o.ID, order, &fault.Problems{}, idempotency.Key{})
 	if err == nil && onWire {
 		g.rt.Fatalf("concluded as %s while an order is on the wire", order.Outcome)
 	}
@@ -223,7 +223,7 @@ func (g *gauntlet) conclude() {
 
 // stuck reports a payout that only an operator can continue.
 func (g *gauntlet) stuck() bool {
-	return ask[bool](g.fixture, `SELECT EXISTS (SELECT FROM payouts WHERE payment_id = $1 AND state IN ('sending', 'pending', 'unknown') AND (frozen OR paged OR stopped))`, g.p.ID)
+	return fixture.Ask[bool](g.Payments, `SELECT EXISTS (SELECT FROM payouts WHERE payment_id = $1 AND state IN ('sending', 'pending', 'unknown') AND (frozen OR paged OR stopped))`, g.p.ID)
 }
 
 // check tests the guarantee: at most one success per payment.
@@ -252,7 +252,7 @@ func (g *gauntlet) finish() {
 				g.verdict[ref] = rail.Succeeded
 			}
 		}
-		switch status := ask[string](g.fixture, `SELECT status FROM payments WHERE id = $1`, g.p.ID); status {
+		switch status := fixture.Ask[string](g.Payments, `SELECT status FROM payments WHERE id = $1`, g.p.ID); status {
 		case "settled":
 			if len(g.made) == 0 {
 				g.rt.Fatal("settled without a transfer")
@@ -273,21 +273,10 @@ func (g *gauntlet) finish() {
 		if g.stuck() {
 			g.conclude()
 		}
-		g.hurry()
+		g.Hurry()
 		g.work1()
 	}
-	g.rt.Fatalf("not settled: %s %s, verdicts %v", g.status(g.p), g.row(g.p), g.verdict)
-}
-
-// fewer keeps the property within seconds: every run is many transactions. -rapid.checks asks for more.
-func fewer(t *testing.T) {
-	t.Helper()
-	const usual = "100"
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == usual {
-		if err := f.Value.Set(livesTried); err != nil {
-			t.Fatal(err)
-		}
-	}
+	g.rt.Fatalf("not settled: %s %s, verdicts %v", g.Status(g.p), g.PayoutRow(g.p), g.verdict)
 }
 
 // For any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry, an operator's conclusion and
@@ -295,22 +284,22 @@ func fewer(t *testing.T) {
 // never sent, and no order leaves after an operator began to conclude its payout.
 func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	fewer(t)
+	w := fixture.New(t)
+	fixture.FewerLives(t)
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
-		w.sql(`UPDATE payouts SET next_at = NULL`) // of earlier runs
-		w.fill(1)
+		w.SQL(`UPDATE payouts SET next_at = NULL`) // of earlier runs
+		w.Fill(1)
 		g := &gauntlet{
-			fixture: w, rt: rt, p: w.made(command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
+			Payments: w, rt: rt, p: w.Make(fixture.Command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
 			orders: map[string]int{}, misses: map[string]int{}, noFunds: map[string]bool{}, over: map[string]bool{},
 		}
-		w.rig(rigged{
-			resolve: func() (rail.Account, error) {
+		w.Rig(fixture.Rigged{
+			OnResolve: func() (rail.Account, error) {
 				return rail.Account{BankName: "GTB", Name: "ADA EZE", Verified: true}, nil
 			},
-			send: g.send, query: g.query,
+			OnSend: g.send, OnQuery: g.query,
 		})
 		g.chain()
 		action := func(f func()) func(*rapid.T) {
@@ -320,13 +309,13 @@ func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 			}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"work": action(g.work1), "work more": action(g.work1), "time": action(g.hurry), "hint": action(g.hint), "chain": action(g.chain),
+			"work": action(g.work1), "work more": action(g.work1), "time": action(g.Hurry), "hint": action(g.hint), "chain": action(g.chain),
 			"verdict": action(g.decideVerdict), "person": action(g.person), "conclude": action(g.conclude), "": action(g.check),
 		})
 		g.rt = rt
 		g.finish()
 		if !rt.Failed() {
-			w.balanced()
+			w.Balanced()
 		}
 	})
 }

@@ -1,0 +1,97 @@
+//go:build integration
+
+package deposits_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A snapshot of a known transfer with another address does not change the transfer's payment.
+func TestDeposit_ofAnotherAddressIsRefused(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	p, other := w.Make(fixture.Command()), w.Make(fixture.Command())
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1})
+	w.Want(p, "confirming")
+	before := w.Alerts.Load()
+	w.See(other, fixture.Coin{Key: "t1", Amount: "1", Version: 2, Reverted: true})
+	w.See(p, fixture.Coin{Key: "t2", Amount: "1", Version: 1}) // works the payment out anew
+	w.Want(p, "confirming overpaid")
+	w.Want(other, "pending")
+	if got := w.Alerts.Load() - before; got != 1 {
+		t.Errorf("%d alerts", got)
+	}
+	if got := fixture.Ask[string](w, `SELECT address || ' ' || version FROM deposits WHERE key = 'tron:t1:0'`); got != p.Address+" 1" {
+		t.Errorf("deposit %s", got)
+	}
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1}) // merely old
+	if got := w.Alerts.Load() - before; got != 1 {
+		t.Errorf("%d alerts", got)
+	}
+}
+
+// Money on an address without a payment is booked again when it is mined again with another amount.
+func TestDeposit_strayIsBookedAnew(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	nobody := payment.Payment{Address: "Tnobody"}
+	booked := func() string {
+		return fixture.Ask[string](w, `SELECT coalesce(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END), 0)::text FROM ledger_entries WHERE account LIKE '%suspense%'`)
+	}
+	for i, c := range []struct {
+		coin fixture.Coin
+		want string
+	}{
+		{fixture.Coin{Amount: "20", Depth: fixture.Enough}, "20"},
+		{fixture.Coin{Amount: "7", Depth: fixture.Enough}, "7"},
+		{fixture.Coin{Amount: "9", Depth: 1}, "0"},
+		{fixture.Coin{Amount: "9", Depth: fixture.Enough}, "9"},
+		{fixture.Coin{Amount: "9", Reverted: true}, "0"},
+	} {
+		c.coin.Key, c.coin.Version = "t1", int64(i+1)
+		w.See(nobody, c.coin)
+		if got := booked(); got != c.want {
+			t.Errorf("after snapshot %d %s is booked, want %s", i+1, got, c.want)
+		}
+	}
+	w.Balanced()
+}
+
+// A transfer that another host contradicts never counts, also after its conversion. If the host confirms it later, it
+// counts.
+func TestDeposit_contradicted(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(1)
+	p := w.Make(fixture.Command())
+	see := func(version, depth int64, answer wire.Witness) {
+		t.Helper()
+		m := w.Message(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: version, Depth: depth})
+		m.Witness = answer
+		if err := w.Deposits.DepositChanged(t.Context(), fmt.Sprint("witness ", version), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	see(1, 1, wire.WitnessPending)
+	w.Want(p, "confirming")
+	see(2, fixture.Enough, wire.WitnessContradicted)
+	w.Want(p, "pending reorged")
+	see(3, fixture.Enough, wire.WitnessConfirmed)
+	w.Want(p, "confirmed")
+	see(4, fixture.Enough, wire.WitnessContradicted)
+	w.Want(p, "pending reorged")
+	if got := fixture.Ask[string](w, `SELECT witness FROM deposits`); got != "contradicted" {
+		t.Errorf("the row says %q", got)
+	}
+	w.Balanced()
+}

@@ -1,0 +1,151 @@
+//go:build integration
+
+package deposits_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// The whole life of a transfer, with a settled payout and a ledger that balances.
+func TestLife_transferIsPaidAndSettled(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(1)
+	p := w.Make(fixture.Command())
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1})
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 2, Depth: fixture.Enough})
+	w.Want(p, "confirmed")
+	w.Work(func() bool { return w.Status(p) == "settled" })
+	v := w.Find(p.Reference)
+	if v.Payment.SettledAt.IsZero() || v.Payment.ConfirmedAt.IsZero() || v.Payout == nil || v.Payout.Reference != strings.ToLower(p.Reference)+"-1" {
+		t.Errorf("%+v", v.Payout)
+	}
+	want := []string{"1 payment.pending", "2 payment.confirming", "3 payment.confirmed", "4 payment.settling", "5 payment.settled"}
+	if got := w.Events(p); !slices.Equal(got, want) {
+		t.Errorf("events %v", got)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 1 {
+		t.Errorf("%d transfers at the bank", n)
+	}
+	if got := fixture.Ask[string](w, `SELECT amount::text FROM sim_transfers`); got != "49500" {
+		t.Errorf("paid %s", got)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM ledger_accounts WHERE payment_id IS NOT NULL AND balance <> 0`); n != 0 {
+		t.Errorf("%d accounts of the payment are not empty", n)
+	}
+	w.Balanced()
+	body, err := w.Reader.Show(t.Context(), fixture.Owner, p.Reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		`"status":"settled"`, `"txHash":"t1"`, `"receivedAmount":31.25`, `"exception":null`, `"payoutAmount":49500`, `"accountNumber":"******6789"`,
+		`"metadata":{"order":"<1>"}`, `"transfers":[{"txHash":"t1","amount":31.25,"confirmations":19,`, `"status":"succeeded","amount":49500`,
+	} {
+		if !strings.Contains(string(body), part) {
+			t.Errorf("GET lacks %s:\n%s", part, body)
+		}
+	}
+}
+
+// Duplicates, old snapshots and repeated messages change nothing. Several transfers add up. A reorg reverses them.
+func TestLife_depositsRepeatedReorderedReverted(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(1)
+	p := w.Make(fixture.Command())
+	first := w.Message(p, fixture.Coin{Key: "t1", Amount: "20", Version: 2})
+	for range 3 { // the same message again, as after a crash between commit and ack
+		if err := w.Deposits.DepositChanged(t.Context(), "once", first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Want(p, "pending underpaid")
+	w.See(p, fixture.Coin{Key: "t1", Amount: "20", Version: 2}) // the same snapshot in another message
+	w.See(p, fixture.Coin{Key: "t1", Amount: "99", Version: 1}) // an older one that comes late
+	w.Want(p, "pending underpaid")
+	if got := fixture.Ask[string](w, `SELECT received::text FROM payments`); got != "20" {
+		t.Errorf("received %s", got)
+	}
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 1})
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 2, Reverted: true})
+	w.Want(p, "pending reorged")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 3})
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t1", Amount: "20", Version: 3, Depth: fixture.Enough})
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 4, Depth: fixture.Enough})
+	w.Want(p, "confirmed")
+	w.Balanced()
+	sequences := w.Events(p)
+	for i, e := range sequences {
+		if !strings.HasPrefix(e, string(rune('1'+i))+" ") {
+			t.Fatalf("sequence has a gap: %v", sequences)
+		}
+	}
+}
+
+// A payment expires only after its network is scanned a minute past the end of its window. Money that was sent in time
+// and is reported later is on time.
+func TestLife_expiryWaitsForTheScanner(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	p, other := w.Make(fixture.Command()), w.Make(fixture.Command())
+	ended := time.Now().Add(-3 * time.Minute)
+	w.SQL(`UPDATE payments SET expires_at = $1, due_at = $1 WHERE id = ANY($2)`, ended, []string{p.ID, other.ID})
+	look := func() {
+		t.Helper()
+		if err := w.Deposits.ExpireDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	w.Want(p, "pending") // the scanner has reported no progress
+	w.Scanned(100, ended.Add(30*time.Second))
+	look()
+	w.Want(p, "pending") // scanned, but not by the margin
+	w.Scanned(110, ended.Add(61*time.Second))
+	look()
+	w.Want(p, "expired")
+	w.Want(other, "expired")
+	look() // nothing is left to do
+
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, At: ended.Add(-time.Second)})
+	w.Want(p, "confirming")
+	w.See(other, fixture.Coin{Key: "t2", Amount: "31.25", Version: 1, At: ended.Add(time.Minute)})
+	w.Want(other, "confirming paid_late") // the rate has not moved
+	if due := fixture.Ask[int](w, `SELECT count(*) FROM payments WHERE due_at <= now()`); due != 0 {
+		t.Errorf("%d payments keep the timer busy", due)
+	}
+}
+
+// A gift that nobody claims and a payment that its caller does not settle go to review.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	for i, c := range []payment.Command{fixture.Gift(), fixture.OwnSettled()} {
+		p := w.Make(c)
+		w.See(p, fixture.Coin{Key: fmt.Sprint("t", i), Amount: "31.25", Version: 1, Depth: fixture.Enough})
+		w.Want(p, "confirmed")
+		days := fixture.Ask[int](w, `SELECT round(extract(epoch FROM deadline_at - now()) / 86400)::int FROM payments WHERE id = $1`, p.ID)
+		if want := []int{30, 7}[i]; days != want {
+			t.Errorf("%s has %d days, want %d", c.Type, days, want)
+		}
+		w.SQL(`UPDATE payments SET deadline_at = now() - interval '1 second', due_at = now() - interval '1 second' WHERE id = $1`, p.ID)
+		if err := w.Deposits.ExpireDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.Want(p, "needs_review unclaimed")
+	}
+}
