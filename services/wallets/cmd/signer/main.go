@@ -289,9 +289,11 @@ func makeAddresses(cfg settings, args []string) error {
 		Addresses: make([]string, *count),
 	}
 	for i := range batch.Addresses {
-		if batch.Addresses[i], err = v.Solana(batch.From + uint32(i)); err != nil {
+		address, err := v.Solana(batch.From + uint32(i))
+		if err != nil {
 			return err
 		}
+		batch.Addresses[i] = address.String()
 	}
 	message, err := batch.Message()
 	if err != nil {

@@ -31,16 +31,17 @@ const (
 // Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes,
 // and with other content a refusal.
 type Request struct {
-	ID      string `json:"id"`
-	Kind    Kind   `json:"kind"`
-	Network string `json:"network"`
-	Account uint32 `json:"account"` // of the deposit address that is swept or funded
-	Index   uint32 `json:"index"`
-	Asset   string `json:"asset"`
-	Amount  string `json:"amount"` // base units, decimal digits
-	To      string `json:"to"`
-	EVM     *EVM   `json:"evm,omitempty"`
-	Tron    *Tron  `json:"tron,omitempty"`
+	ID      string  `json:"id"`
+	Kind    Kind    `json:"kind"`
+	Network string  `json:"network"`
+	Account uint32  `json:"account"` // of the deposit address that is swept or funded
+	Index   uint32  `json:"index"`
+	Asset   string  `json:"asset"`
+	Amount  string  `json:"amount"` // base units, decimal digits
+	To      string  `json:"to"`
+	EVM     *EVM    `json:"evm,omitempty"`
+	Tron    *Tron   `json:"tron,omitempty"`
+	Solana  *Solana `json:"solana,omitempty"`
 }
 
 // EVM are the terms of a transaction of the EVM family.
@@ -162,8 +163,11 @@ func (s Signed) Check(r Request, from string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding the signer's bytes: %w", err)
 	}
-	if r.Tron != nil {
+	switch {
+	case r.Tron != nil:
 		return raw, s.checkTron(r, from, raw)
+	case r.Solana != nil:
+		return raw, s.checkSolana(r, from, raw)
 	}
 	want, err := r.Transaction()
 	if err != nil {

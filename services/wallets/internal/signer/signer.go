@@ -40,6 +40,8 @@ type Stations struct {
 	Account    uint32            `json:"account"`
 	EVM        string            `json:"evm"`
 	Tron       string            `json:"tron"`
+	Solana     string            `json:"solana"`
+	Nonces     []string          `json:"nonces"` // the nonce accounts of solana
 	Treasuries map[string]string `json:"treasuries"`
 }
 

@@ -16,13 +16,14 @@ import (
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
 // Vault derives addresses and signs.
 type Vault interface {
 	policy.Keys
-	Solana(index uint32) (string, error)
+	SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error)
 	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
 	SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error)
 }
@@ -94,7 +95,8 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 		h.known[r.ID] = given{print, s, at}
 		if now.Sub(at) < policy.Window {
 			amount, err := intent.Units(r.Amount)
-			if err != nil || (r.EVM == nil) == (r.Tron == nil) {
+			terms := r.EVM != nil || r.Tron != nil || r.Solana != nil
+			if err != nil || !terms {
 				return errors.New("the request cannot be read")
 			}
 			h.spends = append(h.spends, policy.Spent(r, s.From, amount, at))
@@ -151,6 +153,13 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 
 // signed signs the transaction of a plan.
 func (h *Handler) signed(plan policy.Plan) (raw []byte, hash string, err error) {
+	if plan.Solana != nil {
+		raw, err = h.vault.SignSolana(h.policy.GasAccount, plan.Solana.Indices, plan.Solana.Transaction)
+		if err != nil {
+			return nil, "", err
+		}
+		return raw, soltx.Hash(raw), nil
+	}
 	if plan.Tron != nil {
 		raw, err = h.vault.SignTron(plan.Account, plan.Index, *plan.Tron)
 		id := plan.Tron.ID()
@@ -201,6 +210,8 @@ type Stations struct {
 	Account    uint32            `json:"account"`
 	EVM        string            `json:"evm"`
 	Tron       string            `json:"tron"`
+	Solana     string            `json:"solana"`
+	Nonces     []string          `json:"nonces,omitempty"` // the nonce accounts of solana
 	Treasuries map[string]string `json:"treasuries"`
 }
 
@@ -208,13 +219,17 @@ type Stations struct {
 func (h *Handler) Stations() (Stations, error) {
 	gas, err := h.vault.Account(h.policy.GasAccount, 0)
 	tron, tronErr := h.vault.TronAccount(h.policy.GasAccount, 0)
+	solana, solanaErr := h.vault.SolanaStation(h.policy.GasAccount)
 	out := Stations{
-		Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Tron: tron.String(), Treasuries: map[string]string{},
+		Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Tron: tron.String(), Solana: solana.String(), Treasuries: map[string]string{},
 	}
 	for name, n := range h.policy.Networks {
 		out.Treasuries[name] = n.Treasury
+		if n.Solana != nil {
+			out.Nonces = n.Solana.Nonces
+		}
 	}
-	return out, errors.Join(err, tronErr)
+	return out, errors.Join(err, tronErr, solanaErr)
 }
 
 // Places names deposit addresses by their indices.
@@ -244,7 +259,9 @@ func (h *Handler) Addresses(p Places) ([]string, error) {
 			a, err = h.vault.TronAccount(h.policy.Account, index)
 			out[i] = a.String()
 		case money.Solana:
-			out[i], err = h.vault.Solana(index)
+			var a soltx.Account
+			a, err = h.vault.Solana(index)
+			out[i] = a.String()
 		default:
 			return nil, intent.Refuse(intent.Malformed, "%.20q has no addresses here", p.Family)
 		}

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
@@ -58,7 +59,8 @@ type Network struct {
 	CountPerHour int              `json:"countPerHour"` // transactions, without replacements
 	Assets       map[string]Asset `json:"assets"`
 	Fund         Fund             `json:"fund"`
-	Tron         *Tron            `json:"tron"` // on tron only
+	Tron         *Tron            `json:"tron"`   // on tron only
+	Solana       *Solana          `json:"solana"` // on solana only
 
 	treasury evmtx.Account
 }
@@ -116,7 +118,9 @@ func (n *Network) check(name string) error {
 	switch {
 	case ok && listed.Name == name && listed.Family == money.Tron:
 		return n.checkTron(listed)
-	case !ok || listed.Name != name || listed.Family != money.EVM || n.Tron != nil:
+	case ok && listed.Name == name && listed.Family == money.Solana:
+		return n.checkSolana(listed)
+	case !ok || listed.Name != name || listed.Family != money.EVM || n.Tron != nil || n.Solana != nil:
 		return errors.New("is not a network of this signer, or has the terms of another family")
 	}
 	var err error
@@ -145,6 +149,9 @@ func (n *Network) check(name string) error {
 type Keys interface {
 	Account(account, index uint32) (evmtx.Account, error)
 	TronAccount(account, index uint32) (trontx.Account, error)
+	// Solana is a deposit address, and SolanaStation the address that pays for sweeps of solana.
+	Solana(index uint32) (soltx.Account, error)
+	SolanaStation(account uint32) (soltx.Account, error)
 }
 
 // Spend is one signed transaction as the limits count it. A replacement with the same nonce takes the place of the one
@@ -165,6 +172,8 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	switch {
 	case r.EVM != nil:
 		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
+	case r.Solana != nil:
+		s.Slot = r.Solana.Slot()
 	case r.Tron != nil:
 		s.Slot, s.Purpose, s.Expires = r.ID, fmt.Sprintf("%s/%d/%s", r.Kind, r.Index, r.Asset), r.Tron.Expires()
 	}
@@ -177,6 +186,7 @@ type Plan struct {
 	From           fmt.Stringer
 	Transaction    evmtx.Transaction
 	Tron           *trontx.Transaction // in place of Transaction, on tron
+	Solana         *SolanaPlan         // in place of Account, Index and Transaction, on solana
 	Spend          Spend
 }
 
@@ -188,6 +198,9 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 	}
 	if n.Tron != nil {
 		return p.tron(n, r, keys, before, now)
+	}
+	if n.Solana != nil {
+		return p.solana(n, r, keys, hour{before, now})
 	}
 	tx, err := r.Transaction()
 	if err != nil {
@@ -224,18 +237,26 @@ func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
 	if !ok {
 		return Network{}, intent.Refuse(intent.Network, "network %.20q is not in the policy", r.Network)
 	}
-	if !slices.Contains(n.kinds(), r.Kind) || (n.Tron != nil) != (r.Tron != nil) || (n.Tron == nil) != (r.EVM != nil) {
+	if !slices.Contains(n.kinds(), r.Kind) || !n.speaks(r) {
 		return Network{}, intent.Refuse(intent.Malformed, "want one of the kinds %v, with the terms of %s alone", n.kinds(), r.Network)
 	}
-	if r.Account != p.Account || r.Index >= p.IndexBelow {
+	if r.Solana == nil && (r.Account != p.Account || r.Index >= p.IndexBelow) {
 		return Network{}, intent.Refuse(intent.Address, "account %d, index %d are not served", r.Account, r.Index)
 	}
 	return n, nil
 }
 
+// speaks reports whether a request has the terms of the network's family, and no others.
+func (n Network) speaks(r intent.Request) bool {
+	return (n.Tron != nil) == (r.Tron != nil) && (n.Solana != nil) == (r.Solana != nil) && (n.Tron == nil && n.Solana == nil) == (r.EVM != nil)
+}
+
 // kinds are the kinds of intents that exist on the network.
 func (n Network) kinds() []intent.Kind {
-	if n.Tron != nil {
+	switch {
+	case n.Solana != nil:
+		return []intent.Kind{intent.Sweep}
+	case n.Tron != nil:
 		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}
 	}
 	return []intent.Kind{intent.Sweep, intent.Fund}

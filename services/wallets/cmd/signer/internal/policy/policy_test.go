@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/soltx"
 )
 
 const (
@@ -25,6 +26,14 @@ type places struct{}
 func (places) Account(account, index uint32) (a evmtx.Account, err error) {
 	a[0], a[19] = byte(account)+1, byte(index)
 	return a, nil
+}
+
+func (places) Solana(index uint32) (soltx.Account, error) {
+	return soltx.Account{1, byte(index >> 8), byte(index)}, nil
+}
+
+func (places) SolanaStation(account uint32) (soltx.Account, error) {
+	return soltx.Account{2, byte(account)}, nil
 }
 
 func place(account, index uint32) string {

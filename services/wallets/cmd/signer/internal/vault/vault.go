@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
@@ -191,10 +192,47 @@ func (v *Vault) SignTron(account, index uint32, tx trontx.Transaction) ([]byte, 
 }
 
 // Solana is the address at m/44'/501'/index'/0', the path that solana wallets use.
-func (v *Vault) Solana(index uint32) (string, error) {
-	key := v.edge.child(44).child(501).child(index).child(0).private()
+func (v *Vault) Solana(index uint32) (soltx.Account, error) {
+	return public(v.solana(index, deposits)), nil
+}
+
+// SolanaStation is the address that pays for sweeps of solana, m/44'/501'/account'/1': no deposit address is below 1'.
+func (v *Vault) SolanaStation(account uint32) (soltx.Account, error) {
+	return public(v.solana(account, station)), nil
+}
+
+// The last steps of solana's paths.
+const (
+	deposits = 0
+	station  = 1
+)
+
+func (v *Vault) solana(number, branch uint32) ed25519.PrivateKey {
+	return v.edge.child(44).child(501).child(number).child(branch).private()
+}
+
+// public is the address of a key, which it wipes.
+func public(key ed25519.PrivateKey) soltx.Account {
 	defer clear(key)
-	return address.Encode(money.Solana, address.Mainnet, key.Public().(ed25519.PublicKey))
+	return soltx.Account(key.Public().(ed25519.PublicKey))
+}
+
+// SignSolana signs a transaction with the keys of the station and of the deposit addresses, in the order of its moves.
+// The signatures of ed25519 have no random part, so the same transaction always gives the same bytes.
+func (v *Vault) SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error) {
+	message, err := tx.Message()
+	if err != nil {
+		return nil, err
+	}
+	sign := func(key ed25519.PrivateKey) []byte {
+		defer clear(key)
+		return ed25519.Sign(key, message)
+	}
+	signatures := [][]byte{sign(v.solana(account, station))}
+	for _, index := range indices {
+		signatures = append(signatures, sign(v.solana(index, deposits)))
+	}
+	return tx.Signed(signatures)
 }
 
 // batchPurpose is the first step of the key that signs address batches: no network derives from it ("CAUS").

@@ -47,7 +47,7 @@ func TestVault_vectors(t *testing.T) {
 	if a, err := v.TronAccount(0, 0); err != nil || a.String() != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" {
 		t.Errorf("the first tron address is %s, %v", a, err)
 	}
-	if s, err := v.Solana(0); err != nil || s != "HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk" {
+	if s, err := v.Solana(0); err != nil || s.String() != "HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk" {
 		t.Errorf("derive the first Solana key: got %s, %v, want HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk", s, err)
 	}
 	for family, want := range map[money.Family]string{

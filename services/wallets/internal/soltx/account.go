@@ -1,0 +1,118 @@
+package soltx
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
+)
+
+// Account is an address as the chain knows it: a public key, or an address that a program owns.
+type Account [32]byte
+
+// String writes the address in base58.
+func (a Account) String() string {
+	text, err := address.Encode(money.Solana, address.Mainnet, a[:])
+	if err != nil {
+		panic("soltx: thirty-two bytes are no address: " + err.Error())
+	}
+	return text
+}
+
+// ParseAccount reads an address. A block hash and a durable nonce are written the same way.
+func ParseAccount(text string) (a Account, err error) {
+	key, err := address.Parse(money.Solana, address.Mainnet, text)
+	if err != nil {
+		return a, fmt.Errorf("the address %w", err)
+	}
+	copy(a[:], key)
+	return a, nil
+}
+
+func mustAccount(text string) Account {
+	a, err := ParseAccount(text)
+	if err != nil {
+		panic("soltx: " + text + " is no address")
+	}
+	return a
+}
+
+// The programs that a sweep calls, and the account that the system program demands when it advances a nonce.
+var (
+	systemProgram    = Account{}
+	tokenProgram     = mustAccount("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
+	holderProgram    = mustAccount("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
+	budgetProgram    = mustAccount("ComputeBudget111111111111111111111111111111")
+	recentHashes     = mustAccount("SysvarRecentB1ockHashes11111111111111111111")
+	programs         = [...]Account{systemProgram, tokenProgram, holderProgram, budgetProgram, recentHashes}
+	fieldPrime       = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
+	curveD, _        = new(big.Int).SetString("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3", 16)
+	errNoTokenHolder = errors.New("the owner has no token account for this mint")
+)
+
+// TokenAccount is the associated token account of an owner: the first address off the curve that its seeds give. So no
+// key signs for it, and everybody computes the same one.
+func TokenAccount(owner, mint Account) (Account, error) {
+	for bump := 255; bump >= 0; bump-- {
+		h := sha256.New()
+		for _, seed := range [][]byte{owner[:], tokenProgram[:], mint[:], {byte(bump)}, holderProgram[:], []byte("ProgramDerivedAddress")} {
+			_, _ = h.Write(seed) // a hash takes every byte
+		}
+		if a := Account(h.Sum(nil)); !a.onCurve() {
+			return a, nil
+		}
+	}
+	return Account{}, errNoTokenHolder
+}
+
+// onCurve reports whether 32 bytes are a point of edwards25519: x² = (y²-1) / (dy²+1) must have a root.
+func (a Account) onCurve() bool {
+	var turned [32]byte
+	for i, b := range a {
+		turned[31-i] = b
+	}
+	turned[0] &= 0x7f // the sign of x
+	y := new(big.Int).SetBytes(turned[:])
+	square := new(big.Int).Mod(y.Mul(y, y), fieldPrime)
+	above := new(big.Int).Sub(square, big.NewInt(1))
+	below := new(big.Int).Mul(square, curveD)
+	below.Add(below, big.NewInt(1))
+	ratio := above.Mul(above, below) // has a root exactly when the quotient has one
+	return big.Jacobi(ratio.Mod(ratio, fieldPrime), fieldPrime) >= 0
+}
+
+// The layouts of accounts (solana-program nonce::state::Versions, SPL Token state::Account).
+const (
+	nonceLength, nonceReady, nonceOwner, nonceValue         = 80, 4, 8, 40
+	tokenLength, tokenOwner, tokenAmount, tokenStateAt      = 165, 32, 64, 108
+	tokenReady, tokenFrozen                            byte = 1, 2
+	// Bare is the smallest balance that an address without data may keep, unless it keeps nothing.
+	Bare = 890_880
+)
+
+var (
+	errNoNonce = errors.New("is not a nonce account of the station")
+	errNoToken = errors.New("is not a token account of this owner and mint")
+)
+
+// ReadNonce reads the value of a nonce account that only the station may advance.
+func ReadNonce(program string, data []byte, station Account) (value Account, err error) {
+	if program != systemProgram.String() || len(data) != nonceLength || binary.LittleEndian.Uint32(data) != 1 ||
+		binary.LittleEndian.Uint32(data[nonceReady:]) != 1 || Account(data[nonceOwner:nonceValue]) != station {
+		return value, errNoNonce
+	}
+	return Account(data[nonceValue : nonceValue+len(value)]), nil
+}
+
+// ReadToken reads the balance of a token account, and whether the token's issuer has frozen it.
+func ReadToken(program string, data []byte, owner, mint Account) (amount uint64, frozen bool, err error) {
+	if program != tokenProgram.String() || len(data) != tokenLength || Account(data[:tokenOwner]) != mint ||
+		Account(data[tokenOwner:tokenAmount]) != owner || (data[tokenStateAt] != tokenReady && data[tokenStateAt] != tokenFrozen) {
+		return 0, false, errNoToken
+	}
+	return binary.LittleEndian.Uint64(data[tokenAmount:]), data[tokenStateAt] == tokenFrozen, nil
+}
