@@ -1,9 +1,15 @@
 package httpkit_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/go-kit/kit/endpoint"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -33,5 +39,55 @@ func TestIdentity_caller(t *testing.T) {
 		if f := fault.As(err); !errors.Is(err, httpkit.ErrNoOperator) || httpkit.Status(f.Kind) != http.StatusUnauthorized || f.Code != "operator_required" {
 			t.Errorf("%s as an operator: got %v, want 401 operator_required", name, err)
 		}
+	}
+}
+
+// A route for keys refuses a merchant without one; a route for merchants does not.
+func TestForKeys_needsAKey(t *testing.T) {
+	for keyID, want := range map[int64]int{0: http.StatusUnauthorized, 7: http.StatusCreated} {
+		s := newServer()
+		httpkit.Handle(s, "POST /v1/kept", httpkit.ForKeys, echo)
+		for path, want := range map[string]int{"/v1/kept": want, "/v1/things": http.StatusCreated} {
+			who := identity()
+			who.KeyID, who.Path = keyID, path
+			r := post(http.MethodPost, path, thing, "")
+			r.Header.Set(httpkit.IdentityHeader, sign(t, who, newKey))
+			w := httptest.NewRecorder()
+			if s.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("POST %s with key %d = %d %s, want %d", path, keyID, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
+// Two requests share a key within the caller, the route and the object that the path names, and nowhere else.
+func TestRequest_key(t *testing.T) {
+	s := newServer()
+	var got []string
+	keep := func(ctx context.Context, _ echoRequest) (echoAnswer, error) {
+		k := httpkit.From(ctx).Key()
+		got = append(got, strings.ReplaceAll(k.Scope, "\x1f", "|")+" "+k.Key)
+		return echoAnswer{}, nil
+	}
+	for path, callers := range map[string]endpoint.Middleware{
+		"/merchants/{id}/x/{name}": httpkit.ForMerchants, "/keys": httpkit.ForKeys, "/operators/{id}": httpkit.ForOperators, "/all/{id}": httpkit.ForAll,
+	} {
+		httpkit.Handle(s, "POST "+path, callers, keep)
+	}
+	for _, path := range []string{"/merchants/pay_1/x/n", "/keys", "/operators/7", "/all/CW-1"} {
+		who := identity()
+		who.KeyID, who.Path = 7, path
+		if strings.HasPrefix(path, "/operators") {
+			who.Subject, who.Operator = httpkit.Operator, "ada"
+		}
+		r := post(http.MethodPost, path, thing, "k1")
+		r.Header.Set(httpkit.IdentityHeader, sign(t, who, newKey))
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	want := []string{
+		"m1|test|POST /merchants/{id}/x/{name}|pay_1|n k1", "m1|test|7|POST /keys k1", "operator|ada|POST /operators/{id}|7 k1", "public|POST /all/{id}|CW-1 k1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the scopes of four keyed requests: got %q, want %q", got, want)
 	}
 }

@@ -57,6 +57,7 @@ func (k keys) FindPublic(ctx context.Context, publicKey string, from netip.Addr)
 var (
 	testSecret  = apikey.Generate(apikey.Secret, tenant.Test)
 	liveSecret  = apikey.Generate(apikey.Secret, tenant.Live)
+	bareSecret  = apikey.Generate(apikey.Secret, tenant.Test)
 	readSecret  = apikey.Generate(apikey.Secret, tenant.Test)
 	goneSecret  = apikey.Generate(apikey.Secret, tenant.Test)
 	fencedKey   = apikey.Generate(apikey.Secret, tenant.Test)
@@ -75,7 +76,7 @@ func ring() keys {
 	fenced.AllowedCIDRs = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	return keys{
 		testSecret: make(1, tenant.Test, "*"), liveSecret: make(2, tenant.Live, "*"), readSecret: make(3, tenant.Test, "payment:read"),
-		goneSecret: gone, fencedKey: fenced,
+		bareSecret: make(6, tenant.Test), goneSecret: gone, fencedKey: fenced,
 	}
 }
 
