@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 )
@@ -113,16 +114,40 @@ func (s settings) families(providers map[tenant.Mode]provider.Set) (map[tenant.M
 	return wanted, nil
 }
 
-// tokenKeys reads the keys of settlement tokens; nil without any.
-func (s settings) tokenKeys() (*keyring.Ring, error) {
-	if s.TokenKeys.Reveal() == "" {
-		return nil, nil
+// rules holds the checked values of the settings.
+type rules struct {
+	keys      *keyring.Ring
+	eventKeys keyring.Optional
+	tokenKeys *keyring.Ring // nil without SETTLEMENT_TOKEN_KEYS
+	policy    payment.Policy
+	daily     admission.Daily
+	caps      admission.Exposure
+}
+
+func (s settings) rules() (r rules, err error) {
+	if r.keys, err = keyring.Parse(s.MasterKeys.Reveal()); err != nil {
+		return r, fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	ring, err := keyring.Parse(s.TokenKeys.Reveal())
+	if r.eventKeys, err = keyring.ParseOptional(s.EventKeys.Reveal()); err != nil {
+		return r, fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	tokens, err := keyring.ParseOptional(s.TokenKeys.Reveal())
 	if err != nil {
-		return nil, fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
+		return r, fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
 	}
-	return ring, nil
+	r.tokenKeys = tokens.Ring()
+	if r.policy, err = s.policy(); err != nil {
+		return r, err
+	}
+	r.policy.Screen = true
+	if err := s.Limits.narrow(&r.policy); err != nil {
+		return r, err
+	}
+	if r.daily, err = s.Limits.daily(); err != nil {
+		return r, err
+	}
+	r.caps, err = s.Limits.caps()
+	return r, err
 }
 
 // secondDefault repeats the default in the tag of SecondOperator.

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
@@ -73,11 +70,11 @@ func (s limitSettings) daily() (admission.Daily, error) {
 	return out, nil
 }
 
-// capacity makes the guard of the open amounts, with its metric.
-func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admission.Exposure, error), registry prometheus.Registerer, alert func(code string)) (*admission.Capacity, error) {
+// caps reads the most money of live mode that may be open.
+func (s limitSettings) caps() (admission.Exposure, error) {
 	fiat, err := amounts(s.CapFloat)
 	if err != nil {
-		return nil, fmt.Errorf("CAPACITY_FLOAT: %w", err)
+		return admission.Exposure{}, fmt.Errorf("CAPACITY_FLOAT: %w", err)
 	}
 	crypto := map[string]decimal.Decimal{}
 	for part := range strings.SplitSeq(s.CapCrypto, ",") {
@@ -88,34 +85,9 @@ func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admissi
 		symbol, known := pricing.Symbol(name)
 		most, err := money.Parse(figure)
 		if !known || err != nil || !most.IsPositive() {
-			return nil, fmt.Errorf("CAPACITY_CRYPTO: %q is no amount of an asset, such as USDT=500000", part)
+			return admission.Exposure{}, fmt.Errorf("CAPACITY_CRYPTO: %q is no amount of an asset, such as USDT=500000", part)
 		}
 		crypto[symbol] = most
 	}
-	used := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_capacity_used", Help: "Share of a cap that is open: crypto at locked rates by asset, fiat promised to receivers by currency. Alert from 0.7 on.",
-	}, []string{"kind", "of"})
-	registry.MustRegister(used)
-	return admission.NewCapacity(from, crypto, fiat, func(kind, of string, share decimal.Decimal) {
-		used.WithLabelValues(kind, of).Set(share.InexactFloat64())
-	}, func(string, string) { alert("capacity_near") }), nil
-}
-
-// capacityEvery is how often a process that creates payments reads the open amounts.
-const capacityEvery = 5 * time.Second
-
-// limits wires the capacity into the use cases.
-func (p *process) limits(ctx context.Context, alert func(code string)) error {
-	capacity, err := p.cfg.Limits.capacity(p.store.Exposure, p.tel.Registry, alert)
-	if err != nil {
-		return err
-	}
-	if err := capacity.Load(ctx); err != nil {
-		return err
-	}
-	if capacity.On() {
-		p.group.Every("capacity", capacityEvery, capacity.Load)
-	}
-	p.deps.Capacity = capacity
-	return nil
+	return admission.Exposure{Crypto: crypto, Fiat: fiat}, nil
 }

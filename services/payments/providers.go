@@ -16,7 +16,6 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
-	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
@@ -301,39 +300,6 @@ func whole(providers map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool
 		}
 	}
 	return out
-}
-
-// watch makes the metrics of the rails and registers them.
-func watch(registry prometheus.Registerer) payouts.Watch {
-	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "payments_payouts_total", Help: "Outcomes of payouts, by rail, currency and outcome.",
-	}, []string{"rail", "currency", "outcome"})
-	breakers := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_rail_breaker_open", Help: "1 while the breaker of a corridor is open: no payout is sent over the rail in the currency.",
-	}, []string{"rail", "currency"})
-	floats := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_rail_float", Help: "Our balance at a rail when it was last read, in whole units of the currency.",
-	}, []string{"rail", "currency"})
-	hints := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "payments_rail_hints_total", Help: "Webhooks of rails, by rail and outcome: ok, other (names no payout), forged.",
-	}, []string{"rail", "outcome"})
-	registry.MustRegister(outcomes, breakers, floats, hints)
-	return payouts.Watch{
-		Outcome: func(rail string, cur money.Currency, outcome string) {
-			outcomes.WithLabelValues(rail, string(cur), outcome).Inc()
-		},
-		Breaker: func(rail string, cur money.Currency, open bool) {
-			value := 0
-			if open {
-				value = 1
-			}
-			breakers.WithLabelValues(rail, string(cur)).Set(float64(value))
-		},
-		Float: func(rail string, cur money.Currency, left decimal.Decimal) {
-			floats.WithLabelValues(rail, string(cur)).Set(float64(left.IntPart()))
-		},
-		Hint: func(rail, outcome string) { hints.WithLabelValues(rail, outcome).Inc() },
-	}
 }
 
 // markets lists the sources of prices that are read in the background, each once.

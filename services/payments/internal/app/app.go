@@ -62,7 +62,7 @@ type Deps struct {
 	Scans       *admission.Scans
 	Daily       admission.Daily
 	Capacity    *admission.Capacity
-	Watch       payouts.Watch
+	Metrics     payouts.Metrics
 	SecondAbove map[money.Currency]decimal.Decimal
 	Keys        *keyring.Ring
 	PlainGifts  bool
@@ -109,7 +109,7 @@ func New(d Deps) *App {
 			SecondAbove: d.SecondAbove, Now: d.Now,
 		},
 		Books: &books.Books{Store: d.Store, Providers: d.Worlds, Now: d.Now, Log: d.Log},
-		Hints: &payouts.Hints{Providers: d.Worlds, Hint: d.Store.Hint, Watch: d.Watch},
+		Hints: &payouts.Hints{Providers: d.Worlds, Hint: d.Store.Hint, Metrics: d.Metrics},
 	}}
 }
 
@@ -117,6 +117,6 @@ func New(d Deps) *App {
 func (a *App) Worker(s payouts.Store, slots int) payouts.Options {
 	return payouts.Options{
 		Store: s, Providers: a.Worlds, Receivers: a.Receivers, Policy: a.Deps.Policy, Scans: a.Deps.Scans, Screening: a.Deps.Screening, Slots: slots,
-		Watch: a.Deps.Watch, Now: a.Deps.Now, Log: a.Deps.Log,
+		Metrics: a.Deps.Metrics, Now: a.Deps.Now, Log: a.Deps.Log,
 	}
 }

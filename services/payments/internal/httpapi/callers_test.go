@@ -9,5 +9,5 @@ import (
 )
 
 func TestRoutes_callers(t *testing.T) {
-	callers.Check(t, "payments", func(s *httpkit.Server) { httpapi.Routes(s, struct{ httpapi.UseCases }{}) })
+	callers.Check(t, "payments", func(s *httpkit.Server) { httpapi.Routes(s, httpapi.UseCases{}) })
 }

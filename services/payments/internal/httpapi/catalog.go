@@ -14,37 +14,27 @@ import (
 	"causeway.internal/services/payments/internal/sandbox"
 )
 
-// CatalogCases are the use cases of the routes that anybody may read.
-type CatalogCases interface {
-	Banks(currency money.Currency, name string) ([]byte, error)
-	VerifyReceiver(ctx context.Context, l receivers.Lookup, problems *fault.Problems) ([]byte, error)
-	Rates(fiat money.Currency, crypto string) ([]byte, error)
-	Networks() ([]byte, error)
-	Checkout(ctx context.Context, reference string) ([]byte, error)
-	Simulate(ctx context.Context, reference string, s sandbox.Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-}
-
-func catalogRoutes(s *httpkit.Server, u CatalogCases) {
+func catalogRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/banks", httpkit.ForAll, func(_ context.Context, r banksRequest) ([]byte, error) {
-		return u.Banks(r.currency, r.name)
+		return u.Receivers.Banks(r.currency, r.name)
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", httpkit.ForAll, func(ctx context.Context, r verifyRequest) ([]byte, error) {
 		if o := httpkit.From(ctx).Owner; o.MerchantID != "" {
 			r.lookup.Owner = &o
 		}
-		return u.VerifyReceiver(ctx, r.lookup, &r.problems)
+		return u.Receivers.VerifyReceiver(ctx, r.lookup, &r.problems)
 	})
 	httpkit.Handle(s, "GET /v1/rates", httpkit.ForAll, func(_ context.Context, r ratesRequest) ([]byte, error) {
-		return u.Rates(r.fiat, r.crypto)
+		return u.Pricing.Rates(r.fiat, r.crypto)
 	})
 	httpkit.Handle(s, "GET /v1/networks", httpkit.ForAll, func(context.Context, nothing) ([]byte, error) {
-		return u.Networks()
+		return u.Pricing.Networks()
 	})
 	httpkit.Handle(s, "GET /v1/checkout/{reference}", httpkit.ForAll, func(ctx context.Context, r referenceRequest) ([]byte, error) {
-		return u.Checkout(ctx, r.reference)
+		return u.Checkouts.Checkout(ctx, r.reference)
 	})
 	httpkit.Handle(s, "POST /v1/checkout/{reference}/simulate", httpkit.ForAll, func(ctx context.Context, r scenarioRequest) (idempotency.Answer, error) {
-		return u.Simulate(ctx, r.reference, r.scenario, &r.problems, httpkit.From(ctx).Key())
+		return u.Sandbox.Simulate(ctx, r.reference, r.scenario, &r.problems, httpkit.From(ctx).Key())
 	})
 }
 

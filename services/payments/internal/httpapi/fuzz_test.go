@@ -21,7 +21,7 @@ import (
 )
 
 // checked runs the checks of a create that need no price, address or database.
-type checked struct{ httpapi.UseCases }
+type checked struct{ httpapi.Intake }
 
 func (checked) Create(_ context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, _ idempotency.Key) (idempotency.Answer, error) {
 	terms, err := c.Check(o.Mode, payment.Defaults().Fees, problems)
@@ -48,7 +48,7 @@ func FuzzCreate(f *testing.F) {
 	}
 	key := []byte("a key of 32 bytes, a key of 32 b")
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{Audience: wire.Payments, Keys: [][]byte{key}, Now: time.Now})
-	httpapi.Routes(s, checked{})
+	httpapi.Routes(s, httpapi.UseCases{Intake: checked{}})
 	f.Fuzz(func(t *testing.T, body []byte, live bool) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/payments", bytes.NewReader(body))
 		mode := tenant.Test

@@ -11,23 +11,35 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/checkouts"
+	"causeway.internal/services/payments/internal/merchants"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/pricing"
+	"causeway.internal/services/payments/internal/receivers"
 	"causeway.internal/services/payments/internal/sandbox"
+	"causeway.internal/services/payments/internal/views"
 )
 
-// UseCases are the methods that the routes call; *app.App implements them.
-type UseCases interface {
-	PublicCases
-	MerchantCases
-	ListCases
-	CatalogCases
-	SettlementCases
-	RailCases
-	OperatorCases
+// UseCases holds the use cases behind the routes.
+type UseCases struct {
+	Intake    Intake
+	Payments  *views.Reader
+	Checkouts *checkouts.Checkouts
+	Merchants *merchants.Merchants
+	Receivers *receivers.Receivers
+	Pricing   *pricing.Pricing
+	Sandbox   *sandbox.Sandbox
+	Operators *operators.Operators
+	Hints     *payouts.Hints
+}
+
+// Intake creates payments and completes them; *intake.Intake does it.
+type Intake interface {
 	Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	Show(ctx context.Context, o tenant.Owner, reference string) ([]byte, error)
-	SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d sandbox.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	ExpireNow(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
+	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 // Routes adds every route of the service.
@@ -41,16 +53,16 @@ func Routes(s *httpkit.Server, u UseCases) {
 	operatorRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
+		return u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "GET /v1/payments/{reference}", httpkit.ForMerchants, func(ctx context.Context, r referenceRequest) ([]byte, error) {
-		return u.Show(ctx, httpkit.From(ctx).Owner, r.reference)
+		return u.Payments.Show(ctx, httpkit.From(ctx).Owner, r.reference)
 	})
 	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/deposits", httpkit.ForMerchants, func(ctx context.Context, r depositRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
+		return u.Sandbox.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
 	})
-	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", httpkit.ForMerchants, onReference(u.ExpireNow))
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", httpkit.ForMerchants, onReference(u.Sandbox.ExpireNow))
 }
 
 // Refusal is the exact reply for a fault within a request; a replay repeats it byte for byte.

@@ -9,33 +9,24 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// MerchantCases are the use cases of a merchant besides creating and reading payments.
-type MerchantCases interface {
-	Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
-	IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
-	Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	RefundAddress(ctx context.Context, o tenant.Owner, reference, to string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	SetOutcome(ctx context.Context, o tenant.Owner, name, outcome string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-}
-
 func merchantRoutes(s *httpkit.Server, u UseCases) {
-	httpkit.Handle(s, "POST /v1/payments/{reference}/cancel", httpkit.ForMerchants, onReference(u.Cancel))
-	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", httpkit.ForMerchants, onReference(u.IssueToken))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/cancel", httpkit.ForMerchants, onReference(u.Merchants.Cancel))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", httpkit.ForMerchants, onReference(u.Merchants.IssueToken))
 	httpkit.Handle(s, "POST /v1/payments/{reference}/settle", httpkit.ForMerchants, func(ctx context.Context, r settleRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.Settle(ctx, in.Owner, r.reference, r.token, r.settlement, &r.problems, in.Key())
+		return u.Merchants.Settle(ctx, in.Owner, r.reference, r.token, r.settlement, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address", httpkit.ForMerchants, func(ctx context.Context, r refundRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.RefundAddress(ctx, in.Owner, r.reference, r.address, &r.problems, in.Key())
+		return u.Merchants.RefundAddress(ctx, in.Owner, r.reference, r.address, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/simulate-deposit", httpkit.ForMerchants, func(ctx context.Context, r simulateRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
+		return u.Sandbox.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "POST /v1/sandbox/payouts/{id}/outcome", httpkit.ForMerchants, func(ctx context.Context, r outcomeRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.SetOutcome(ctx, in.Owner, r.name, r.outcome, &r.problems, in.Key())
+		return u.Sandbox.SetOutcome(ctx, in.Owner, r.name, r.outcome, &r.problems, in.Key())
 	})
 }
 

@@ -12,25 +12,18 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// ListCases are the lists of merchants and of operators, and the decisions of operators.
-type ListCases interface {
-	List(ctx context.Context, f views.Filter) ([]byte, error)
-	ListAll(ctx context.Context, f views.Filter) ([]byte, error)
-	Resolve(ctx context.Context, name string, d operators.Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-}
-
-func listRoutes(s *httpkit.Server, u ListCases) {
+func listRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r listRequest) ([]byte, error) {
 		r.filter.Owner = httpkit.From(ctx).Owner
-		return u.List(ctx, r.filter)
+		return u.Payments.List(ctx, r.filter)
 	})
 	httpkit.Handle(s, "GET /v1/admin/payments", httpkit.ForOperators, func(ctx context.Context, r adminListRequest) ([]byte, error) {
-		return u.ListAll(ctx, r.filter)
+		return u.Operators.ListAll(ctx, r.filter)
 	})
 	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/resolve", httpkit.ForOperators, func(ctx context.Context, r resolveRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		r.order.Operator = in.Identity.Operator
-		return u.Resolve(ctx, r.payment, r.order, &r.problems, in.Key())
+		return u.Operators.Resolve(ctx, r.payment, r.order, &r.problems, in.Key())
 	})
 }
 

@@ -10,31 +10,21 @@ import (
 	"causeway.internal/services/payments/internal/operators"
 )
 
-// OperatorCases are the lists of open work for operators, and their orders about payouts.
-type OperatorCases interface {
-	Strays(ctx context.Context, before string, limit int) ([]byte, error)
-	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
-	Holds(ctx context.Context, before string, limit int) ([]byte, error)
-	Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error)
-	AskPayout(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	ConcludePayout(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-}
-
-func operatorRoutes(s *httpkit.Server, u OperatorCases) {
+func operatorRoutes(s *httpkit.Server, u UseCases) {
 	list := func(route string, f func(ctx context.Context, r operatorListRequest) ([]byte, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, f)
 	}
 	list("GET /v1/admin/deposits/unattributed", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
-		return u.Strays(ctx, r.before, r.limit)
+		return u.Operators.Strays(ctx, r.before, r.limit)
 	})
 	list("GET /v1/admin/payouts", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
-		return u.Doubts(ctx, r.before, r.limit)
+		return u.Operators.Doubts(ctx, r.before, r.limit)
 	})
 	list("GET /v1/admin/holds", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
-		return u.Holds(ctx, r.before, r.limit)
+		return u.Operators.Holds(ctx, r.before, r.limit)
 	})
 	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
-		return u.Differences(ctx, r.all, r.before, r.limit)
+		return u.Operators.Differences(ctx, r.all, r.before, r.limit)
 	})
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
@@ -43,8 +33,8 @@ func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 			return f(ctx, r.payoutID, r.order, &r.problems, in.Key())
 		})
 	}
-	order("POST /v1/admin/payouts/{id}/ask", u.AskPayout)
-	order("POST /v1/admin/payouts/{id}/conclude", u.ConcludePayout)
+	order("POST /v1/admin/payouts/{id}/ask", u.Operators.AskPayout)
+	order("POST /v1/admin/payouts/{id}/conclude", u.Operators.ConcludePayout)
 }
 
 const evidenceMax = 500

@@ -9,22 +9,15 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// PublicCases are the use cases of the routes that need no key: the reference is a bearer secret.
-type PublicCases interface {
-	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error)
-	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-}
-
-func publicRoutes(s *httpkit.Server, u PublicCases) {
+func publicRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "POST /v1/payments/requests/{reference}/fulfill", httpkit.ForAll, func(ctx context.Context, r fulfilRequest) (idempotency.Answer, error) {
-		return u.Fulfil(ctx, r.reference, r.command, &r.problems, httpkit.From(ctx).Key())
+		return u.Intake.Fulfil(ctx, r.reference, r.command, &r.problems, httpkit.From(ctx).Key())
 	})
 	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", httpkit.ForAll, func(ctx context.Context, r claimRequest) (idempotency.Answer, error) {
-		return u.Claim(ctx, r.reference, r.receiver, &r.problems, httpkit.From(ctx).Key())
+		return u.Intake.Claim(ctx, r.reference, r.receiver, &r.problems, httpkit.From(ctx).Key())
 	})
 	httpkit.Handle(s, "POST /v1/checkout/{reference}/transaction", httpkit.ForAll, func(ctx context.Context, r transactionRequest) ([]byte, error) {
-		return u.NameTransaction(ctx, r.reference, r.txHash, &r.problems)
+		return u.Checkouts.NameTransaction(ctx, r.reference, r.txHash, &r.problems)
 	})
 }
 

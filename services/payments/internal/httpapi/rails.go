@@ -7,14 +7,9 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// RailCases takes the webhooks of rails.
-type RailCases interface {
-	RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error)
-}
-
-func railRoutes(s *httpkit.Server, u RailCases) {
+func railRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "POST /v1/rails/{name}/webhook", httpkit.ForAll, func(ctx context.Context, r hintRequest) ([]byte, error) {
-		return u.RailHint(ctx, r.name, r.header, r.raw)
+		return u.Hints.RailHint(ctx, r.name, r.header, r.raw)
 	})
 }
 

@@ -38,16 +38,6 @@ func (h *hinted) Hint(_ context.Context, rail, reference string) error {
 	return nil
 }
 
-// hinting has the use case of webhooks alone.
-type hinting struct {
-	httpapi.UseCases
-	hints *payouts.Hints
-}
-
-func (h hinting) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
-	return h.hints.RailHint(ctx, name, header, raw)
-}
-
 // railsServer serves the routes of payments over the two rails, neither of which is ever called.
 func railsServer(t testing.TB) (http.Handler, *hinted) {
 	t.Helper()
@@ -62,7 +52,7 @@ func railsServer(t testing.TB) (http.Handler, *hinted) {
 	hints := &hinted{}
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{identityKey}, Now: time.Now})
-	httpapi.Routes(server, hinting{hints: &payouts.Hints{
+	httpapi.Routes(server, httpapi.UseCases{Hints: &payouts.Hints{
 		Providers: map[tenant.Mode]provider.Set{tenant.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hint: hints.Hint,
 	}})
 	return server, hints

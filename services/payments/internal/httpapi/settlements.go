@@ -6,18 +6,11 @@ import (
 	"time"
 
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/views"
 )
 
-// SettlementCases are the reports for accountants.
-type SettlementCases interface {
-	SettlementReport(ctx context.Context, o tenant.Owner, from, to time.Time, asCSV bool) (views.Report, error)
-}
-
-func settlementRoutes(s *httpkit.Server, u SettlementCases) {
+func settlementRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/settlements", httpkit.ForMerchants, func(ctx context.Context, r settlementsRequest) (httpkit.Answer, error) {
-		report, err := u.SettlementReport(ctx, httpkit.From(ctx).Owner, r.from, r.to, r.csv)
+		report, err := u.Payments.SettlementReport(ctx, httpkit.From(ctx).Owner, r.from, r.to, r.csv)
 		answer := httpkit.Answer{Status: http.StatusOK, Stream: report}
 		if r.csv {
 			answer.Header = http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="settlements.csv"`}}

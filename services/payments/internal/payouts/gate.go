@@ -16,8 +16,8 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Watch holds the callbacks of the metrics of rails. Every field may be nil.
-type Watch struct {
+// Metrics holds the callbacks of the metrics of rails. Every field may be nil.
+type Metrics struct {
 	Outcome func(rail string, cur money.Currency, outcome string)
 	Breaker func(rail string, cur money.Currency, open bool)
 	Float   func(rail string, cur money.Currency, left decimal.Decimal)
@@ -35,9 +35,9 @@ const (
 // gate holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts that
 // have not left; it does not touch those that have. Simulated rails have no gate.
 type gate struct {
-	now   func() time.Time
-	watch Watch
-	calls singleflight.Group
+	now     func() time.Time
+	metrics Metrics
+	calls   singleflight.Group
 
 	mu        sync.Mutex
 	corridors map[corridor]*corridorState
@@ -56,8 +56,8 @@ type corridorState struct {
 	alerted time.Time
 }
 
-func newGate(now func() time.Time, watch Watch) *gate {
-	return &gate{now: now, watch: watch, corridors: map[corridor]*corridorState{}}
+func newGate(now func() time.Time, metrics Metrics) *gate {
+	return &gate{now: now, metrics: metrics, corridors: map[corridor]*corridorState{}}
 }
 
 // at returns the state of a corridor; the caller holds the lock.
@@ -124,8 +124,8 @@ func (g *gate) balance(ctx context.Context, p rail.Provider, k corridor) error {
 		s := g.at(k)
 		s.left, s.read = left, g.now()
 		g.mu.Unlock()
-		if g.watch.Float != nil {
-			g.watch.Float(k.rail, k.cur, left)
+		if g.metrics.Float != nil {
+			g.metrics.Float(k.rail, k.cur, left)
 		}
 		return nil, nil
 	})
@@ -157,8 +157,8 @@ func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 	}
 	open := g.now().Before(s.until)
 	g.mu.Unlock()
-	if g.watch.Breaker != nil {
-		g.watch.Breaker(p.Name(), cur, open)
+	if g.metrics.Breaker != nil {
+		g.metrics.Breaker(p.Name(), cur, open)
 	}
 }
 

@@ -31,7 +31,7 @@ func (t *till) Balance(context.Context, money.Currency) (decimal.Decimal, error)
 func TestGate(t *testing.T) {
 	now := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 	open := map[string]bool{}
-	g := newGate(func() time.Time { return now }, Watch{Breaker: func(rail string, cur money.Currency, o bool) { open[rail+" "+string(cur)] = o }})
+	g := newGate(func() time.Time { return now }, Metrics{Breaker: func(rail string, cur money.Currency, o bool) { open[rail+" "+string(cur)] = o }})
 	bank := &till{left: decimal.NewFromInt(1000)}
 	order := func(cur money.Currency, amount int64) payout.Payout {
 		return payout.Payout{Currency: cur, Amount: decimal.NewFromInt(amount)}

@@ -15,7 +15,7 @@ import (
 type Hints struct {
 	Providers map[tenant.Mode]provider.Set
 	Hint      func(ctx context.Context, rail, reference string) error // makes the worker ask about a payout now; it moves no money
-	Watch     Watch
+	Metrics   Metrics
 }
 
 var (
@@ -60,7 +60,7 @@ func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]s
 }
 
 func (a *Hints) hinted(name, outcome string) {
-	if a.Watch.Hint != nil {
-		a.Watch.Hint(name, outcome)
+	if a.Metrics.Hint != nil {
+		a.Metrics.Hint(name, outcome)
 	}
 }

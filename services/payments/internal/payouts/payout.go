@@ -63,10 +63,10 @@ type Options struct {
 	AskFirst bool
 	// Crash makes the worker stop at a step as a killed process does: "claimed" before the order leaves, "sent" after
 	// it and before the write, "queried" after the query and before the write. Only tests set it.
-	Crash func(step string) bool
-	Watch Watch
-	Now   func() time.Time
-	Log   *slog.Logger
+	Crash   func(step string) bool
+	Metrics Metrics
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // New makes a worker.
@@ -74,7 +74,7 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &Worker{Options: o, gate: newGate(o.Now, o.Watch)}
+	return &Worker{Options: o, gate: newGate(o.Now, o.Metrics)}
 }
 
 // Run works until ctx ends, and then finishes the calls that are on the wire.
@@ -297,8 +297,8 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
 	})
-	if err == nil && outcome != payout.None && w.Watch.Outcome != nil {
-		w.Watch.Outcome(o.Rail, o.Currency, string(outcome))
+	if err == nil && outcome != payout.None && w.Metrics.Outcome != nil {
+		w.Metrics.Outcome(o.Rail, o.Currency, string(outcome))
 	}
 	return row, step, err
 }

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/store"
+)
+
+// alertCounter counts the alerts to operators.
+func alertCounter(registry prometheus.Registerer) func(code string) {
+	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
+	registry.MustRegister(alerts)
+	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // 0 from the start: increase() does not see a series appear
+		alerts.WithLabelValues(code)
+	}
+	return func(code string) { alerts.WithLabelValues(code).Inc() }
+}
+
+// moveMetrics counts the payments that enter each status, and measures how long they stay in it.
+func moveMetrics(registry prometheus.Registerer) func(store.Move) {
+	entered := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "payments_entered_total", Help: "Payments that entered a status, by mode and type.",
+	}, []string{"mode", "type", "status"})
+	stayed := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "payments_status_seconds", Help: "Time that payments spent in a status before they left it.",
+		Buckets: []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600, 72 * 3600},
+	}, []string{"mode", "status"})
+	registry.MustRegister(entered, stayed)
+	return func(m store.Move) {
+		entered.WithLabelValues(string(m.Mode), string(m.Type), string(m.To)).Inc()
+		if m.From != payment.StateNone {
+			stayed.WithLabelValues(string(m.Mode), string(m.From)).Observe(m.After.Seconds())
+		}
+	}
+}
+
+// networkGauge shows which networks take payments. A network of live mode that was never scanned has no series, because
+// it may have no RPC endpoint.
+func networkGauge(registry prometheus.Registerer) func(tenant.Mode, string, bool) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_network_open", Help: "1 while the scan of a network follows its chain, so that it takes payments; 0 while it is closed.",
+	}, []string{"mode", "network"})
+	registry.MustRegister(gauge)
+	for _, n := range money.Networks() { // every network of test mode is scanned; closed until wallets reports it
+		gauge.WithLabelValues(string(tenant.Test), n.Name)
+	}
+	return func(mode tenant.Mode, network string, open bool) {
+		gauge.WithLabelValues(string(mode), network).Set(oneIf(open))
+	}
+}
+
+// capacityGauge shows how much of each cap is used.
+func capacityGauge(registry prometheus.Registerer) func(kind, of string, share decimal.Decimal) {
+	used := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_capacity_used", Help: "Share of a cap that is open: crypto at locked rates by asset, fiat promised to receivers by currency. Alert from 0.7 on.",
+	}, []string{"kind", "of"})
+	registry.MustRegister(used)
+	return func(kind, of string, share decimal.Decimal) {
+		used.WithLabelValues(kind, of).Set(share.InexactFloat64())
+	}
+}
+
+// railMetrics makes the metrics of the rails.
+func railMetrics(registry prometheus.Registerer) payouts.Metrics {
+	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "payments_payouts_total", Help: "Outcomes of payouts, by rail, currency and outcome.",
+	}, []string{"rail", "currency", "outcome"})
+	breakers := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_rail_breaker_open", Help: "1 while the breaker of a corridor is open: no payout is sent over the rail in the currency.",
+	}, []string{"rail", "currency"})
+	floats := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_rail_float", Help: "Our balance at a rail when it was last read, in whole units of the currency.",
+	}, []string{"rail", "currency"})
+	hints := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "payments_rail_hints_total", Help: "Webhooks of rails, by rail and outcome: ok, other (names no payout), forged.",
+	}, []string{"rail", "outcome"})
+	registry.MustRegister(outcomes, breakers, floats, hints)
+	return payouts.Metrics{
+		Outcome: func(rail string, cur money.Currency, outcome string) {
+			outcomes.WithLabelValues(rail, string(cur), outcome).Inc()
+		},
+		Breaker: func(rail string, cur money.Currency, open bool) {
+			breakers.WithLabelValues(rail, string(cur)).Set(oneIf(open))
+		},
+		Float: func(rail string, cur money.Currency, left decimal.Decimal) {
+			floats.WithLabelValues(rail, string(cur)).Set(float64(left.IntPart()))
+		},
+		Hint: func(rail, outcome string) { hints.WithLabelValues(rail, outcome).Inc() },
+	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// leaderMetrics are set by the process that leads the timers, and by no other.
+type leaderMetrics struct {
+	unknown, unknownOldest, open, openOldest, frozen, stuck *prometheus.GaugeVec // payouts by mode
+	payments                                                *prometheus.GaugeVec
+	differences                                             *prometheus.GaugeVec
+	reconciled                                              prometheus.Gauge
+	stock                                                   *prometheus.GaugeVec
+}
+
+func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		registry.MustRegister(g)
+		return g
+	}
+	m := &leaderMetrics{
+		unknown:       gauge("payments_payouts_unknown", "Payouts of unknown outcome.", "mode"),
+		unknownOldest: gauge("payments_payout_unknown_oldest_seconds", "Time since the oldest payout of unknown outcome was first sent.", "mode"),
+		open:          gauge("payments_payouts_open", "Payouts that have not ended.", "mode"),
+		openOldest:    gauge("payments_payout_open_oldest_seconds", "Time since the oldest payout that has not ended was entered.", "mode"),
+		frozen: gauge("payments_payouts_frozen",
+			"Payouts whose rail's answer does not match what was sent; an operator has to conclude them.", "mode"),
+		stuck: gauge("payments_payouts_stuck",
+			"Payouts that are not sent again by themselves; an operator has to conclude them.", "mode"),
+		payments: gauge("payments_open",
+			"Payments in a status that they will leave; 20000 means that many or more.", "mode", "type", "status"),
+		differences: gauge("payments_ledger_differences", "Open differences of the ledger from deposits, payouts and rails, by kind.", "kind"),
+		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared.",
+		}),
+		stock: gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
+	}
+	registry.MustRegister(m.reconciled)
+	return m
+}
+
+// ofPayouts are the gauges that count payouts by mode.
+func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
+	return []*prometheus.GaugeVec{m.unknown, m.unknownOldest, m.open, m.openOldest, m.frozen, m.stuck}
+}
+
+// reset removes the values, because a former leader must not show old ones.
+func (m *leaderMetrics) reset() {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock) {
+		gauge.Reset()
+	}
+}
+
+// countPayouts measures the payouts that have not ended, and those of unknown outcome.
+func (m *leaderMetrics) countPayouts(s *store.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		all, err := s.Unknowns(ctx)
+		if err != nil {
+			return err
+		}
+		for _, mode := range tenant.Modes() {
+			for _, gauge := range m.ofPayouts() {
+				gauge.WithLabelValues(string(mode)).Set(0)
+			}
+		}
+		for _, u := range all {
+			mode := string(u.Mode)
+			m.unknown.WithLabelValues(mode).Set(float64(u.Payouts))
+			m.unknownOldest.WithLabelValues(mode).Set(u.Oldest.Seconds())
+			m.open.WithLabelValues(mode).Set(float64(u.Open))
+			m.openOldest.WithLabelValues(mode).Set(u.Waits.Seconds())
+			m.frozen.WithLabelValues(mode).Set(float64(u.Frozen))
+			m.stuck.WithLabelValues(mode).Set(float64(u.Stuck))
+		}
+		return nil
+	}
+}
+
+// countPayments counts the payments in each status that is not final.
+func (m *leaderMetrics) countPayments(s *store.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		all, err := s.Open(ctx)
+		for _, o := range all {
+			m.payments.WithLabelValues(string(o.Mode), string(o.Type), string(o.Status)).Set(float64(o.Payments))
+		}
+		return err
+	}
+}
+
+// compared shows the open differences that reconciliation found, and when it compared the books.
+func (m *leaderMetrics) compared(open map[string]int, at time.Time) {
+	for _, kind := range books.DiffKinds() {
+		m.differences.WithLabelValues(kind).Set(float64(open[kind]))
+	}
+	m.reconciled.Set(float64(at.Unix()))
+}
+
+// stocked shows the free addresses of a mode and family.
+func (m *leaderMetrics) stocked(mode tenant.Mode, family money.Family, free int) {
+	m.stock.WithLabelValues(string(mode), string(family)).Set(float64(free))
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+)
+
+// Each event at a rail counts in its metric under its labels.
+func TestRailMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	w := railMetrics(registry)
+	w.Outcome("paystack", money.NGN, "succeeded")
+	w.Breaker("paystack", money.NGN, true)
+	w.Float("paystack", money.NGN, decimal.RequireFromString("1234.99"))
+	w.Hint("paystack", "forged")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		text := fmt.Sprint(m.GetCounter().GetValue()+m.GetGauge().GetValue(), " of")
+		for _, l := range m.GetLabel() {
+			text += " " + l.GetValue()
+		}
+		got[f.GetName()] = text
+	}
+	for name, want := range map[string]string{
+		"payments_payouts_total": "1 of NGN succeeded paystack", "payments_rail_breaker_open": "1 of NGN paystack",
+		"payments_rail_float": "1234 of NGN paystack", "payments_rail_hints_total": "1 of forged paystack",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// The metrics of both roles live in one registry, and a former leader shows no old values.
+func TestLeaderMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	railMetrics(registry)
+	moveMetrics(registry)
+	networkGauge(registry)
+	capacityGauge(registry)
+	alertCounter(registry)
+	m := newLeaderMetrics(registry)
+	m.compared(map[string]int{"clearing": 2}, time.Unix(1e9, 0))
+	m.stocked(tenant.Test, money.Tron, 7)
+	values := func() map[string]float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatalf("Gather() = %v, want no error", err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, x := range f.GetMetric() {
+				got[f.GetName()] += x.GetGauge().GetValue()
+			}
+		}
+		return got
+	}
+	if got := values(); got["payments_ledger_differences"] != 2 || got["payments_address_stock"] != 7 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
+		t.Errorf("a leader shows %v, want 2 differences, 7 addresses and the time of the comparison", got)
+	}
+	m.reset()
+	if got := values(); got["payments_ledger_differences"] != 0 || got["payments_address_stock"] != 0 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
+		t.Errorf("a former leader shows %v, want the time of the comparison alone", got)
+	}
+}
