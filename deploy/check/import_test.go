@@ -194,8 +194,8 @@ func TestImports_broken(t *testing.T) {
 		{dir: "libs/address", imported: "net/http", want: "address"},
 		{dir: "services/wallets/internal/derivation", imported: "net/http", want: "address"},
 		{dir: "services/wallets/internal/evmtx", imported: own + "libs/wire", want: "address"},
-		{dir: "services/payments/internal/app", imported: "github.com/jackc/pgx/v5", want: "app database"},
-		{dir: "services/payments/internal/app", imported: own + "libs/bus", want: "app"},
+		{dir: "services/payments/internal/operators", imported: "github.com/jackc/pgx/v5", want: "app database"},
+		{dir: "services/payments/internal/operators", imported: own + "libs/bus", want: "app"},
 		{dir: "services/wallets/internal/app", imported: own + "services/wallets/internal/chain/evm", want: "app"},
 		{dir: "services/payments/internal/store", imported: own + "services/payments/internal/messaging", want: "store"},
 		{dir: "services/payments/internal/httpapi", imported: own + "services/payments/internal/store", want: "httpapi"},
@@ -223,9 +223,9 @@ func TestImports_broken(t *testing.T) {
 		{dir: "deploy/bench", imported: own + "libs/id", want: "measurer"},
 		{dir: "deploy/bench", imported: own + "libs/testkit/receiver"},
 		{dir: "deploy/bench", imported: "github.com/jackc/pgx/v5"},
-		{dir: "services/payments/internal/app", imported: own + "libs/testkit/pg", want: "testkit"},
-		{dir: "services/payments/internal/app", imported: own + "services/payments/internal/fixture", want: "testkit"},
-		{dir: "services/payments/internal/app", imported: own + "libs/testkit/pg", test: true},
+		{dir: "services/payments/internal/operators", imported: own + "libs/testkit/pg", want: "testkit"},
+		{dir: "services/payments/internal/operators", imported: own + "services/payments/internal/fixture", want: "testkit"},
+		{dir: "services/payments/internal/operators", imported: own + "libs/testkit/pg", test: true},
 	} {
 		got := forbidden(tc.dir, tc.test, tc.imported)
 		for _, rule := range got {

@@ -29,7 +29,7 @@ func TestConfigPage(t *testing.T) {
 	page.Section(t, "../../docs/config.md", wire.Payments, config.Describe[all](wire.Payments))
 }
 
-func TestWorlds(t *testing.T) {
+func TestProviders(t *testing.T) {
 	real := map[string]string{"RATES_LIVE": "market", "RAIL_LIVE": "paystack,flutterwave", "PAYSTACK_KEY_NGN": "sk_live_x", "FLUTTERWAVE_KEY": "FLWSECK-x", "FLUTTERWAVE_HASH": "h"}
 	with := func(changes ...string) map[string]string {
 		out := maps.Clone(real)

@@ -35,7 +35,7 @@ func limited(t *testing.T, kinds ...string) *fixture.Payments {
 	w.Store = store.New(w.Pool, o)
 	w.With(func(d *fixture.Deps) {
 		d.Store, d.Daily = w.Store, daily
-		d.Worlds = map[tenant.Mode]provider.Set{tenant.Test: d.Worlds[tenant.Test], tenant.Live: d.Worlds[tenant.Test]}
+		d.Providers = map[tenant.Mode]provider.Set{tenant.Test: d.Providers[tenant.Test], tenant.Live: d.Providers[tenant.Test]}
 	})
 	w.Fill(40)
 	w.SQL(`UPDATE address_stock SET mode = 'live' WHERE id % 2 = 0`)

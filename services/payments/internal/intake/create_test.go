@@ -67,7 +67,7 @@ func TestGift_hasARail(t *testing.T) {
 func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	w.Deps.Worlds[tenant.Live] = w.Deps.Worlds[tenant.Test]
+	w.Deps.Providers[tenant.Live] = w.Deps.Providers[tenant.Test]
 	live := tenant.Owner{MerchantID: "m1", Mode: tenant.Live}
 	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {
 		ask := fixture.Command()
@@ -177,8 +177,8 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	other.Hash[0]++
 	whole := w.Deps
 	dark, closed := whole, whole
-	dark.Worlds = map[tenant.Mode]provider.Set{tenant.Test: {Rates: noRates{}, Rail: w.Bank}}
-	closed.Worlds = nil
+	dark.Providers = map[tenant.Mode]provider.Set{tenant.Test: {Rates: noRates{}, Rail: w.Bank}}
+	closed.Providers = nil
 	wrong := fixture.Command()
 	wrong.Type = "loan"
 	for name, test := range map[string]struct {
@@ -238,9 +238,9 @@ func TestCreate_choosesTheRail(t *testing.T) {
 	t.Parallel()
 	w, _ := fixture.Railed(t)
 	w.Fill(2)
-	test := w.Deps.Worlds[tenant.Test]
+	test := w.Deps.Providers[tenant.Test]
 	test.Rail, test.Others = test.Others[0], []rail.Provider{test.Rail}
-	w.Deps.Worlds[tenant.Test] = test
+	w.Deps.Providers[tenant.Test] = test
 	c := fixture.Command()
 	c.FiatCurrency, c.FiatAmount, c.Receiver = "ZAR", fixture.Number("500"), &payment.ReceiverInput{BankCode: "FNB", AccountNumber: "62001234567"}
 	if p := w.Make(c); p.Rail != paystack.Name || p.Receiver.NameVerified {
