@@ -31,7 +31,7 @@ const (
 	within = `(services/[^/]+|gateway)/internal/`
 	noIO   = `net/http|os|log|database/sql`
 	pure   = `(payment|quote|ledger|payout|wallet|report|delivery|intent|sweep)`
-	keys   = `(derivation|evmtx)`
+	keys   = `(derivation|evmtx|trontx|soltx|btctx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
 
 	fixture = within + `fixture` // shared by the tests of several packages: its files count as tests
@@ -42,12 +42,12 @@ var importRules = []importRule{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
 		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
-			`services/wallets/internal/(wallet|derivation|evmtx|intent)`,
+			`services/wallets/internal/(wallet|derivation|evmtx|trontx|soltx|btctx|intent)`,
 	},
 	{
 		name: "address", why: "addresses and their derivation do no I/O", never: noIO, in: inside + keys + `|libs/address`,
 		only: `libs/(address|fault|id|money|tenant)|github.com/(btcsuite/btcd|decred/dcrd|mr-tron/base58)|` +
-			`golang.org/x/crypto`,
+			`golang.org/x/crypto|google.golang.org/protobuf/encoding/protowire|services/wallets/internal/evmtx`,
 	},
 	{
 		name: "app", why: "use cases see interfaces of their own, not a driver", // every package but those that say why not

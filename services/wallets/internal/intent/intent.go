@@ -31,17 +31,18 @@ const (
 // Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes,
 // and with other content a refusal.
 type Request struct {
-	ID      string  `json:"id"`
-	Kind    Kind    `json:"kind"`
-	Network string  `json:"network"`
-	Account uint32  `json:"account"` // of the deposit address that is swept or funded
-	Index   uint32  `json:"index"`
-	Asset   string  `json:"asset"`
-	Amount  string  `json:"amount"` // base units, decimal digits
-	To      string  `json:"to"`
-	EVM     *EVM    `json:"evm,omitempty"`
-	Tron    *Tron   `json:"tron,omitempty"`
-	Solana  *Solana `json:"solana,omitempty"`
+	ID      string   `json:"id"`
+	Kind    Kind     `json:"kind"`
+	Network string   `json:"network"`
+	Account uint32   `json:"account"` // of the deposit address that is swept or funded
+	Index   uint32   `json:"index"`   // 0 where each deposit address has its own in the terms
+	Asset   string   `json:"asset"`
+	Amount  string   `json:"amount"` // base units, decimal digits
+	To      string   `json:"to"`
+	EVM     *EVM     `json:"evm,omitempty"`
+	Tron    *Tron    `json:"tron,omitempty"`
+	Solana  *Solana  `json:"solana,omitempty"`
+	Bitcoin *Bitcoin `json:"bitcoin,omitempty"`
 }
 
 // EVM are the terms of a transaction of the EVM family.
@@ -118,7 +119,7 @@ func Units(text string) (*big.Int, error) {
 
 // Fingerprint is the content of a request in one canonical form, to compare it with an earlier request of the same id.
 func (r Request) Fingerprint() (string, error) {
-	b, err := json.Marshal(r)
+	b, err := json.Marshal(r.Terms())
 	return string(b), err
 }
 
@@ -159,6 +160,9 @@ func (r Request) Transaction() (evmtx.Transaction, error) {
 // Check compares the signer's answer with the request: the bytes must be the request's transaction, signed by the
 // expected address, with the named hash. It returns the bytes.
 func (s Signed) Check(r Request, from string) ([]byte, error) {
+	if r.Bitcoin != nil {
+		return s.checkCollection(r, from)
+	}
 	raw, err := s.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("decoding the signer's bytes: %w", err)

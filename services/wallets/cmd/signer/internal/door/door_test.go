@@ -26,7 +26,8 @@ import (
 const (
 	treasury = "0x00000000000000000000000000000000000000aa"
 	rules    = `{"mode":"live","account":0,"gasAccount":1,"indexBelow":1000,"networks":{"ethereum":{"chainId":1,"treasury":"` + treasury + `",
-"maxFeePerGas":"100","maxGas":100000,"countPerHour":3,"assets":{"ETH":{"perHour":"1000"}},"fund":{"most":"50","perHour":"80"}}}}`
+"maxFeePerGas":"100","maxGas":100000,"countPerHour":3,"assets":{"ETH":{"perHour":"1000"}},"fund":{"most":"50","perHour":"80"}},
+"bitcoin":{"treasury":"` + cold + `","countPerHour":3,"assets":{"BTC":{"perHour":"100000000"}},"bitcoin":{"maxFeeRate":100,"maxFee":1000000}}}}`
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 

@@ -11,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/cmd/signer/internal/journal"
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
+	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/soltx"
@@ -26,6 +28,7 @@ type Vault interface {
 	SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error)
 	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
 	SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error)
+	SignBitcoin(account uint32, tx btctx.Transaction, scripts [][]byte, indices []uint32) ([]byte, error)
 }
 
 // Handler signs what the policy allows, one request at a time.
@@ -95,9 +98,8 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 		h.known[r.ID] = given{print, s, at}
 		if now.Sub(at) < policy.Window {
 			amount, err := intent.Units(r.Amount)
-			terms := r.EVM != nil || r.Tron != nil || r.Solana != nil
-			if err != nil || !terms {
-				return errors.New("the request cannot be read")
+			if err != nil {
+				return fmt.Errorf("reading a request: %w", err)
 			}
 			h.spends = append(h.spends, policy.Spent(r, s.From, amount, at))
 		}
@@ -140,7 +142,8 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	if _, err := answer.Check(r, plan.From.String()); err != nil { // only the requested transaction leaves the process
 		return intent.Signed{}, err
 	}
-	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Signed, Request: &r, Signed: &answer}); err != nil {
+	kept := r.Terms()
+	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Signed, Request: &kept, Signed: &answer}); err != nil {
 		return intent.Signed{}, err
 	}
 	h.known[r.ID] = given{print, answer, now}
@@ -159,6 +162,12 @@ func (h *Handler) signed(plan policy.Plan) (raw []byte, hash string, err error) 
 			return nil, "", err
 		}
 		return raw, soltx.Hash(raw), nil
+	}
+	if c := plan.Bitcoin; c != nil {
+		if raw, err = h.vault.SignBitcoin(h.policy.Account, c.Transaction, c.Scripts, c.Indices); err == nil {
+			hash, err = c.Verify(raw, c.Scripts)
+		}
+		return raw, hash, err
 	}
 	if plan.Tron != nil {
 		raw, err = h.vault.SignTron(plan.Account, plan.Index, *plan.Tron)
@@ -189,7 +198,8 @@ func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Tim
 	if h.refused.lines++; h.refused.lines > refusedMost {
 		return refusal
 	}
-	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &r, Refusal: refusal}); err != nil {
+	kept := r.Terms()
+	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal}); err != nil {
 		return err
 	}
 	return refusal
@@ -262,6 +272,11 @@ func (h *Handler) Addresses(p Places) ([]string, error) {
 			var a soltx.Account
 			a, err = h.vault.Solana(index)
 			out[i] = a.String()
+		case money.Bitcoin:
+			var hash [20]byte
+			if hash, err = h.vault.Witness(h.policy.Account, index); err == nil {
+				out[i], err = address.Encode(money.Bitcoin, h.policy.Net(), hash[:])
+			}
 		default:
 			return nil, intent.Refuse(intent.Malformed, "%.20q has no addresses here", p.Family)
 		}

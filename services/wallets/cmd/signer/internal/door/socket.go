@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	bodyMost    = 64 << 10
+	bodyMost    = 2 << 20 // a PSBT with its previous transactions
 	patience    = 10 * time.Second
 	connections = 64
 )

@@ -59,8 +59,9 @@ type Network struct {
 	CountPerHour int              `json:"countPerHour"` // transactions, without replacements
 	Assets       map[string]Asset `json:"assets"`
 	Fund         Fund             `json:"fund"`
-	Tron         *Tron            `json:"tron"`   // on tron only
-	Solana       *Solana          `json:"solana"` // on solana only
+	Tron         *Tron            `json:"tron"`    // on tron only
+	Solana       *Solana          `json:"solana"`  // on solana only
+	Bitcoin      *Bitcoin         `json:"bitcoin"` // on bitcoin only
 
 	treasury evmtx.Account
 }
@@ -115,15 +116,24 @@ func Parse(text []byte) (Policy, error) {
 
 func (n *Network) check(name string) error {
 	listed, ok := money.NetworkOf(name)
-	switch {
-	case ok && listed.Name == name && listed.Family == money.Tron:
-		return n.checkTron(listed)
-	case ok && listed.Name == name && listed.Family == money.Solana:
-		return n.checkSolana(listed)
-	case !ok || listed.Name != name || listed.Family != money.EVM || n.Tron != nil || n.Solana != nil:
+	if !ok || listed.Name != name || (n.Tron != nil) != (listed.Family == money.Tron) ||
+		(n.Solana != nil) != (listed.Family == money.Solana) || (n.Bitcoin != nil) != (listed.Family == money.Bitcoin) {
 		return errors.New("is not a network of this signer, or has the terms of another family")
 	}
-	var err error
+	switch {
+	case n.Tron != nil:
+		return n.checkTron(listed)
+	case n.Solana != nil:
+		return n.checkSolana(listed)
+	case n.Bitcoin != nil:
+		return n.checkBitcoin(listed)
+	case listed.Family == money.EVM:
+		return n.checkEVM(listed)
+	}
+	return errors.New("is not a network of this signer")
+}
+
+func (n *Network) checkEVM(listed money.Network) (err error) {
 	if n.treasury, err = evmtx.ParseAccount(n.Treasury); err != nil {
 		return fmt.Errorf("treasury: %w", err)
 	}
@@ -152,12 +162,14 @@ type Keys interface {
 	// Solana is a deposit address, and SolanaStation the address that pays for sweeps of solana.
 	Solana(index uint32) (soltx.Account, error)
 	SolanaStation(account uint32) (soltx.Account, error)
+	// Witness is the hash of the public key of a bitcoin deposit address (P2WPKH).
+	Witness(account, index uint32) ([20]byte, error)
 }
 
 // Spend is one signed transaction as the limits count it. A replacement with the same nonce takes the place of the one
 // before.
 type Spend struct {
-	Network, Slot string // slot: sender and nonce; only one transaction of a slot can be mined
+	Network, Slot string // slot: sender and nonce, or the set of inputs; only one transaction of a slot can be mined
 	Purpose       string // on tron: only one transaction of a purpose may be able to land
 	Expires       time.Time
 	Kind          intent.Kind
@@ -174,6 +186,8 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
 	case r.Solana != nil:
 		s.Slot = r.Solana.Slot()
+	case r.Bitcoin != nil:
+		s.Slot = from // the set of inputs
 	case r.Tron != nil:
 		s.Slot, s.Purpose, s.Expires = r.ID, fmt.Sprintf("%s/%d/%s", r.Kind, r.Index, r.Asset), r.Tron.Expires()
 	}
@@ -187,6 +201,7 @@ type Plan struct {
 	Transaction    evmtx.Transaction
 	Tron           *trontx.Transaction // in place of Transaction, on tron
 	Solana         *SolanaPlan         // in place of Account, Index and Transaction, on solana
+	Bitcoin        *Collection         // in place of Account, Index and Transaction, on bitcoin
 	Spend          Spend
 }
 
@@ -196,10 +211,12 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 	if refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	if n.Tron != nil {
+	switch {
+	case n.Tron != nil:
 		return p.tron(n, r, keys, before, now)
-	}
-	if n.Solana != nil {
+	case n.Bitcoin != nil:
+		return p.bitcoin(n, r, keys, hour{before, now})
+	case n.Solana != nil:
 		return p.solana(n, r, keys, hour{before, now})
 	}
 	tx, err := r.Transaction()
@@ -248,13 +265,15 @@ func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
 
 // speaks reports whether a request has the terms of the network's family, and no others.
 func (n Network) speaks(r intent.Request) bool {
-	return (n.Tron != nil) == (r.Tron != nil) && (n.Solana != nil) == (r.Solana != nil) && (n.Tron == nil && n.Solana == nil) == (r.EVM != nil)
+	evm := n.Tron == nil && n.Solana == nil && n.Bitcoin == nil
+	return (n.Tron != nil) == (r.Tron != nil) && (n.Solana != nil) == (r.Solana != nil) && (n.Bitcoin != nil) == (r.Bitcoin != nil) &&
+		evm == (r.EVM != nil)
 }
 
 // kinds are the kinds of intents that exist on the network.
 func (n Network) kinds() []intent.Kind {
 	switch {
-	case n.Solana != nil:
+	case n.Solana != nil, n.Bitcoin != nil:
 		return []intent.Kind{intent.Sweep}
 	case n.Tron != nil:
 		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}

@@ -36,6 +36,11 @@ func (places) SolanaStation(account uint32) (soltx.Account, error) {
 	return soltx.Account{2, byte(account)}, nil
 }
 
+func (places) Witness(account, index uint32) (hash [20]byte, err error) {
+	hash[0], hash[19] = byte(account)+1, byte(index)
+	return hash, nil
+}
+
 func place(account, index uint32) string {
 	a, _ := places{}.Account(account, index)
 	return a.String()
@@ -182,7 +187,8 @@ func TestParse_refuses(t *testing.T) {
 		"no treasury":                {treasury, "0x0000000000000000000000000000000000000000"},
 		"a mistyped contract":        {"0xdAC17F", "0xdaC17F"},
 		"no contract":                {usdt, ""},
-		"a network that is not EVM":  {`"ethereum"`, `"tron"`},
+		"the terms of another one":   {`"ethereum"`, `"bitcoin"`},
+		"a family without terms":     {`"ethereum"`, `"tron"`},
 		"an alias":                   {`"ethereum"`, `"eth"`},
 		"no chain":                   {`"chainId":1`, `"chainId":0`},
 		"no count":                   {`"countPerHour":3`, `"countPerHour":0`},

@@ -22,6 +22,7 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
@@ -189,6 +190,29 @@ func (v *Vault) SignTron(account, index uint32, tx trontx.Transaction) ([]byte, 
 	id := tx.ID()
 	compact := ecdsa.SignCompact(key, id[:], false)
 	return tx.Signed([65]byte(append(compact[1:], compact[0]))), nil
+}
+
+// Witness is the hash of the public key of a bitcoin deposit address, m/84'/0'/account'/0/index.
+func (v *Vault) Witness(account, index uint32) (hash [20]byte, err error) {
+	key, err := v.key(money.Bitcoin, account, index)
+	if err != nil {
+		return hash, err
+	}
+	defer key.Zero()
+	return address.Hash160(key.PubKey().SerializeCompressed()), nil
+}
+
+// SignBitcoin signs every input of a transaction with the key of its deposit address. Like SignEVM it always gives the
+// same bytes.
+func (v *Vault) SignBitcoin(account uint32, tx btctx.Transaction, scripts [][]byte, indices []uint32) ([]byte, error) {
+	return tx.Signed(scripts, func(input int, digest []byte) (signature, public []byte, err error) {
+		key, err := v.key(money.Bitcoin, account, indices[input])
+		if err != nil {
+			return nil, nil, err
+		}
+		defer key.Zero()
+		return ecdsa.Sign(key, digest).Serialize(), key.PubKey().SerializeCompressed(), nil
+	})
 }
 
 // Solana is the address at m/44'/501'/index'/0', the path that solana wallets use.
