@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/timestamp"
 )
 
 // Life is how long a request waits for the second operator. Stores compare it with the database's clock.
@@ -68,6 +69,6 @@ type View struct {
 
 // Waiting is the view of a request that was made now.
 func (by Request) Waiting(now time.Time) View {
-	expires := now.Add(Life).UTC().Format("2006-01-02T15:04:05.000Z")
+	expires := timestamp.Text(now.Add(Life))
 	return View{"waiting_for_second_operator", by.Action, by.Operator, expires}
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/timestamp"
 )
 
 func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
@@ -28,7 +29,7 @@ func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
 // should hold one, but the errors of other libraries may.
 func asWritten(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
-		return slog.String(slog.TimeKey, a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
+		return slog.String(slog.TimeKey, timestamp.Text(a.Value.Time()))
 	}
 	switch v := a.Value.Any().(type) {
 	case string:

@@ -16,10 +16,10 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/store"
-	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -128,7 +128,7 @@ func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 	}
 	for _, p := range found {
 		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
-			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), views.Timestamp(p.At), p.Operator); err != nil {
+			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), timestamp.Text(p.At), p.Operator); err != nil {
 			return err
 		}
 	}

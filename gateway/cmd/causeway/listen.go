@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"causeway.internal/libs/timestamp"
 )
 
 func listenCommand() command {
@@ -167,7 +169,7 @@ func (l *listener) start(ctx context.Context) (url.Values, error) {
 	if err != nil {
 		now = l.now()
 	}
-	query := url.Values{"limit": {"100"}, "from": {now.Add(-l.since).UTC().Format("2006-01-02T15:04:05.000Z")}}
+	query := url.Values{"limit": {"100"}, "from": {timestamp.Text(now.Add(-l.since))}}
 	if l.kind != "" {
 		query.Set("type", l.kind)
 	}

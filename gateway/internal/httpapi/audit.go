@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/timestamp"
 )
 
 type actsRequest struct{ filter audit.Filter }
@@ -68,7 +69,7 @@ func (a *API) acts(ctx context.Context, r actsRequest) (actsAnswer, error) {
 	}
 	out := actsAnswer{Acts: make([]actView, 0, len(acts)), Pagination: pagination{Limit: r.filter.Limit, HasMore: more}}
 	for _, e := range acts {
-		v := actView{At: stamp(e.At), Actor: e.Actor, Act: e.Act, Object: e.Object, RequestID: e.RequestID, Detail: e.Detail}
+		v := actView{At: timestamp.OrNull(e.At), Actor: e.Actor, Act: e.Act, Object: e.Object, RequestID: e.RequestID, Detail: e.Detail}
 		if e.ClientIP != "" {
 			v.ClientIP = &e.ClientIP
 		}

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 )
 
 // Registry is the part of the key registry that the endpoints use.
@@ -104,26 +105,17 @@ func View(i apikey.Issued) KeyView {
 func brief(k apikey.Key) KeyView {
 	return KeyView{
 		ID: k.ID, PublicKey: k.PublicKey, MerchantID: k.MerchantID, Name: k.Name, Mode: k.Mode,
-		Permissions: k.Permissions, Tier: string(k.Tier), CreatedAt: stamp(k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt),
+		Permissions: k.Permissions, Tier: string(k.Tier), CreatedAt: timestamp.OrNull(k.CreatedAt), ExpiresAt: timestamp.OrNull(k.ExpiresAt),
 	}
 }
 
 func whole(k apikey.Key) KeyView {
 	v := brief(k)
-	v.KeyMoreView = &KeyMoreView{AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: stamp(k.RevokedAt), LastUsedAt: stamp(k.LastUsedAt)}
+	v.KeyMoreView = &KeyMoreView{AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: timestamp.OrNull(k.RevokedAt), LastUsedAt: timestamp.OrNull(k.LastUsedAt)}
 	for _, p := range k.AllowedCIDRs {
 		v.AllowedCIDRs = append(v.AllowedCIDRs, p.String())
 	}
 	return v
-}
-
-// stamp writes a time in the form of docs/api-contract.md#times; a zero time is null.
-func stamp(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format("2006-01-02T15:04:05.000Z")
-	return &s
 }
 
 // createRequest is the body of POST /v1/admin/keys.

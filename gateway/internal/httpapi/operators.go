@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/timestamp"
 )
 
 // Tokens is the part of the registry of operators' tokens that the endpoints use.
@@ -35,7 +36,7 @@ type TokenView struct {
 // ViewToken shows a token.
 func ViewToken(i operator.Issued) TokenView {
 	return TokenView{
-		i.ID, i.Name, i.Secret, i.CreatedBy, stamp(i.CreatedAt), stamp(i.ExpiresAt), stamp(i.RevokedAt), stamp(i.LastUsedAt),
+		i.ID, i.Name, i.Secret, i.CreatedBy, timestamp.OrNull(i.CreatedAt), timestamp.OrNull(i.ExpiresAt), timestamp.OrNull(i.RevokedAt), timestamp.OrNull(i.LastUsedAt),
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package callers proves that every route of a service refuses the callers that gateway/openapi.yaml does not allow, each
-// with the one status and code of the document.
+// Package callers proves that every route of a service refuses the callers that gateway/openapi.yaml does not allow,
+// each with the one status and code of the document.
 package callers
 
 import (

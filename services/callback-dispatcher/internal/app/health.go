@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -76,25 +77,16 @@ type endpointState struct {
 	FailingSince   *string `json:"failingSince"`
 }
 
-// Stamp renders a time as docs/api-contract.md#times has it; the zero time is null.
-func Stamp(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format("2006-01-02T15:04:05.000Z")
-	return &s
-}
-
 // notice makes an event about an endpoint, to be delivered to the given ones.
 func notice(kind string, e Endpoint, sequence int64, to []Endpoint, now time.Time) (Arrival, error) {
 	ev := Event{
 		ID: id.New(id.Event, now), Type: kind, MerchantID: e.MerchantID, Mode: e.Mode, ObjectID: e.ID, Sequence: sequence, OccurredAt: now,
 	}
-	state := endpointState{ID: e.ID, URL: e.URL, Sequence: sequence, Enabled: e.Enabled, FailingSince: Stamp(e.FailingSince)}
+	state := endpointState{ID: e.ID, URL: e.URL, Sequence: sequence, Enabled: e.Enabled, FailingSince: timestamp.OrNull(e.FailingSince)}
 	if e.DisabledReason != "" {
 		state.DisabledReason = &e.DisabledReason
 	}
-	body, err := json.Marshal(endpointNotice{ID: ev.ID, Type: kind, CreatedAt: *Stamp(now), Mode: e.Mode, Data: endpointData{state}})
+	body, err := json.Marshal(endpointNotice{ID: ev.ID, Type: kind, CreatedAt: timestamp.Text(now), Mode: e.Mode, Data: endpointData{state}})
 	if err != nil {
 		return Arrival{}, fmt.Errorf("encode an event about an endpoint: %w", err)
 	}

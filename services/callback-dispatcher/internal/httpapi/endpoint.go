@@ -4,11 +4,11 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -109,8 +109,8 @@ type endpointView struct {
 
 func viewEndpoint(e app.Endpoint) endpointView {
 	v := endpointView{
-		ID: e.ID, URL: e.URL, Description: e.Description, Types: e.Types, Enabled: e.Enabled, DisabledAt: app.Stamp(e.DisabledAt),
-		FailingSince: app.Stamp(e.FailingSince), CreatedAt: stamp(e.CreatedAt), UpdatedAt: stamp(e.UpdatedAt),
+		ID: e.ID, URL: e.URL, Description: e.Description, Types: e.Types, Enabled: e.Enabled, DisabledAt: timestamp.OrNull(e.DisabledAt),
+		FailingSince: timestamp.OrNull(e.FailingSince), CreatedAt: timestamp.Text(e.CreatedAt), UpdatedAt: timestamp.Text(e.UpdatedAt),
 	}
 	if v.Types == nil {
 		v.Types = []string{}
@@ -246,12 +246,4 @@ func (a *api) rotateEndpoint(ctx context.Context, in rotation) (idempotency.Answ
 		return idempotency.Answer{}, err
 	}
 	return a.rotateOf(ctx, o, in.revoke)
-}
-
-// stampPtr is stamp for a time that may be absent.
-func stampPtr(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return app.Stamp(*t)
 }

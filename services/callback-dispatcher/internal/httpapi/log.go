@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -136,11 +137,19 @@ func millis(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
+// orNull is the text of a time that may be absent.
+func orNull(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return timestamp.OrNull(*t)
+}
+
 // viewDelivery shows an excerpt that does not open as an empty one.
 func (a *api) viewDelivery(v app.DeliveryView) deliveryView {
 	out := deliveryView{
 		ID: v.ID, EventID: v.EventID, URL: v.URL, Type: v.Type, ObjectID: v.ObjectID, Sequence: v.Sequence, Status: v.Status, Attempts: v.Made,
-		NextAt: stampPtr(v.NextAt), CreatedAt: stamp(v.CreatedAt), FinishedAt: stampPtr(v.DoneAt), AttemptList: make([]attemptView, len(v.Attempts)),
+		NextAt: orNull(v.NextAt), CreatedAt: timestamp.Text(v.CreatedAt), FinishedAt: orNull(v.DoneAt), AttemptList: make([]attemptView, len(v.Attempts)),
 	}
 	if v.EndpointID != "" {
 		out.EndpointID = &v.EndpointID
@@ -151,7 +160,7 @@ func (a *api) viewDelivery(v app.DeliveryView) deliveryView {
 			excerpt = nil
 		}
 		one := attemptView{
-			Number: t.Number, Trigger: t.Trigger, At: stamp(t.At), Class: t.Class, Excerpt: string(excerpt), Encoding: "utf8",
+			Number: t.Number, Trigger: t.Trigger, At: timestamp.Text(t.At), Class: t.Class, Excerpt: string(excerpt), Encoding: "utf8",
 			Latency: latencyView{DNS: millis(t.DNS), Connect: millis(t.Connect), TLS: millis(t.TLS), Wait: millis(t.Wait), Total: millis(t.Total)},
 		}
 		if t.Status != 0 {
@@ -326,8 +335,8 @@ type replayAnswer struct {
 
 func viewReplay(r app.Replay) replayAnswer {
 	v := replayView{
-		From: stamp(r.From), To: stamp(r.To), Statuses: r.States, Types: r.Types, State: r.State, Total: r.Total, Sent: r.Sent,
-		CreatedAt: app.Stamp(r.CreatedAt),
+		From: timestamp.Text(r.From), To: timestamp.Text(r.To), Statuses: r.States, Types: r.Types, State: r.State, Total: r.Total, Sent: r.Sent,
+		CreatedAt: timestamp.OrNull(r.CreatedAt),
 	}
 	if r.ID != "" {
 		v.ID = &r.ID

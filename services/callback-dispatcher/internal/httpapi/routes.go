@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -91,8 +92,6 @@ type previousView struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 // owner is the merchant of a request.
 func owner(ctx context.Context) app.Owner {
 	o := httpkit.From(ctx).Owner
@@ -108,9 +107,9 @@ func (a *api) secretOf(ctx context.Context, o app.Owner) (secretView, error) {
 	if err != nil {
 		return secretView{}, err
 	}
-	view := secretView{Secret: valid[0].Text, CreatedAt: stamp(valid[0].CreatedAt)}
+	view := secretView{Secret: valid[0].Text, CreatedAt: timestamp.Text(valid[0].CreatedAt)}
 	if len(valid) > 1 {
-		view.Previous = &previousView{ExpiresAt: stamp(valid[1].ExpiresAt)}
+		view.Previous = &previousView{ExpiresAt: timestamp.Text(valid[1].ExpiresAt)}
 	}
 	return view, nil
 }
@@ -139,9 +138,9 @@ func (a *api) rotateOf(ctx context.Context, o app.Owner, revoke bool) (idempoten
 
 // render gives the answer to a rotation, with the secret and, for replays after it is erased, without.
 func render(s app.Secret, revoked bool) (full, public []byte, err error) {
-	view := secretView{Secret: s.Text, CreatedAt: stamp(s.CreatedAt)}
+	view := secretView{Secret: s.Text, CreatedAt: timestamp.Text(s.CreatedAt)}
 	if !revoked {
-		view.Previous = &previousView{ExpiresAt: stamp(s.CreatedAt.Add(app.Overlap))}
+		view.Previous = &previousView{ExpiresAt: timestamp.Text(s.CreatedAt.Add(app.Overlap))}
 	}
 	if full, err = httpkit.Success(view); err != nil {
 		return nil, nil, err

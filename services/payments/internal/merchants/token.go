@@ -7,6 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -29,11 +30,11 @@ func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference st
 		if err != nil {
 			return change.Result{}, err
 		}
-		full, err := views.Encode(tokenAnswer{true, token, views.Timestamp(expires)})
+		full, err := views.Encode(tokenAnswer{true, token, timestamp.Text(expires)})
 		if err != nil {
 			return change.Result{}, err
 		}
-		kept, err := views.Encode(tokenAnswer{true, "", views.Timestamp(expires)})
+		kept, err := views.Encode(tokenAnswer{true, "", timestamp.Text(expires)})
 		if err != nil {
 			return change.Result{}, err
 		}

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
@@ -198,7 +199,7 @@ func (a *Operators) Strays(ctx context.Context, before string, limit int) ([]byt
 	out := make([]strayView, 0, len(rows))
 	for _, s := range rows {
 		d := s.Deposit
-		out = append(out, strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, views.Timestamp(d.FirstSeenAt)})
+		out = append(out, strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, timestamp.Text(d.FirstSeenAt)})
 	}
 	return views.Encode(struct {
 		Success    bool             `json:"success"`
@@ -240,8 +241,8 @@ func doubtOf(o payout.Payout) doubtView {
 	return doubtView{
 		paid,
 		o.PaymentID, tenant.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
-		views.TimestampOrNull(first), views.TimestampOrNull(o.SentAt), views.TimestampOrNull(o.NextAt), id.HideGifts(o.Answer), views.TimestampOrNull(o.AnswerAt),
-		concludedAs(o.Concluded), views.TimestampOrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
+		timestamp.OrNull(first), timestamp.OrNull(o.SentAt), timestamp.OrNull(o.NextAt), id.HideGifts(o.Answer), timestamp.OrNull(o.AnswerAt),
+		concludedAs(o.Concluded), timestamp.OrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
 	}
 }
 
@@ -317,8 +318,8 @@ func (a *Operators) Differences(ctx context.Context, all bool, before string, li
 	for _, d := range rows {
 		const day = 24 * time.Hour
 		out = append(out, differenceView{
-			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), views.Timestamp(d.FirstAt), views.Timestamp(d.LastAt),
-			views.TimestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
+			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), timestamp.Text(d.FirstAt), timestamp.Text(d.LastAt),
+			timestamp.OrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
 		})
 	}
 	return views.Encode(struct {

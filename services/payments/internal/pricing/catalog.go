@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
@@ -67,7 +68,7 @@ func (a *Pricing) Rates(fiat money.Currency, crypto string) ([]byte, error) {
 func (a *Pricing) rateView(r quote.Rate, simulated bool) rateView {
 	v := rateView{
 		Fiat: r.Fiat, Crypto: r.Crypto, Rate: money.N(r.Value), FiatUSD: money.N(r.USD), Spread: r.SpreadBPS, Sources: len(r.Sources),
-		Names: make([]string, 0, len(r.Sources)), Age: max(0, int64(a.Now().Sub(r.At)/time.Second)), At: views.Timestamp(r.At),
+		Names: make([]string, 0, len(r.Sources)), Age: max(0, int64(a.Now().Sub(r.At)/time.Second)), At: timestamp.Text(r.At),
 		Degraded: r.Degraded, Simulated: simulated,
 	}
 	for _, s := range r.Sources {
@@ -214,7 +215,7 @@ type pauseView struct {
 func pauseViews(pauses []admission.Pause) []pauseView {
 	out := []pauseView{}
 	for _, x := range pauses {
-		v := pauseView{Paused: x.What, Since: views.Timestamp(x.At)}
+		v := pauseView{Paused: x.What, Since: timestamp.Text(x.At)}
 		if x.Currency != "" {
 			v.Currency = &x.Currency
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
-	"causeway.internal/services/payments/internal/views"
 )
 
 const (
@@ -135,7 +135,7 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]operators
 	var d operators.HeldDecision
 	var at time.Time
 	if _, err := pgx.ForEachRow(rows, []any{&of, &d.Stage, &d.Verdict, &d.Reason, &d.Lists, &at}, func() error {
-		d.At = views.Timestamp(at)
+		d.At = timestamp.Text(at)
 		verdicts[of] = append(verdicts[of], d)
 		return nil
 	}); err != nil {

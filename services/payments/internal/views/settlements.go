@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -62,7 +63,7 @@ func settlementOf(s Settlement) settlementView {
 		by = "caller"
 	}
 	return settlementView{
-		s.Reference, s.Type, Timestamp(s.CreatedAt), Timestamp(s.SettledAt), s.Currency, money.N(s.Fiat), money.N(s.Fee), money.N(s.Payout),
+		s.Reference, s.Type, timestamp.Text(s.CreatedAt), timestamp.Text(s.SettledAt), s.Currency, money.N(s.Fiat), money.N(s.Fee), money.N(s.Payout),
 		s.Crypto, s.Network, money.N(s.Converted), money.N(s.Received), money.N(s.Rate), s.PayoutRef, by,
 	}
 }
@@ -174,7 +175,7 @@ type settlementRows func(ctx context.Context, write func(Settlement) error) erro
 
 func settlementsJSON(ctx context.Context, w io.Writer, from, to time.Time, each settlementRows) error {
 	totals := settlementTotals{fiat: map[money.Currency]*fiatTotal{}, crypto: map[[2]string]*cryptoTotal{}}
-	if _, err := fmt.Fprintf(w, `{"success":true,"from":%q,"to":%q,"settlements":[`, Timestamp(from), Timestamp(to)); err != nil {
+	if _, err := fmt.Fprintf(w, `{"success":true,"from":%q,"to":%q,"settlements":[`, timestamp.Text(from), timestamp.Text(to)); err != nil {
 		return fmt.Errorf("write settlements: %w", err)
 	}
 	err := each(ctx, func(s Settlement) error {

@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -20,17 +21,6 @@ import (
 // so that both show the same.
 type Renderer struct {
 	PublicURL string // base URL of the pages, without a trailing slash
-}
-
-// Timestamp is the form of every time: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
-func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func TimestampOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := Timestamp(t)
-	return &s
 }
 
 type charge struct {
@@ -72,7 +62,7 @@ func createdOf(p payment.Payment) Created {
 	c.DepositAddress, c.Crypto, c.Network = p.Address, q.Crypto, p.NetworkName
 	c.CryptoAmount, c.TransactionUSD, c.Rate = &due, &usd, &rate
 	c.Charge = &charge{money.N(q.Charge.Fiat), money.N(q.Charge.Crypto), money.N(q.Charge.USD)}
-	c.ExpiresAt = Timestamp(p.ExpiresAt)
+	c.ExpiresAt = timestamp.Text(p.ExpiresAt)
 	return c
 }
 
@@ -130,10 +120,10 @@ type Shown struct {
 func (r Renderer) ShownOf(v change.View) Shown {
 	p := v.Payment
 	s := Shown{
-		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: TimestampOrNull(p.ConfirmedAt), SettledAt: TimestampOrNull(p.SettledAt),
-		CreatedAt: Timestamp(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
+		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
+		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
 	}
-	s.ID, s.ExpiresAt = "", Timestamp(p.ExpiresAt)
+	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
 	if p.Ignored.IsPositive() {
 		ignored := money.N(p.Ignored)
 		s.IgnoredAmount = &ignored
@@ -152,7 +142,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	}
 	for _, d := range v.Rows {
 		if !d.Reverted {
-			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.N(d.Amount), d.Confirmations(v.Heads[d.Network].Height), Timestamp(d.FirstSeenAt)})
+			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.N(d.Amount), d.Confirmations(v.Heads[d.Network].Height), timestamp.Text(d.FirstSeenAt)})
 		}
 	}
 	if p.Receiver.Known() {
@@ -243,5 +233,5 @@ func (r Renderer) EventBody(eventID, kind string, at time.Time, v change.View) (
 	if v.Token {
 		s.Token = "***"
 	}
-	return Encode(eventBody{eventID, kind, Timestamp(at), v.Payment.Mode, eventData{s}})
+	return Encode(eventBody{eventID, kind, timestamp.Text(at), v.Payment.Mode, eventData{s}})
 }

@@ -11,19 +11,9 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/reports/internal/report"
 )
-
-// timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func timestampOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := timestamp(t)
-	return &s
-}
 
 func textOrNull(s string) *string {
 	if s == "" {
@@ -58,7 +48,7 @@ func viewOf(r report.Report) reportView {
 	return reportView{
 		ID: r.ID, Reference: r.Reference, KeyID: r.KeyID, MerchantID: r.MerchantID, Session: textOrNull(r.Session), Kind: r.Kind,
 		Name: r.Name, Phone: textOrNull(r.Phone), Wallet: textOrNull(r.Wallet), Fraudster: textOrNull(r.Fraudster),
-		Text: textOrNull(r.Text), Status: r.Status, CreatedAt: timestamp(r.CreatedAt), UpdatedAt: timestamp(r.UpdatedAt),
+		Text: textOrNull(r.Text), Status: r.Status, CreatedAt: timestamp.Text(r.CreatedAt), UpdatedAt: timestamp.Text(r.UpdatedAt),
 	}
 }
 
@@ -143,7 +133,7 @@ type eventView struct {
 func eventBody(e Event) ([]byte, error) {
 	v := viewOf(e.Report)
 	v.Sequence = e.Report.Sequence
-	return encode(eventView{e.ID, e.Type, timestamp(e.OccurredAt), e.Report.Mode, reportData{v}})
+	return encode(eventView{e.ID, e.Type, timestamp.Text(e.OccurredAt), e.Report.Mode, reportData{v}})
 }
 
 type countsView struct {
@@ -177,7 +167,7 @@ func sourcesView(all []SourceView) []sourceView {
 	for _, s := range all {
 		out = append(out, sourceView{
 			s.Mode, s.Source.Address, s.Source.Role, s.KeyID, s.MerchantID, s.Reports, s.LastHour, s.Refused,
-			timestampOrNull(s.RefusedAt), timestamp(s.FirstAt), timestamp(s.LastAt),
+			timestamp.OrNull(s.RefusedAt), timestamp.Text(s.FirstAt), timestamp.Text(s.LastAt),
 		})
 	}
 	return out
@@ -205,10 +195,10 @@ type judgedView struct {
 func suspectOf(k Accused) suspectView {
 	v := suspectView{
 		k.Address, k.Mode, countsOf(k.Against), k.Reporters, k.Merchants, k.Convicted, k.Confirmed, nil,
-		timestampOrNull(k.FirstAt), timestampOrNull(k.LastAt),
+		timestamp.OrNull(k.FirstAt), timestamp.OrNull(k.LastAt),
 	}
 	if j := k.Judged; j != nil {
-		v.Judged = &judgedView{j.Operator, j.Reason, timestamp(j.At)}
+		v.Judged = &judgedView{j.Operator, j.Reason, timestamp.Text(j.At)}
 	}
 	return v
 }

@@ -14,11 +14,9 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/wallets/internal/wallet"
 )
-
-// timestamp writes a time as ISO 8601 in UTC with milliseconds (docs/api-contract.md#times).
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // amountOf writes base units as a canonical decimal: "12.5", "0".
 func amountOf(network, crypto string, units *big.Int) string {
@@ -52,7 +50,7 @@ func created(w wallet.Wallet) ([]byte, error) {
 	return encode(struct {
 		Success bool        `json:"success"`
 		Wallet  createdView `json:"wallet"`
-	}{true, createdView{w.ID, w.Address, w.NetworkName, w.Crypto, w.Status, timestamp(w.CreatedAt), timestamp(w.ExpiresAt), w.Metadata}})
+	}{true, createdView{w.ID, w.Address, w.NetworkName, w.Crypto, w.Status, timestamp.Text(w.CreatedAt), timestamp.Text(w.ExpiresAt), w.Metadata}})
 }
 
 // itemView is a wallet in a list: exactly the fields of gateway/openapi.yaml.
@@ -69,7 +67,7 @@ type itemView struct {
 
 func itemOf(w wallet.Wallet) itemView {
 	return itemView{
-		w.ID, w.Address, w.NetworkName, w.Crypto, w.Status, amountOf(w.Network, w.Crypto, w.Amount), w.Confirmations(), timestamp(w.CreatedAt),
+		w.ID, w.Address, w.NetworkName, w.Crypto, w.Status, amountOf(w.Network, w.Crypto, w.Amount), w.Confirmations(), timestamp.Text(w.CreatedAt),
 	}
 }
 
@@ -82,7 +80,7 @@ type walletView struct {
 }
 
 func viewOf(w wallet.Wallet) walletView {
-	return walletView{itemView: itemOf(w), ExpiresAt: timestamp(w.ExpiresAt), Metadata: w.Metadata}
+	return walletView{itemView: itemOf(w), ExpiresAt: timestamp.Text(w.ExpiresAt), Metadata: w.Metadata}
 }
 
 func shown(w wallet.Wallet) ([]byte, error) {
@@ -181,7 +179,7 @@ func depositsListed(w wallet.Wallet, q DepositQuery, list []wallet.Deposit, head
 			depth = max(0, heads[d.Network]-d.BlockHeight+1)
 		}
 		items[i] = depositView{
-			d.TxHash, network, d.Asset, amountOf(d.Network, d.Asset, d.Amount), d.State, depth, w.Counts(d), d.BlockHeight, timestamp(d.FirstSeenAt),
+			d.TxHash, network, d.Asset, amountOf(d.Network, d.Asset, d.Amount), d.State, depth, w.Counts(d), d.BlockHeight, timestamp.Text(d.FirstSeenAt),
 		}
 	}
 	return encode(struct {
@@ -238,5 +236,5 @@ func EventBody(eventID, kind string, at time.Time, w wallet.Wallet) ([]byte, err
 		CreatedAt string      `json:"createdAt"`
 		Mode      tenant.Mode `json:"mode"`
 		Data      data        `json:"data"`
-	}{eventID, kind, timestamp(at), w.Mode, data{v}})
+	}{eventID, kind, timestamp.Text(at), w.Mode, data{v}})
 }
