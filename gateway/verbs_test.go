@@ -50,7 +50,7 @@ func TestGateway_adopt(t *testing.T) {
 			`{"merchantId":"`+merchant+`","name":"shop","mode":"`+mode+`","permissions":["*"]}`).want(t, 201, "")
 		return fmt.Sprint(made.key(t)["id"])
 	}
-	old, heir, stranger, live := key("acme", "test"), key("acme", "test"), key("other", "test"), key("acme", "live")
+	old, heir, foreign, live := key("acme", "test"), key("acme", "test"), key("other", "test"), key("acme", "live")
 	move := func(from, to string) (string, error) {
 		var out bytes.Buffer
 		err := adopt(t.Context(), command.Input{Args: []string{"--from", from, "--to", to}, Environ: w.environ, Out: &out})
@@ -60,7 +60,7 @@ func TestGateway_adopt(t *testing.T) {
 		t.Errorf("a working key: %v", err)
 	}
 	w.call(t, "DELETE", "/v1/admin/keys/"+old, operatorToken, "").want(t, 200, "")
-	for _, to := range []string{stranger, live, old, "999999"} {
+	for _, to := range []string{foreign, live, old, "999999"} {
 		if _, err := move(old, to); err == nil {
 			t.Errorf("key %s may adopt", to)
 		}

@@ -103,9 +103,9 @@ func TestEndpoints_everyMatchAndTheCallback(t *testing.T) {
 	r.run("work")
 	e1, e2 := event("CW-1", 1, r.receiver.URL("/callback")), typed(event("CW-1", 2, r.receiver.URL("/callback")), "payment.confirmed")
 	e3 := typed(event("CW-1", 3, r.receiver.URL("/callback")), "payment.settled")
-	stranger := event("CW-2", 1, "")
-	stranger.MerchantID = "m2"
-	r.publish(e1, e2, e3, stranger)
+	foreign := event("CW-2", 1, "")
+	foreign.MerchantID = "m2"
+	r.publish(e1, e2, e3, foreign)
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/all", 3)
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/callback", 3)
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/some", 2)

@@ -64,7 +64,7 @@ func (p *Peppers) All(secret string) []Digest {
 func (p *Peppers) digest(i int, secret string) (d Digest) {
 	mac, ok := p.pools[i].Get().(hash.Hash)
 	if !ok { // the pool's New makes this type alone
-		panic("pepper pool holds a stranger")
+		panic("pool of peppers: got another type than hash.Hash")
 	}
 	mac.Reset()
 	mac.Write([]byte(secret))

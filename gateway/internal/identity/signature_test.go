@@ -162,10 +162,10 @@ func TestSignature_stateAfterProof(t *testing.T) {
 	} {
 		key.PublicKey, key.Mode, key.Signing = public, tenant.Test, apikey.SigningKey(signedSecret)
 		if got := good.code(t, key.Compiled(), apikey.PaymentCreate); got != want {
-			t.Errorf("%s: the holder is told %q", want, got)
+			t.Errorf("%s: the holder got %q, want %q", want, got, want)
 		}
 		if got := forged.code(t, key.Compiled(), apikey.PaymentCreate); got != "signature_invalid" {
-			t.Errorf("%s: a stranger is told %q", want, got)
+			t.Errorf("%s: a forged signature got %q, want signature_invalid", want, got)
 		}
 	}
 }

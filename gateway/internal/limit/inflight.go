@@ -15,18 +15,18 @@ import (
 // the rest are refused at once, because a wait in vain helps no caller.
 type InFlight struct {
 	*pool
-	byTraffic map[string]map[route.Upstream]rooms
+	byTraffic map[string]map[route.Upstream]slotSets
 }
 
 // NewInFlight makes a gate for so many calls at a time, of which share may go to one upstream. Test traffic cannot take
 // the last liveOnly of either, but always has half.
 func NewInFlight(calls, share, liveOnly int, wait time.Duration) *InFlight {
-	f := &InFlight{newPool("calls", calls, liveOnly, wait), map[string]map[route.Upstream]rooms{live: {}, test: {}}}
+	f := &InFlight{newPool("calls", calls, liveOnly, wait), map[string]map[route.Upstream]slotSets{live: {}, test: {}}}
 	for _, to := range []route.Upstream{route.Payments, route.Wallets, route.Reports, route.Dispatcher, route.Self} {
-		all := make(room, min(share, calls))
-		tests := make(room, besides(cap(all), liveOnly))
-		f.byTraffic[live][to] = append(rooms{all}, f.rooms(live)...)
-		f.byTraffic[test][to] = append(rooms{tests, all}, f.rooms(test)...)
+		all := make(slotSet, min(share, calls))
+		tests := make(slotSet, besides(cap(all), liveOnly))
+		f.byTraffic[live][to] = append(slotSets{all}, f.sets(live)...)
+		f.byTraffic[test][to] = append(slotSets{tests, all}, f.sets(test)...)
 	}
 	return f
 }

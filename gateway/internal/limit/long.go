@@ -36,7 +36,7 @@ func (l *Long) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
 		l.refused.WithLabelValues(traffic).Inc()
 		return nil, errLong
 	}
-	all := l.rooms(traffic)
+	all := l.sets(traffic)
 	if err := l.enter(ctx, traffic, all); err != nil {
 		l.forget(by)
 		return nil, err

@@ -20,7 +20,7 @@ type Lookups struct {
 	now          func() time.Time
 	skipLoopback bool
 	strange      *buckets[netip.Addr]
-	places       rooms
+	places       slotSets
 	queue        *queue
 	results      *prometheus.CounterVec
 }
@@ -38,7 +38,7 @@ const (
 func NewLookups(skipLoopback bool, now func() time.Time) *Lookups {
 	l := &Lookups{
 		now: now, skipLoopback: skipLoopback, strange: newBuckets[netip.Addr](strange, most),
-		places: rooms{make(room, lookupPlaces)}, queue: &queue{wait: lookupWait, most: lookupQueue},
+		places: slotSets{make(slotSet, lookupPlaces)}, queue: &queue{wait: lookupWait, most: lookupQueue},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_key_lookups_total",
 			Help: "Look-ups of API keys that were not found before, by result; refused ones did not reach the database.",

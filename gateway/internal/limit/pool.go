@@ -12,10 +12,10 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// room holds a bounded number of calls at a time.
-type room chan struct{}
+// slotSet holds a bounded number of calls at a time.
+type slotSet chan struct{}
 
-func (r room) enter() bool {
+func (r slotSet) enter() bool {
 	select {
 	case r <- struct{}{}:
 		return true
@@ -24,10 +24,10 @@ func (r room) enter() bool {
 	}
 }
 
-// rooms are entered in order and left together.
-type rooms []room
+// slotSets are entered in order and left together.
+type slotSets []slotSet
 
-func (all rooms) enter() bool {
+func (all slotSets) enter() bool {
 	for i, r := range all {
 		if !r.enter() {
 			all[:i].leave()
@@ -37,7 +37,7 @@ func (all rooms) enter() bool {
 	return true
 }
 
-func (all rooms) leave() {
+func (all slotSets) leave() {
 	for _, r := range all {
 		<-r
 	}
@@ -46,7 +46,7 @@ func (all rooms) leave() {
 var errBusy = fault.New(fault.Unavailable, "overloaded", "Too many requests are being served at once. Try again shortly.").
 	After(2 * time.Second)
 
-// queue holds the calls that wait for rooms: a bounded number, for a bounded time.
+// queue holds the calls that wait for slots: a bounded number, for a bounded time.
 type queue struct {
 	wait    time.Duration
 	most    int64
@@ -61,8 +61,8 @@ func newQueue(served int, wait time.Duration) *queue {
 	return &queue{wait: wait, most: int64(queueFactor * served)}
 }
 
-// enter takes a place in every room. While a call waits for one room it holds no place in the rooms after it.
-func (q *queue) enter(ctx context.Context, all rooms) error {
+// enter takes a slot in every set. While a call waits for one set it holds no slot of the sets after it.
+func (q *queue) enter(ctx context.Context, all slotSets) error {
 	if all.enter() {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (q *queue) enter(ctx context.Context, all rooms) error {
 	return nil
 }
 
-func await(ctx context.Context, r room, late <-chan time.Time) error {
+func await(ctx context.Context, r slotSet, late <-chan time.Time) error {
 	select {
 	case r <- struct{}{}:
 		return nil
@@ -96,7 +96,7 @@ func await(ctx context.Context, r room, late <-chan time.Time) error {
 // pool is a number of slots, some of which test traffic cannot take. Live and test calls wait in separate queues, so
 // that test traffic takes no place in the queue of live calls. It is a Prometheus collector of its slots.
 type pool struct {
-	all, test            room
+	all, test            slotSet
 	liveQueue, testQueue *queue
 	refused              *prometheus.CounterVec
 	size, taken          *prometheus.Desc
@@ -121,7 +121,7 @@ func besides(slots, liveOnly int) int { return max(slots-liveOnly, (slots+1)/2) 
 func newPool(name string, slots, liveOnly int, wait time.Duration) *pool {
 	about, by := prometheus.Labels{"pool": name}, []string{"traffic"}
 	p := &pool{
-		all: make(room, slots), test: make(room, besides(slots, liveOnly)),
+		all: make(slotSet, slots), test: make(slotSet, besides(slots, liveOnly)),
 		size:  prometheus.NewDesc("gateway_slots", "Slots of a pool that live, or test, traffic may take.", by, about),
 		taken: prometheus.NewDesc("gateway_slots_taken", "Slots of a pool that are taken by live, or test, traffic.", by, about),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -134,8 +134,8 @@ func newPool(name string, slots, liveOnly int, wait time.Duration) *pool {
 	return p
 }
 
-// enter takes a call into rooms of the pool.
-func (p *pool) enter(ctx context.Context, traffic string, all rooms) error {
+// enter takes a call into sets of the pool.
+func (p *pool) enter(ctx context.Context, traffic string, all slotSets) error {
 	q := p.liveQueue
 	if traffic == test {
 		q = p.testQueue
@@ -147,12 +147,12 @@ func (p *pool) enter(ctx context.Context, traffic string, all rooms) error {
 	return err
 }
 
-// rooms are those that every call of a traffic enters in the pool.
-func (p *pool) rooms(traffic string) rooms {
+// sets are those that every call of a traffic enters in the pool.
+func (p *pool) sets(traffic string) slotSets {
 	if traffic == test {
-		return rooms{p.test, p.all}
+		return slotSets{p.test, p.all}
 	}
-	return rooms{p.all}
+	return slotSets{p.all}
 }
 
 // Describe implements prometheus.Collector.

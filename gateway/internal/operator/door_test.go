@@ -41,7 +41,7 @@ func TestDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, other, revoked, expired, stranger := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
+	good, other, revoked, expired, unknown := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
 	b := &book{known: map[apikey.Digest]operator.Token{
 		peppers.Digest(good):    {Name: "ada"},
 		peppers.Digest(other):   {Name: "dan"},
@@ -62,7 +62,7 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	for token, code := range map[string]string{
-		revoked: "operator_token_invalid", expired: "operator_token_expired", stranger: "operator_token_invalid",
+		revoked: "operator_token_invalid", expired: "operator_token_expired", unknown: "operator_token_invalid",
 		good + "x": "operator_token_invalid", "hello": "operator_token_invalid", "sk_live_" + good[3:]: "operator_token_invalid",
 	} {
 		if name, err := door.Operator(t.Context(), token, here); name != "" || fault.As(err).Code != code {
@@ -70,7 +70,7 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	for range 100 {
-		_, err = door.Operator(t.Context(), stranger, here)
+		_, err = door.Operator(t.Context(), unknown, here)
 	}
 	asked := b.asked
 	if f := fault.As(err); f.Kind != fault.RateLimited || f.RetryAfter <= 0 || asked > 100+25 {
@@ -84,7 +84,7 @@ func TestDoor(t *testing.T) {
 			t.Fatalf("a known token behind the address of wrong ones: %q, %v", name, err)
 		}
 	}
-	if _, err := door.Operator(t.Context(), stranger, here); fault.As(err).Kind != fault.RateLimited {
+	if _, err := door.Operator(t.Context(), unknown, here); fault.As(err).Kind != fault.RateLimited {
 		t.Errorf("good tokens gave tries of wrong ones back: %v", err)
 	}
 	if name, err := door.Operator(t.Context(), other, there); name != "dan" || err != nil {
@@ -107,7 +107,7 @@ func TestDoor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, token := range []string{good, other, revoked, expired, stranger} {
+	for _, token := range []string{good, other, revoked, expired, unknown} {
 		if strings.Contains(log.String(), token) || strings.Contains(log.String(), token[3:20]) {
 			t.Error("a token is in the log")
 		}

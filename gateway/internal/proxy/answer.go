@@ -25,7 +25,7 @@ type answer struct {
 	quota     Quota
 
 	held     bool // written bytes wait in body until send, while the budget allows
-	room     share
+	memory   share
 	body     []byte
 	outgrown func() error  // lets an answer continue that is too long to be held, or returns why not
 	refused  error         // the error of outgrown
@@ -49,7 +49,7 @@ func beyondFree(size int) int { return max(0, size-heldFree) }
 // hold makes written bytes wait in memory, so that a call leaves its service before it waits for a slow reader. An
 // answer that becomes too long, or finds no budget, calls outgrown.
 func (a *answer) hold(in share, outgrown func() error) {
-	a.held, a.room, a.outgrown = true, in, outgrown
+	a.held, a.memory, a.outgrown = true, in, outgrown
 }
 
 // send writes the held answer.
@@ -75,7 +75,7 @@ func (a *answer) send() error {
 
 // release ends the holding and returns the memory.
 func (a *answer) release() {
-	a.room.leave()
+	a.memory.leave()
 	a.held, a.body = false, nil
 }
 
@@ -157,7 +157,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	}
 	if a.held {
 		size := len(a.body) + len(b)
-		if size <= heldMax && a.room.grow(beyondFree(size)-beyondFree(len(a.body))) {
+		if size <= heldMax && a.memory.grow(beyondFree(size)-beyondFree(len(a.body))) {
 			a.body = append(a.body, b...)
 			return len(b), nil
 		}

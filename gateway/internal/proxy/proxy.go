@@ -41,7 +41,7 @@ type Call struct {
 	closed bool   // the service refused because somebody has closed what the call needs
 	body   []byte // as it is sent to the service
 	done   []func(status int)
-	room   share         // the memory that the body takes
+	memory share         // the memory that the body takes
 	reader *http.Request // set for a caller that accepts pages, on a route that has them
 	span   trace.SpanContext
 }
@@ -120,7 +120,7 @@ type Proxy struct {
 	metrics *metrics
 	spans   map[*route.Route][]trace.SpanStartOption
 
-	bodies, answers *room
+	bodies, answers *budget
 }
 
 // New makes a proxy. Every upstream that the table names must have a target.
@@ -163,7 +163,7 @@ func New(o Options) (*Proxy, error) {
 		}
 	}
 	p := &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m, spans: spans}
-	p.bodies, p.answers = newRoom(o.HeldMax), newRoom(o.HeldMax)
+	p.bodies, p.answers = newBudget(o.HeldMax), newBudget(o.HeldMax)
 	return p, nil
 }
 
@@ -213,7 +213,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(out, c, httpkit.ErrMethodNotAllowed)
 		return
 	}
-	defer c.room.leave()
+	defer c.memory.leave()
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
 	}
@@ -488,8 +488,8 @@ func (p *Proxy) readBody(out *answer, r *http.Request, c *Call) ([]byte, error) 
 	_ = conn.SetReadDeadline(time.Now().Add(p.BodyTime)) // recorders have no connection
 	body, err := p.collect(r, c)
 	switch {
-	case errors.Is(err, errNoRoom):
-		return nil, unread(out, r, errNoRoom)
+	case errors.Is(err, errBudgetSpent):
+		return nil, unread(out, r, errBudgetSpent)
 	case err != nil:
 		out.Header().Set("Connection", "close")
 		if errors.Is(err, os.ErrDeadlineExceeded) {

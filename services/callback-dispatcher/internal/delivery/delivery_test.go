@@ -142,8 +142,8 @@ func TestSign_officialLibraryAccepts(t *testing.T) {
 				t.Fatalf("refused: %v", err)
 			}
 		}
-		stranger, _ := webhook.NewWebhook(NewSecret())
-		if stranger.Verify(body, header) == nil {
+		other, _ := webhook.NewWebhook(NewSecret())
+		if other.Verify(body, header) == nil {
 			t.Fatal("accepted under another secret")
 		}
 	})

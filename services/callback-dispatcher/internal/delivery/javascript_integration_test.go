@@ -43,7 +43,7 @@ func TestSign_officialJavaScriptLibraryAccepts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = encode.Encode(map[string]any{"secrets": secrets, "stranger": NewSecret(), "body": body, "headers": map[string]string{
+		err = encode.Encode(map[string]any{"secrets": secrets, "otherSecret": NewSecret(), "body": body, "headers": map[string]string{
 			"webhook-id": id, "webhook-timestamp": fmt.Sprint(at.Unix()), "webhook-signature": Sign(keys, id, at, body),
 		}})
 		if err != nil {

@@ -21,11 +21,11 @@ const (
 	testPart  = 2
 )
 
-// HeldLeast is the smallest room in which the part of one party holds the largest body.
+// HeldLeast is the smallest budget in which the part of one party holds the largest body.
 const HeldLeast = partyPart * (httpkit.BodyMax + 1)
 
-// room is memory that many calls share while they wait for their callers.
-type room struct {
+// budget is memory that many calls share while they wait for their callers.
+type budget struct {
 	size int
 
 	mu          sync.Mutex
@@ -33,25 +33,25 @@ type room struct {
 	held        map[Party]int
 }
 
-func newRoom(size int) *room { return &room{size: size, held: map[Party]int{}} }
+func newBudget(size int) *budget { return &budget{size: size, held: map[Party]int{}} }
 
-// share is the part of a room that one call takes.
+// share is the part of a budget that one call takes.
 type share struct {
-	room *room
-	by   Party
-	test bool
-	size int
+	budget *budget
+	by     Party
+	test   bool
+	size   int
 }
 
 // share begins with nothing. Its party is that of the call now; for an unproved signature, the address.
-func (r *room) share(c *Call) share {
+func (r *budget) share(c *Call) share {
 	k := c.Caller.Key
-	return share{room: r, by: c.Party(), test: k != nil && k.Mode == tenant.Test}
+	return share{budget: r, by: c.Party(), test: k != nil && k.Mode == tenant.Test}
 }
 
 // grow takes n more bytes, or none when fewer are left.
 func (s *share) grow(n int) bool {
-	r := s.room
+	r := s.budget
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n > r.size-r.taken || n > r.size/partyPart-r.held[s.by] || (s.test && n > r.size/testPart-r.test) {
@@ -66,14 +66,14 @@ func (s *share) leave() {
 	if s.size == 0 {
 		return
 	}
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
 	s.add(-s.size)
 }
 
 // add counts n more bytes.
 func (s *share) add(n int) {
-	r := s.room
+	r := s.budget
 	s.size += n
 	r.taken += n
 	if s.test {
@@ -84,7 +84,7 @@ func (s *share) add(n int) {
 	}
 }
 
-var errNoRoom = fault.New(fault.Unavailable, "overloaded", "Too many large requests are being served at once. Try again shortly.").After(2 * time.Second)
+var errBudgetSpent = fault.New(fault.Unavailable, "overloaded", "Too many large requests are being served at once. Try again shortly.").After(2 * time.Second)
 
 // collect reads a body. It takes memory as bytes arrive, not as they are announced, and beyond bodyAtOnce only within
 // the budget: ordinary requests are small and pass however many large ones are sent.
@@ -93,7 +93,7 @@ func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 	if r.ContentLength > 0 {
 		most = int(r.ContentLength) + 1 // the reader needs one more byte to see the end
 	}
-	c.room = p.bodies.share(c)
+	c.memory = p.bodies.share(c)
 	body := make([]byte, 0, min(most, bodyAtOnce))
 	for {
 		if len(body) == cap(body) {
@@ -101,9 +101,9 @@ func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 			if size == cap(body) {
 				return body, nil
 			}
-			if !c.room.grow(size - cap(body)) {
-				c.room.leave()
-				return nil, errNoRoom
+			if !c.memory.grow(size - cap(body)) {
+				c.memory.leave()
+				return nil, errBudgetSpent
 			}
 			body = append(make([]byte, 0, size), body...)
 		}

@@ -24,8 +24,8 @@ import (
 // Three hundred connections that each send all but the last byte of a large body take no more memory than the budget.
 // The gateway asks the others to retry, lets small bodies pass meanwhile, and frees the memory when a request ends.
 func TestProxy_bodiesInFlight(t *testing.T) {
-	const senders, size, room = 300, 250 << 10, 8 << 20
-	w := start(t, http.HandlerFunc(echo), slots, func(o *proxy.Options) { o.HeldMax = room })
+	const senders, size, budget = 300, 250 << 10, 8 << 20
+	w := start(t, http.HandlerFunc(echo), slots, func(o *proxy.Options) { o.HeldMax = budget })
 	before := memory()
 	part := []byte(strings.Repeat("x", size-1))
 	answered := make(chan int, senders)
@@ -57,15 +57,15 @@ func TestProxy_bodiesInFlight(t *testing.T) {
 	if e := w.do(t, "POST", "/v1/payments", testSecret, small).echoed(t); e.Body != small {
 		t.Errorf("a small body came as %d bytes", len(e.Body))
 	}
-	if taken := memory() - before; taken > 3*room {
-		t.Errorf("%d MiB are taken, there is room for %d", taken>>20, room>>20)
+	if taken := memory() - before; taken > 3*budget {
+		t.Errorf("%d MiB are taken, there is room for %d", taken>>20, budget>>20)
 	}
 	count := map[int]int{}
 	for range senders {
 		count[<-answered]++
 	}
 	// The others wait for their last byte until their time has passed.
-	if held := count[http.StatusBadRequest]; held == 0 || held > room/(128<<10) || count[http.StatusServiceUnavailable] != senders-held {
+	if held := count[http.StatusBadRequest]; held == 0 || held > budget/(128<<10) || count[http.StatusServiceUnavailable] != senders-held {
 		t.Errorf("answers by status: %v", count)
 	}
 	large := strings.Repeat("x", 256<<10)
@@ -95,9 +95,9 @@ func memory() int64 {
 // Readers of one test key that read nothing take a part of the memory for answers, and stalled senders a part of the
 // memory for bodies, also under the signatures of another key. A live key, and the public elsewhere, are served as
 // before.
-func TestProxy_roomOfOneCaller(t *testing.T) {
+func TestProxy_budgetOfOneCaller(t *testing.T) {
 	t.Parallel()
-	const size, room = 200 << 10, 4 << 20
+	const size, budget = 200 << 10, 4 << 20
 	big := strings.Repeat("x", size)
 	public, secret := apikey.Generate(apikey.Public, tenant.Live), apikey.Generate(apikey.Secret, tenant.Live)
 	known := ring()
@@ -110,7 +110,7 @@ func TestProxy_roomOfOneCaller(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, big)
 	}), func(o *proxy.Options) {
-		o.Callers, o.HeldMax = identity.NewResolver(known, nil, nil, time.Now), room
+		o.Callers, o.HeldMax = identity.NewResolver(known, nil, nil, time.Now), budget
 		o.Addresses = identity.Proxies{netip.MustParsePrefix("127.0.0.0/8")}
 		o.Long = nobody{}
 	})
@@ -118,7 +118,7 @@ func TestProxy_roomOfOneCaller(t *testing.T) {
 	for i, h := range signedHeaders(public, testSecret, time.Now(), "POST", "/v1/payments", "") {
 		forged += h + []string{": ", "\r\n"}[i%2]
 	}
-	for range 2 * room / size {
+	for range 2 * budget / size {
 		conn := w.dial(t)
 		fmt.Fprintf(conn, "POST /v1/payments HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", forged, size, big[1:])
 	}
@@ -133,7 +133,7 @@ func TestProxy_roomOfOneCaller(t *testing.T) {
 		}
 	}
 	var slow []*net.TCPConn
-	for range 2 * room / size {
+	for range 2 * budget / size {
 		conn := w.dial(t)
 		if err := conn.SetReadBuffer(32 << 10); err != nil {
 			t.Fatal(err)
