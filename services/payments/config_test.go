@@ -109,7 +109,7 @@ func TestRailLimits(t *testing.T) {
 	}
 	caps := providers[tenant.Live].Rail.Caps().Currencies[money.KES]
 	if !caps.Whole || caps.Resolves || caps.Min.String() != "100" || caps.Max.String() != "150000" {
-		t.Errorf("%+v", caps)
+		t.Errorf("providers() gives KES the caps %+v, want whole amounts of 100 to 150000 without names", caps)
 	}
 	if !whole(providers)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(providers)) != 1 || len(markets(providers)) != 1 {
 		t.Errorf("whole units %v, %d markets", whole(providers), len(markets(providers)))
@@ -121,7 +121,7 @@ func TestPolicy_mempoolHold(t *testing.T) {
 	for _, hold := range []time.Duration{0, 3 * time.Hour, -time.Second} {
 		policy, err := settings{WitnessUSD: "0", MempoolHold: hold}.policy()
 		if (err != nil) != (hold < 0) || policy.MempoolHold != hold {
-			t.Errorf("%s: %s, %v", hold, policy.MempoolHold, err)
+			t.Errorf("policy() with MEMPOOL_HOLD=%s = a hold of %s, %v; want the same hold, or an error below zero", hold, policy.MempoolHold, err)
 		}
 	}
 	cfg, err := config.Read[settings](map[string]string{"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key"})
@@ -135,7 +135,7 @@ func TestPolicy_depths(t *testing.T) {
 	for text, want := range map[string]int64{"": 12, "ethereum=3": 3, "ethereum=three": 0} {
 		policy, err := settings{Confirmations: text, WitnessUSD: "1000"}.policy()
 		if (err != nil) != (want == 0) {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("policy() with CONFIRMATIONS=%q = %v, want an error only of text that is no depth", text, err)
 		}
 		if got := policy.Depths.Required("ethereum", "ETH", decimal.NewFromInt(5)).Confirmations; want > 0 && got != want {
 			t.Errorf("%q asks for %d confirmations", text, got)
@@ -152,7 +152,7 @@ func TestSecondAbove(t *testing.T) {
 	for text, want := range map[string]string{secondDefault: "1000000", "": "1000000", "GHS=5": "1000000", "NGN=7": "7"} {
 		above, err := settings{SecondOperator: text}.secondAbove(true)
 		if err != nil || len(above) != 4 || above[money.NGN].String() != want {
-			t.Errorf("%q: %v, %v", text, above, err)
+			t.Errorf("secondAbove() of %q = %v, %v; want 4 currencies and NGN above %s", text, above, err, want)
 		}
 	}
 	if above, err := (settings{SecondOperator: "off"}).secondAbove(false); err != nil || above != nil {

@@ -416,7 +416,7 @@ func TestFlow_badInput(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Success {
-			t.Errorf("%s: %s (%v)", name, body, err)
+			t.Errorf("create with %s answers %s (%v), want a failure in JSON", name, body, err)
 			continue
 		}
 		named := slices.ContainsFunc(got.Error.Fields, func(f struct{ Field string }) bool { return f.Field == tc.field })
@@ -429,7 +429,7 @@ func TestFlow_badInput(t *testing.T) {
 		"deep": `{"metadata":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 41), "empty": "",
 	} {
 		if status, answer, _ := s.call(tenant.Test, "POST", "/v1/payments", body); status != 400 {
-			t.Errorf("%s: %d %s", name, status, answer)
+			t.Errorf("create with a body that is %s = %d %s, want 400", name, status, answer)
 		}
 	}
 	status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", with("chargeFrom", "fiatAmount=-1", "payer", `receiver.bankCode=5`, `callbackUrl="x"`))
@@ -445,7 +445,7 @@ func TestFlow_badInput(t *testing.T) {
 		"/v1/sandbox/payments/CW-AAAAAAAAAAAA/deposits": "{}", "/v1/sandbox/payments/nonsense/expire": "",
 	} {
 		if status, answer, _ := s.call(tenant.Test, "POST", path, body); status != 404 {
-			t.Errorf("%s: %d %s", path, status, answer)
+			t.Errorf("POST %s = %d %s, want 404", path, status, answer)
 		}
 	}
 }

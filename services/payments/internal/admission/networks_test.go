@@ -95,7 +95,7 @@ func TestScans_quotes(t *testing.T) {
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != code {
 			t.Errorf("refused with %v, want %s", err, code)
 		} else if code == "network_unavailable" && (f.Kind != fault.Unavailable || f.RetryAfter <= 0) {
-			t.Errorf("%+v", f)
+			t.Errorf("create on a closed network = %+v, want it unavailable with a time to try again", f)
 		}
 	}
 	_ = closed(w)

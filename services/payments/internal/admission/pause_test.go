@@ -67,7 +67,7 @@ func TestPause_quotes(t *testing.T) {
 		t.Errorf("%d payments", n)
 	}
 	if body, err := w.Pricing.Networks(); err != nil || !strings.Contains(string(body), `"pauses":[{"paused":"quotes","fiatCurrency":null,"network":"tron"`) {
-		t.Errorf("%s, %v", body, err)
+		t.Errorf("Networks() = %s, %v; want tron with its pause of quotes", body, err)
 	}
 	if err := w.Store.Pause(t.Context(), stop, true); err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func TestScans_rests(t *testing.T) {
 		"which has money that is ignored": {change.View{Payment: p, Rows: []payment.Deposit{ignored}, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, true},
 	} {
 		if got := s.Rests(x.v); got != x.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("Rests(%s) = %t, want %t", name, got, x.want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestLife_transferIsPaidAndSettled(t *testing.T) {
 	w.Work(func() bool { return w.Status(p) == "settled" })
 	v := w.Find(p.Reference)
 	if v.Payment.SettledAt.IsZero() || v.Payment.ConfirmedAt.IsZero() || v.Payout == nil || v.Payout.Reference != strings.ToLower(p.Reference)+"-1" {
-		t.Errorf("%+v", v.Payout)
+		t.Errorf("payout of a settled transfer = %+v, want one with the reference %s-1 and the times of the payment set", v.Payout, strings.ToLower(p.Reference))
 	}
 	want := []string{"1 payment.pending", "2 payment.confirming", "3 payment.confirmed", "4 payment.settling", "5 payment.settled"}
 	if got := w.Events(p); !slices.Equal(got, want) {

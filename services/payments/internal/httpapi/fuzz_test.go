@@ -67,7 +67,7 @@ func FuzzCreate(f *testing.F) {
 		switch answer.Code {
 		case http.StatusCreated, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		default:
-			t.Errorf("%q: %d %s", body, answer.Code, answer.Body)
+			t.Errorf("create with %q = %d %s, want 201, 400 or 413", body, answer.Code, answer.Body)
 		}
 	})
 }

@@ -136,7 +136,7 @@ func FuzzRailWebhook(f *testing.F) {
 		hints.refs = nil
 		got := webhook(t, server, name, header, body)
 		if got >= http.StatusInternalServerError {
-			t.Fatalf("%d", got)
+			t.Fatalf("webhook of %s = %d, want no failure of the server", name, got)
 		}
 		if len(hints.refs) > 0 && (!sign || got != http.StatusOK || !rail.IsReference(hints.refs[0][len(name)+1:])) {
 			t.Fatalf("%d with hints %v", got, hints.refs)

@@ -101,7 +101,7 @@ func TestCreate_answer(t *testing.T) {
 		Payment map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(a.Body, &got); err != nil || !got.Success {
-		t.Fatalf("%s: %v", a.Body, err)
+		t.Fatalf("Create() = %s, %v; want a success", a.Body, err)
 	}
 	var names []string
 	for name := range got.Payment {
@@ -132,7 +132,7 @@ func TestCreate_oneKeyOnePayment(t *testing.T) {
 		go func() {
 			a, err := w.Create(fixture.Command(), k)
 			if err != nil || a.Status != 201 {
-				t.Errorf("%d %v", a.Status, err)
+				t.Errorf("Create() under one key = %d, %v; want 201", a.Status, err)
 			}
 			bodies <- a.Body
 		}()
@@ -191,7 +191,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 		for range 3 { // more often than there are addresses
 			a, err := w.Create(test.command, k)
 			if err != nil || !a.Replayed || !bytes.Equal(a.Body, first.Body) {
-				t.Errorf("%s: %v %v %s", name, err, a.Replayed, a.Body)
+				t.Errorf("Create() under a used key, wrong is %s: %v, replayed %t, %s; want the first answer replayed", name, err, a.Replayed, a.Body)
 			}
 			if _, err := w.Create(test.command, other); !fault.Is(err, "idempotency_key_reused") {
 				t.Errorf("%s, another body: %v", name, err)
@@ -249,6 +249,6 @@ func TestCreate_choosesTheRail(t *testing.T) {
 	c.Receiver.BankCode = "XYZ"
 	_, err := w.Create(c, idempotency.Key{})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Invalid || f.Fields[0].Field != "receiver.bankCode" {
-		t.Errorf("%v", err)
+		t.Errorf("Create() for a bank that no rail pays = %v, want receiver.bankCode refused", err)
 	}
 }

@@ -44,7 +44,7 @@ func TestFulfil_sixteenAtOnce(t *testing.T) {
 	w.Fill(64)
 	p := w.Make(fixture.Request())
 	if p.Address != "" || p.Status() != payment.StatusCreated {
-		t.Fatalf("%+v", p)
+		t.Fatalf("a fresh request = %+v, want it created and without an address", p)
 	}
 	said := counted{said: map[string]int{}}
 	var won idempotency.Answer
@@ -62,7 +62,7 @@ func TestFulfil_sixteenAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if said.said["ok"] != 1 || said.said["Request has already been fulfilled"] != 15 {
-		t.Fatalf("%v", said.said)
+		t.Fatalf("16 parallel calls of Fulfil = %v, want 1 success and 15 refusals", said.said)
 	}
 	after := w.Find(p.Reference).Payment
 	if !strings.Contains(string(won.Body), after.Address) || after.Status() != payment.StatusPending {
@@ -159,7 +159,7 @@ func TestClaim_sixteenAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if said.said["ok"] != 1 || said.said["Gift has already been claimed"] != 15 {
-		t.Fatalf("%v", said.said)
+		t.Fatalf("16 parallel calls of Claim = %v, want 1 success and 15 refusals", said.said)
 	}
 	w.Work(func() bool { return w.Status(p) == "settled" })
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 1 {

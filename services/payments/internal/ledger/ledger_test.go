@@ -124,9 +124,9 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestAccounts(t *testing.T) {
 	if a := Customer("p", "USDT"); a.Shared() || a.Kind() != "customer" {
-		t.Errorf("%+v", a)
+		t.Errorf("Customer() = %+v, want an account of kind customer that is not shared", a)
 	}
 	if a := FiatFloat("sim", money.NGN); !a.Shared() || a.Kind() != "fiat" || a.Normal != Debit {
-		t.Errorf("%+v", a)
+		t.Errorf("FiatFloat() = %+v, want a shared account of kind fiat with debit as its normal side", a)
 	}
 }

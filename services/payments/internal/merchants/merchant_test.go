@@ -40,7 +40,7 @@ func TestSettle_byTheCaller(t *testing.T) {
 	}
 	var issued struct{ SettlementToken, ExpiresAt string }
 	if err := json.Unmarshal(a.Body, &issued); err != nil || issued.SettlementToken == "" || issued.SettlementToken == first {
-		t.Fatalf("%s %v", a.Body, err)
+		t.Fatalf("IssueToken() = %s, %v; want a token other than the first", a.Body, err)
 	}
 	if again, err := w.Merchants.IssueToken(t.Context(), fixture.Owner, p.Reference, key); err != nil || !again.Replayed || string(again.Body) != string(a.Body) {
 		t.Errorf("replay %s %v", again.Body, err)

@@ -99,7 +99,7 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		w.SQL(`UPDATE payments SET network = $2 WHERE id = $1`, p.ID, n.Name)
 		for _, to := range spellings {
 			if f := fault.As(refund(to)).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "belongs to this service") {
-				t.Errorf("%s: %v", to, f)
+				t.Errorf("RefundAddress(%s) refuses the fields %v, want address, which belongs to this service", to, f)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func TestRefundAddress_ours(t *testing.T) {
 		t.Helper()
 		err := refund(reference, to)
 		if f := fault.As(err).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "belongs to this service") {
-			t.Errorf("%s: %v", to, err)
+			t.Errorf("RefundAddress(%s) = %v, want address refused, which belongs to this service", to, err)
 		}
 	}
 	p, another := w.Make(fixture.Command()), w.Make(fixture.Command())

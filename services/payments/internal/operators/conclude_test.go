@@ -111,7 +111,7 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	}
 	body, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = 1 })
 	if err != nil || !strings.Contains(body, `"concluded":"failed"`) || !strings.Contains(body, `"lastAnswer":"no_such"`) {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("ConcludePayout(failed) = %s, %v; want it concluded after the answer no_such", body, err)
 	}
 	l.Want(l.p, "needs_review payout_failed")
 	l.Balanced()
@@ -153,7 +153,7 @@ func TestConclude_asPaid(t *testing.T) {
 	l := newLost(t)
 	l.landed()
 	if body, err := l.conclude("ada", "paid"); err != nil || !strings.Contains(body, `"concluded":"paid"`) {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("ConcludePayout(paid) = %s, %v; want it concluded", body, err)
 	}
 	l.Want(l.p, "settled")
 	settled := func() int {
@@ -184,7 +184,7 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	l.looks()
 	figures, err := l.Store.Unknowns(t.Context())
 	if err != nil || len(figures) != 1 || figures[0].Frozen != 1 || figures[0].Payouts != 1 || figures[0].Stuck != 0 {
-		t.Fatalf("%+v %v", figures, err)
+		t.Fatalf("Unknowns() = %+v, %v; want 1 payout that is frozen and not stuck", figures, err)
 	}
 	l.says(rail.Succeeded)
 	l.looks()
@@ -192,7 +192,7 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	body, err := l.Operators.Doubts(t.Context(), "", 10)
 	if err != nil || !strings.Contains(string(body), `"frozen":true`) || !strings.Contains(string(body), `"lastAnswer":"success 47500 NGN`) &&
 		!strings.Contains(string(body), `"lastAnswer":"success `) {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("Doubts() = %s, %v; want the frozen payout with its last answer", body, err)
 	}
 	l.landed()
 	if _, err := l.conclude("ada", "paid"); err != nil {
@@ -200,7 +200,7 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	}
 	l.Want(l.p, "settled")
 	if figures, err = l.Store.Unknowns(t.Context()); err != nil || len(figures) != 0 {
-		t.Errorf("%+v %v", figures, err)
+		t.Errorf("Unknowns() after the conclusion = %+v, %v; want none", figures, err)
 	}
 	l.Balanced()
 }
@@ -284,7 +284,7 @@ func TestAskTheRailNow(t *testing.T) {
 	l.says(rail.Succeeded)
 	a, err := askNow("ada")
 	if err != nil || !strings.Contains(string(a.Body), `"id":"`+l.id) {
-		t.Fatalf("%s %v", a.Body, err)
+		t.Fatalf("AskPayout() = %s, %v; want the payout %s", a.Body, err, l.id)
 	}
 	if err := l.Step(); err != nil { // it is due at once
 		t.Fatal(err)
@@ -299,10 +299,10 @@ func TestAskTheRailNow(t *testing.T) {
 	l.With(func(d *fixture.Deps) { d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero} })
 	for range 2 { // each time two operators, because no approval is kept
 		if a, err = askNow("ada"); err != nil || !strings.Contains(string(a.Body), `"action":"ask_rail"`) {
-			t.Fatalf("%s %v", a.Body, err)
+			t.Fatalf("AskPayout() of the first operator = %s, %v; want a request of ask_rail", a.Body, err)
 		}
 		if a, err = askNow("bob"); err != nil || strings.Contains(string(a.Body), "approval") {
-			t.Fatalf("%s %v", a.Body, err)
+			t.Fatalf("AskPayout() of the second operator = %s, %v; want it done", a.Body, err)
 		}
 	}
 }
@@ -320,12 +320,12 @@ func TestConclude_refusals(t *testing.T) {
 		bad := good
 		edit(&bad)
 		if _, err := w.Operators.ConcludePayout(t.Context(), o.ID, bad, &fault.Problems{}, idempotency.Key{}); fault.As(err).Kind != fault.Invalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("ConcludePayout() with %s = %v, want it invalid", name, err)
 		}
 	}
 	for _, id := range []string{"pyo_00000000000000000000000000", p.Reference, ""} {
 		if _, err := w.Operators.ConcludePayout(t.Context(), id, good, &fault.Problems{}, idempotency.Key{}); fault.As(err).Code != "payout_not_found" {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("ConcludePayout(%q) = %v, want payout_not_found", id, err)
 		}
 	}
 	if _, err := w.Operators.ConcludePayout(t.Context(), o.ID, good, &fault.Problems{}, idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
@@ -407,12 +407,12 @@ func TestFiguresOfStuckPayouts(t *testing.T) {
 	}
 	all, err := l.Store.Unknowns(t.Context())
 	if err != nil || len(all) != 1 || all[0].Stuck != 1 || all[0].Frozen != 0 || all[0].Oldest < 73*time.Hour {
-		t.Fatalf("%+v %v", all, err)
+		t.Fatalf("Unknowns() after 73 hours = %+v, %v; want 1 stuck payout of that age", all, err)
 	}
 	l.says(rail.Succeeded)
 	l.looks()
 	if all, err = l.Store.Unknowns(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("%+v %v", all, err)
+		t.Errorf("Unknowns() after the success = %+v, %v; want none", all, err)
 	}
 	if !fixture.Ask[bool](l.Payments, `SELECT next_at IS NOT NULL FROM payouts`) {
 		t.Error("a success is followed no more")

@@ -53,7 +53,7 @@ func TestAcceptPaysWhatTheListShows(t *testing.T) {
 			Payments []struct{ WouldPay json.RawMessage }
 		}
 		if err := json.Unmarshal(body, &list); err != nil || len(list.Payments) != 1 {
-			t.Fatalf("%s, %v", body, err)
+			t.Fatalf("Holds() = %s, %v; want 1 payment", body, err)
 		}
 		every, err := w.Operators.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
 		if err != nil || !strings.Contains(string(every), `"wouldPay":`+string(list.Payments[0].WouldPay)) {
@@ -67,7 +67,7 @@ func TestAcceptPaysWhatTheListShows(t *testing.T) {
 	for _, amount := range []string{"72000000000", "4499.99", "4500.01"} {
 		_, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept, Payout: fixture.Number(amount)})
 		if f := fault.As(err); f.Code != "payout_amount_differs" || f.Message != "Accepting would pay 4500.00 NGN now" {
-			t.Errorf("%s: %v", amount, err)
+			t.Errorf("accept of %s = %v, want payout_amount_differs with the 4500.00 NGN that would be paid", amount, err)
 		}
 	}
 	if _, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry, Payout: fixture.Number("4500")}); fault.As(err).Kind != fault.Invalid {
@@ -104,11 +104,11 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	all := operators.Order{Operator: "ada", Action: operators.ActionAccept, Payout: fixture.Number("99500")}
 	body, err := w.Resolve(p, all)
 	if err != nil || !strings.Contains(body, `"action":"accept","requestedBy":"ada"`) || !strings.Contains(body, `"upTo":99500`) {
-		t.Fatalf("%s, %v", body, err)
+		t.Fatalf("accept of the first operator = %s, %v; want a request for up to 99500", body, err)
 	}
 	all.Operator = "bob"
 	if body, err = w.Resolve(p, all); err != nil || strings.Contains(body, "approval") || strings.Contains(body, "wouldPay") {
-		t.Fatalf("%s, %v", body, err)
+		t.Fatalf("accept of the second operator = %s, %v; want it done", body, err)
 	}
 
 	p = w.Make(fixture.Command())

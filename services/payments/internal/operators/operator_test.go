@@ -44,7 +44,7 @@ func TestNeedsSecond(t *testing.T) {
 		after := before
 		after.Receiver = c.to
 		if got := watched.needsSecond(change.View{Payment: before}, after, c.action); got != c.want {
-			t.Errorf("%s: %t", name, got)
+			t.Errorf("needsSecond(%s) = %t, want %t", name, got, c.want)
 		}
 	}
 }

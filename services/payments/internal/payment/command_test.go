@@ -58,7 +58,7 @@ func TestEachTypeIsAcceptedAtItsLeast(t *testing.T) {
 	for _, kind := range Types() {
 		terms, err := check(command(kind), tenant.Test)
 		if err != nil {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("Check() of a %s with its least fields = %v, want no error", kind, err)
 			continue
 		}
 		if string(terms.Metadata) != "{}" {
@@ -177,7 +177,7 @@ func TestAllProblemsComeAtOnce(t *testing.T) {
 	_, err := c.Check(tenant.Test, quote.Default(), problems)
 	want := []string{"bankRef", "callbackUrl", "chargeFrom", "crypto", "fiatAmount", "payer.chatId", "receiver.accountNumber", "receiver.bankCode"}
 	if got := fields(err); !slices.Equal(got, want) || fault.As(err).Code != "validation_failed" {
-		t.Errorf("%v", err)
+		t.Errorf("Check() = %v, which refuses the fields %q; want validation_failed of %q", err, got, want)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestSpecialCodesStandAlone(t *testing.T) {
 		_, err := check(c, tenant.Test)
 		f := fault.As(err)
 		if f.Code != code || len(f.Fields) != 1 || f.Kind != fault.Invalid {
-			t.Errorf("%s: %v", code, err)
+			t.Errorf("Check() of a transfer with one wrong field = %v, want %s with that field", err, code)
 		}
 		for _, must := range map[string][]string{quote.OutOfRange: {"1.00", "50000000.00"}, UnsupportedPair: {"tron: TRX USDT", "bitcoin: BTC"}}[code] {
 			if !strings.Contains(f.Message, must) {
@@ -206,7 +206,7 @@ func TestSpecialCodesStandAlone(t *testing.T) {
 			c := command(Gift)
 			c.FiatCurrency, c.FiatAmount = string(cur), amount(value)
 			if _, err := check(c, tenant.Test); !fault.Is(err, quote.OutOfRange) {
-				t.Errorf("%s %s: %v", value, cur, err)
+				t.Errorf("Check() of a gift of %s %s = %v, want %s", value, cur, err, quote.OutOfRange)
 			}
 		}
 	}
@@ -217,17 +217,17 @@ func TestWhatTheTermsKeep(t *testing.T) {
 	c.Crypto, c.Network = "matic", "Matic"
 	terms, err := check(c, tenant.Test)
 	if err != nil || terms.Ask.Asset.Symbol != "POL" || terms.Ask.Network != "polygon" || terms.NetworkName != "matic" {
-		t.Errorf("%+v %v", terms, err)
+		t.Errorf("Check() of matic on Matic = %+v, %v; want POL on polygon, named matic", terms, err)
 	}
 	c = command(Request)
 	c.Crypto, c.Network, c.ChargeFrom = "usdt", "TRC20", "fiat"
 	terms, err = check(c, tenant.Test)
 	if err != nil || terms.Preferred != (Preference{"USDT", "trc20"}) || terms.Ask.ChargeFrom != quote.Crypto || terms.Ask.Network != "" {
-		t.Errorf("%+v %v", terms, err)
+		t.Errorf("Check() of a request in usdt = %+v, %v; want the preference USDT on trc20, charged from crypto", terms, err)
 	}
 	draft := terms.Draft()
 	if draft.Type != Request || !draft.FiatAmount.Equal(dec("160000")) || draft.Quote.Priced() {
-		t.Errorf("%+v", draft)
+		t.Errorf("Draft() = %+v, want a request of 160000 without a price", draft)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestLiveAccounts(t *testing.T) {
 		cmd := command(Transfer)
 		cmd.FiatCurrency, cmd.FiatAmount, cmd.Receiver.AccountNumber = c.cur, amount("100"), c.number
 		if _, err := check(cmd, tenant.Live); (err == nil) != c.ok {
-			t.Errorf("%s %s: %v", c.cur, c.number, err)
+			t.Errorf("Check() of the account %s %s = %v, want it accepted: %t", c.cur, c.number, err, c.ok)
 		}
 	}
 }
@@ -258,10 +258,10 @@ func TestFulfilRules(t *testing.T) {
 	good := FulfilCommand{Payer: &PayerInput{ChatID: "c"}, Crypto: "usdt", Network: "TRC20"}
 	terms, err := good.Check(&fault.Problems{})
 	if err != nil || terms.Asset.Symbol != "USDT" || terms.Network.Name != "tron" || terms.NetworkName != "trc20" {
-		t.Errorf("%+v %v", terms, err)
+		t.Errorf("Check() of a fulfilment = %+v, %v; want USDT on tron, named trc20", terms, err)
 	}
 	if ask := terms.Ask(Payment{Currency: money.NGN, FiatAmount: dec("5")}); ask.ChargeFrom != quote.Crypto || !ask.FiatAmount.Equal(dec("5")) {
-		t.Errorf("%+v", ask)
+		t.Errorf("Ask() = %+v, want 5 charged from crypto", ask)
 	}
 	for name, c := range map[string]struct {
 		cmd  FulfilCommand
@@ -272,7 +272,7 @@ func TestFulfilRules(t *testing.T) {
 		"unsupported": {FulfilCommand{Payer: &PayerInput{ChatID: "c"}, Crypto: "USDC", Network: "tron"}, []string{"crypto"}},
 	} {
 		if _, err := c.cmd.Check(&fault.Problems{}); !slices.Equal(fields(err), c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Check() of a fulfilment, %s = %v, want the fields %q refused", name, err, c.want)
 		}
 	}
 }
@@ -280,11 +280,11 @@ func TestFulfilRules(t *testing.T) {
 func TestClaimReceiver(t *testing.T) {
 	p := &fault.Problems{}
 	if CheckReceiver(nil, tenant.Test, money.NGN, p); !slices.Equal(fields(p.Err()), []string{"receiver.accountNumber", "receiver.bankCode"}) {
-		t.Errorf("%v", p.Err())
+		t.Errorf("CheckReceiver(none) = %v, want account number and bank code refused", p.Err())
 	}
 	p = &fault.Problems{}
 	if r := CheckReceiver(&ReceiverInput{"058", "0123456789"}, tenant.Test, money.NGN, p); p.Err() != nil || !r.Known() {
-		t.Errorf("%+v %v", r, p.Err())
+		t.Errorf("CheckReceiver() = %+v, %v; want a known receiver", r, p.Err())
 	}
 }
 
@@ -322,7 +322,7 @@ func TestDepths(t *testing.T) {
 		for height, want := range map[int64]bool{7: c.want, 0: false, -1: false} { // a transfer in no block is never deep
 			c.row.BlockHeight = height
 			if got := need.Met(c.row); got != want {
-				t.Errorf("%s %+v: %v", c.network, c.row, got)
+				t.Errorf("Met(%s %+v) = %t, want %t", c.network, c.row, got, want)
 			}
 		}
 	}
@@ -360,7 +360,7 @@ func TestParseDepths(t *testing.T) {
 	} {
 		got := table.Required(c.network, c.asset, dec(c.usd))
 		if got.Confirmations != c.want.Confirmations || got.Finality != c.want.Finality || !got.UpToUSD.Equal(c.want.UpToUSD) {
-			t.Errorf("%s %s %s: %+v", c.network, c.asset, c.usd, got)
+			t.Errorf("Required(%s, %s, %s) = %+v, want %+v", c.network, c.asset, c.usd, got, c.want)
 		}
 	}
 	for _, text := range []string{"ethereum", "dogechain=1", "tron/BTC=1", "tron=", "tron=0", "tron=-1", "tron=x", "tron=<5:1", "tron=5:1,2", "tron=1,2", "tron=<5:1,<4:2,3"} {
@@ -369,7 +369,7 @@ func TestParseDepths(t *testing.T) {
 		}
 	}
 	if table, err := ParseDepths(""); err != nil || len(table) != len(DefaultDepths()) {
-		t.Errorf("%v", err)
+		t.Errorf("ParseDepths of nothing = %d rows, %v; want the %d of the default", len(table), err, len(DefaultDepths()))
 	}
 }
 

@@ -187,7 +187,7 @@ func edgeName(from State, tr TriggerName, to State) string {
 func (w *fixture) book(j ledger.Journal) {
 	w.t.Helper()
 	if err := j.Check(); err != nil {
-		w.t.Fatalf("%v", err)
+		w.t.Fatalf("Check() of a journal = %v, want it balanced", err)
 	}
 	if w.journals[j.Key] {
 		w.t.Fatalf("journal %s is written twice", j.Key)

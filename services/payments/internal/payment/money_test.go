@@ -88,7 +88,7 @@ func TestLateMoneyPaysTheLowerRate(t *testing.T) {
 			w.now, w.rate = w.p.ExpiresAt.Add(time.Hour), dec(c.rate)
 			w.deposit("a", c.amount, deep)
 			if w.p.Status() != c.status || !w.p.Has(ExceptionPaidLate) {
-				t.Fatalf("%s %s", w.p.Status(), w.p.Exception())
+				t.Fatalf("late money: status %s, exception %s; want %s, paid_late", w.p.Status(), w.p.Exception(), c.status)
 			}
 			if c.payout != "" {
 				w.payout(c.payout)
@@ -420,7 +420,7 @@ func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 					w.deposit("a", "100", func(d *Deposit) { d.BlockTime = mined }, depth)
 				}
 				if w.p.Status() != c.status || !w.p.Has(ExceptionPaidLate) || w.p.Reorged {
-					t.Fatalf("%s %s", w.p.Status(), w.p.Exception())
+					t.Fatalf("late money: status %s, exception %s, reorged %t; want %s, paid_late, false", w.p.Status(), w.p.Exception(), w.p.Reorged, c.status)
 				}
 				if c.payout != "" {
 					w.payout(c.payout)

@@ -25,7 +25,7 @@ func TestConcludeWaitsForTheSendInFlight(t *testing.T) {
 	now := start.Add(time.Minute)
 	p, outcome, err := timing.Conclude(p, Failed, now)
 	if !errors.Is(err, ErrOnTheWire) || outcome != None || !p.Stopped || p.State != Unknown {
-		t.Fatalf("%+v %s %v", p, outcome, err)
+		t.Fatalf("Conclude() beside a send = %+v, %s, %v; want it stopped and %v", p, outcome, err, ErrOnTheWire)
 	}
 	now = start.Add(11 * time.Minute)
 	for range 3 {
@@ -36,7 +36,7 @@ func TestConcludeWaitsForTheSendInFlight(t *testing.T) {
 	}
 	p, outcome, err = timing.Conclude(p, Failed, now)
 	if err != nil || outcome != IsFailed || p.State != Failed || p.Concluded != Failed || p.NextAt.IsZero() {
-		t.Fatalf("%+v %s %v", p, outcome, err)
+		t.Fatalf("Conclude() = %+v, %s, %v; want it failed and queried again", p, outcome, err)
 	}
 }
 
@@ -90,10 +90,10 @@ func TestAsk(t *testing.T) {
 	now := start.Add(s5)
 	asked, err := Ask(p, now)
 	if err != nil || asked.Misses != 1 {
-		t.Fatalf("%+v %v", asked, err)
+		t.Fatalf("Ask() = %+v, %v; want 1 miss", asked, err)
 	}
 	if _, d := timing.Next(asked, Observation{Seen: Tick}, now); d.Step != Query {
-		t.Errorf("%+v", d)
+		t.Errorf("Next() after Ask() = %+v, want a query", d)
 	}
 	sending, _ := timing.Next(fresh(), Observation{Seen: Claimed}, start)
 	for want, p := range map[error]Payout{ErrNotSent: fresh(), ErrOnTheWire: sending, ErrEnded: {State: Returned}} {
@@ -172,7 +172,7 @@ func TestConcludedIsNotFrozenAgain(t *testing.T) {
 	}
 	p, d := timing.Next(p, other, start.Add(2*time.Hour))
 	if p.Frozen || d.Alert != "" || d.Outcome != None || p.NextAt.IsZero() {
-		t.Errorf("%+v %+v", p, d)
+		t.Errorf("Next() of a concluded payout = %+v, %+v; want it queried again, without an alert or an outcome", p, d)
 	}
 }
 

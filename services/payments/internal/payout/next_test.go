@@ -26,7 +26,7 @@ func answer(p Payout, s Seen) Observation {
 
 func TestReferenceCarriesPaymentAndAttempt(t *testing.T) {
 	if got := Reference("CW-ABCDEFGHJKMN", 2); got != "cw-abcdefghjkmn-2" {
-		t.Error(got)
+		t.Errorf("Reference() = %s, want cw-abcdefghjkmn-2", got)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestStraightToSuccess(t *testing.T) {
 		{time.Hour, Tick, Succeeded, Done, None, ""},
 	})
 	if p.Sends != 1 || p.RailID != "r1" || p.DoneAt.IsZero() {
-		t.Errorf("%+v", p)
+		t.Errorf("payout = %+v, want 1 send, the rail's id r1 and the time of its end", p)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestR5SameReferenceAgainOnlyAfterThreeMissesOverTenMinutes(t *testing.T) {
 		{0, Success, Succeeded, Wait, IsPaid, ""},
 	})
 	if p.Sends != 2 || p.Reference != fresh().Reference {
-		t.Errorf("%+v", p)
+		t.Errorf("payout = %+v, want 2 sends under the reference %s", p, fresh().Reference)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestAnswersFromBeforeTheLastSendAreNoMisses(t *testing.T) {
 	}
 	p, d := timing.Next(p, Observation{Seen: Claimed}, now)
 	if d.Step != Send || p.Sends != 2 {
-		t.Fatalf("%+v %+v", p, d)
+		t.Fatalf("Next(claimed) = %+v, %+v; want a second send", p, d)
 	}
 	p, _ = timing.Next(p, Observation{Seen: Unsure}, now)
 	now = now.Add(11 * min)
@@ -330,7 +330,7 @@ func TestR4NotSentGoesAgain(t *testing.T) {
 		{0, Accepted, Pending, Wait, None, ""},
 	})
 	if p.Sends != 1 || p.Reference != fresh().Reference {
-		t.Errorf("%+v", p)
+		t.Errorf("payout = %+v, want 1 send under the reference %s", p, fresh().Reference)
 	}
 	walk(t, LiveTiming(), []line{ // an unsent order does not make an earlier, possibly accepted one unsent
 		{0, Claimed, Sending, Send, IsSending, ""},

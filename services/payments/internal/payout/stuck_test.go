@@ -75,7 +75,7 @@ func TestGiveUpCountsFromTheFirstSend(t *testing.T) {
 		{0, Success, Succeeded, Wait, IsPaid, ""},
 	})
 	if p.Sends != 2 || !p.FirstSentAt.Equal(start) {
-		t.Errorf("%+v", p)
+		t.Errorf("payout = %+v, want 2 sends, the first at %s", p, start)
 	}
 }
 
@@ -85,12 +85,12 @@ func TestRowWithoutAFirstSend(t *testing.T) {
 	p := fresh()
 	p.State, p.Sends, p.SentAt, p.NextAt = Unknown, 1, start, start
 	if _, d := timing.Next(p, Observation{Seen: Tick}, start.Add(72*time.Hour)); d.Alert != AlertStuck {
-		t.Errorf("%+v", d)
+		t.Errorf("Next() after 72 hours = %+v, want the alert %s", d, AlertStuck)
 	}
 	p.Misses = 3
 	p, _ = timing.Next(p, Observation{Seen: Claimed}, start.Add(time.Hour))
 	if !p.FirstSentAt.Equal(start) || p.Sends != 2 {
-		t.Errorf("%+v", p)
+		t.Errorf("payout = %+v, want 2 sends, the first at %s", p, start)
 	}
 }
 
@@ -105,20 +105,20 @@ func TestFrozenIsAskedAboutAndNeverMovesByItself(t *testing.T) {
 		p, d := timing.Next(p, other, now)
 		frozen := p.State
 		if !p.Frozen || d.Alert != AlertMismatch || p.NextAt.IsZero() || p.Answer != "success 318000 NGN: why" {
-			t.Fatalf("%+v %+v", p, d)
+			t.Fatalf("Next() of another amount = %+v, %+v; want it frozen with the alert %s", p, d, AlertMismatch)
 		}
 		queries := 0
 		for range 100 {
 			now = p.NextAt
 			var d Decision
 			if p, d = timing.Next(p, Observation{Seen: Tick}, now); d.Step != Query || d.Alert != "" {
-				t.Fatalf("%+v", d)
+				t.Fatalf("Next() of a frozen payout = %+v, want a query without an alert", d)
 			}
 			queries++
 			for _, seen := range []Seen{Claimed, Hint, NoSuchRef, Failure, Accepted, Success} {
 				p, d = timing.Next(p, answer(p, seen), now)
 				if d.Outcome != None || d.Step == Send || p.State != frozen || !p.Frozen {
-					t.Fatalf("%s: %+v %+v", seen, p, d)
+					t.Fatalf("Next(%s) of a frozen payout = %+v, %+v; want it to stay frozen in %s", seen, p, d, frozen)
 				}
 			}
 		}

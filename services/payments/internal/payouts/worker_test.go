@@ -320,7 +320,7 @@ func TestPayout_nameIsOnEverySend(t *testing.T) {
 		t.Errorf("sent with the names %q", names)
 	}
 	if v := w.Find(p.Reference); v.Payment.Receiver.AccountName != "ADA EZE" || !v.Payment.Receiver.NameVerified || v.Payout.BankName != "GTB" {
-		t.Errorf("%+v %+v", v.Payment.Receiver, v.Payout)
+		t.Errorf("receiver = %+v of the payout %+v, want the rail's verified name ADA EZE at GTB", v.Payment.Receiver, v.Payout)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestConvertExamples(t *testing.T) {
 		c.ask.Currency, c.ask.Asset, c.ask.Network = money.NGN, a, "tron"
 		q, err := Default().Make(c.ask, usdt("1600"))
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("Make(%s) = %v, want no error", name, err)
 		}
 		due := q.CryptoAmount
 		if c.due != "" {

@@ -19,7 +19,7 @@ func TestWorthwhile_namesEveryPair(t *testing.T) {
 		for _, a := range n.Assets {
 			least, ok := all[Pair{n.Name, a.Symbol}]
 			if !ok || !least.IsPositive() || money.Digits(least) > a.QuoteDigits {
-				t.Errorf("%s/%s: %s", n.Name, a.Symbol, least)
+				t.Errorf("minimum of %s/%s = %s, want a positive amount of at most %d digits", n.Name, a.Symbol, least, a.QuoteDigits)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestMinimums_Check(t *testing.T) {
 			field = "cryptoAmount"
 		}
 		if f.Code != "amount_below_minimum" || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Field != field || said == nil || !strings.HasPrefix(f.Message, field) {
-			t.Fatalf("%+v", f)
+			t.Fatalf("Make() below the minimum = %+v, want amount_below_minimum of %s", f, field)
 		}
 		if crypto := decimal.RequireFromString(said[1]); !crypto.Equal(least) {
 			t.Errorf("names %s, want %s", crypto, least)

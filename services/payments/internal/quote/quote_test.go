@@ -91,7 +91,7 @@ func TestExamples(t *testing.T) {
 		c.ask.Currency, c.ask.Asset, c.ask.Network = money.NGN, a, "tron"
 		q, err := table.Make(c.ask, usdt("1600"))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Make(%s) = %v, want no error", name, err)
 			continue
 		}
 		for what, pair := range map[string][2]string{
@@ -119,7 +119,7 @@ func TestRangeIsRefusedNamingBothLimits(t *testing.T) {
 			_, err := table.Make(ask, usdt("1600"))
 			f := fault.As(err)
 			if f.Code != OutOfRange || !strings.Contains(f.Message, "1.00") || !strings.Contains(f.Message, "50000000.00") {
-				t.Errorf("%+v: %v", ask, err)
+				t.Errorf("Make(%+v) = %v, want %s with the bounds 1.00 and 50000000.00", ask, err, OutOfRange)
 			}
 		}
 	}
@@ -356,7 +356,7 @@ func FuzzMake(f *testing.F) {
 			return
 		}
 		if !q.CryptoAmount.IsPositive() || !q.PayoutAmount.IsPositive() || q.PayoutAmount.GreaterThan(q.FiatAmount) {
-			t.Fatalf("%+v", q)
+			t.Fatalf("Make() = %+v, want positive amounts and a payout of at most the fiat amount", q)
 		}
 		if got := q.CryptoAmount.Mul(q.Rate.Value); got.LessThan(q.PayoutAmount) {
 			t.Fatalf("pays out %s for %s", q.PayoutAmount, got)

@@ -38,13 +38,13 @@ func TestPhone(t *testing.T) {
 	} {
 		local, international, ok := Phone(money.KES, number)
 		if ok != (want[0] != "") || local != want[0] || international != want[1] {
-			t.Errorf("%q: %s %s %v", number, local, international, ok)
+			t.Errorf("Phone(KES, %q) = %q, %q, %t; want %q", number, local, international, ok, want)
 		}
 	}
 	if _, _, ok := Phone(money.ZAR, "0712345678"); ok {
 		t.Error("there is no mobile money in South Africa")
 	}
 	if local, _, _ := Phone(money.GHS, "233241234567"); local != "0241234567" {
-		t.Error(local)
+		t.Errorf("Phone(GHS, 233241234567) = %s, want 0241234567", local)
 	}
 }

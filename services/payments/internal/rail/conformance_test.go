@@ -121,13 +121,13 @@ func TestRail_names(t *testing.T) {
 			a, err := r.Resolve(t.Context(), cur, o.BankCode, o.AccountNumber)
 			if r.Caps().Currencies[cur].Resolves {
 				if err != nil || a.Name == "" || !a.Verified || a.BankName == "" {
-					t.Errorf("%s %s: %+v %v", name, cur, a, err)
+					t.Errorf("%s: Resolve in %s = %+v, %v; want a verified name at a bank", name, cur, a, err)
 				}
 				if _, err := r.Resolve(t.Context(), cur, o.BankCode, "0000000001"); !errors.Is(err, rail.ErrNotFound) {
 					t.Errorf("%s %s: no such account: %v", name, cur, err)
 				}
 			} else if !errors.Is(err, rail.ErrUnsupported) || a.Name != "" || a.Verified || a.BankName == "" {
-				t.Errorf("%s %s: %+v %v", name, cur, a, err)
+				t.Errorf("%s: Resolve in %s = %+v, %v; want a bank without a name and %v", name, cur, a, err, rail.ErrUnsupported)
 			}
 		}
 	}
@@ -157,14 +157,14 @@ func TestRail_paysWhatWasOrdered(t *testing.T) {
 				o := order(cur, amount)
 				s, err := r.Send(t.Context(), o)
 				if seen := rail.Sent(s, err); seen.Seen != payout.Accepted || seen.Ref != o.Ref || !seen.Amount.Equal(o.Amount) || seen.Currency != cur {
-					t.Fatalf("%s %s %s: %+v %v", name, cur, amount, seen, err)
+					t.Fatalf("%s: Send %s %s = %+v, %v; want it accepted with its reference and amount", name, cur, amount, seen, err)
 				}
 				if r.bank == nil {
 					continue
 				}
 				s, err = r.Query(t.Context(), cur, o.Ref)
 				if seen := rail.Queried(s, err); seen.Seen != payout.Success || seen.Ref != o.Ref || !seen.Amount.Equal(o.Amount) || seen.Currency != cur || !seen.Fee.IsPositive() {
-					t.Errorf("%s %s %s: %+v %v", name, cur, amount, seen, err)
+					t.Errorf("%s: Query of %s %s = %+v, %v; want a success with its reference, amount and fee", name, cur, amount, seen, err)
 				}
 				line, _ := r.bank.Find(name, o.Ref)
 				if got := line.Bank + " " + line.Account + " " + line.Name; got != where[name+" "+string(cur)] || r.bank.Made(name, o.Ref) != 1 {
@@ -198,7 +198,7 @@ func TestR2_aReferenceIsPaidOnce(t *testing.T) {
 		}
 		wait.Wait()
 		if seen[payout.Accepted] != 1 || seen[payout.Unsure] != 7 {
-			t.Errorf("%s: %v", name, seen)
+			t.Errorf("%s: 8 parallel sends = %v, want 1 accepted and 7 unsure", name, seen)
 		}
 		if r.bank != nil && r.bank.Made(name, o.Ref) != 1 {
 			t.Errorf("%s made %d transfers", name, r.bank.Made(name, o.Ref))
@@ -232,7 +232,7 @@ func TestR3_doubtIsUnknownAndR4_onlyADefiniteNoIsOne(t *testing.T) {
 					want = payout.Accepted
 				}
 				if seen.Seen != want {
-					t.Fatalf("%s: %v", seen.Seen, err)
+					t.Fatalf("Send = %s (%v), want %s", seen.Seen, err, want)
 				}
 				if seen.Seen == payout.Refused && seen.Reason == "" {
 					t.Error("no reason")
@@ -258,7 +258,7 @@ func TestR5_noSuchReference(t *testing.T) {
 	for name, r := range subjects(t) {
 		_, err := r.Query(t.Context(), money.NGN, bank.Reference())
 		if !errors.Is(err, rail.ErrNoSuchRef) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Query of an unknown reference = %v, want %v", name, err, rail.ErrNoSuchRef)
 		}
 		if r.bank == nil {
 			continue
@@ -290,7 +290,7 @@ func TestRail_outcomes(t *testing.T) {
 		} {
 			r.bank.Conclude(name, o.Ref, outcome)
 			if seen := rail.Queried(r.Query(t.Context(), money.NGN, o.Ref)); seen.Seen != want || (want == payout.Failure && seen.Reason == "") {
-				t.Errorf("%s %s: %+v", name, outcome, seen)
+				t.Errorf("%s: Query of a transfer that is %s = %+v, want %s", name, outcome, seen, want)
 			}
 		}
 		r.bank.Conclude(name, o.Ref, "a state of next year")
@@ -306,7 +306,7 @@ func TestR6_webhooksAreVerifiedOnRawBytes(t *testing.T) {
 	for name, r := range subjects(t) {
 		if r.bank == nil {
 			if _, err := r.ParseWebhook(http.Header{}, []byte(`{}`)); !errors.Is(err, rail.ErrUnsupported) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: ParseWebhook = %v, want %v", name, err, rail.ErrUnsupported)
 			}
 			continue
 		}
@@ -316,7 +316,7 @@ func TestR6_webhooksAreVerifiedOnRawBytes(t *testing.T) {
 		}
 		header, body := r.bank.Webhook(name, o.Ref)
 		if e, err := r.ParseWebhook(header, body); err != nil || e.Ref != o.Ref || e.Raw != rail.Succeeded {
-			t.Errorf("%s: %+v %v", name, e, err)
+			t.Errorf("%s: ParseWebhook = %+v, %v; want a success of %s", name, e, err, o.Ref)
 		}
 		if _, err := r.ParseWebhook(http.Header{}, body); !errors.Is(err, rail.ErrForged) {
 			t.Errorf("%s without a signature: %v", name, err)
@@ -352,7 +352,7 @@ func TestR10_theFloatIsKnown(t *testing.T) {
 		r.bank.Balance(name, "NGN", "1234.5")
 		got, err := r.Balance(t.Context(), money.NGN)
 		if err != nil || got.String() != "1234.5" {
-			t.Errorf("%s: %s %v", name, got, err)
+			t.Errorf("%s: Balance = %s, %v; want 1234.5", name, got, err)
 		}
 		r.bank.Down(name, true)
 		if _, err := r.Balance(t.Context(), money.NGN); err == nil {
@@ -372,7 +372,7 @@ func TestRail_whatIsNotReachedIsNotSent(t *testing.T) {
 		} {
 			s, err := r.Send(t.Context(), o)
 			if seen := rail.Sent(s, err); seen.Seen != payout.Refused || r.bank.Orders(name, o.Ref) != 0 {
-				t.Errorf("%s %s: %+v %v", name, o.BankCode, seen, err)
+				t.Errorf("%s: Send to the bank %s = %+v, %v; want it refused without an order", name, o.BankCode, seen, err)
 			}
 		}
 	}

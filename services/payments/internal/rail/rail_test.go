@@ -65,7 +65,7 @@ func TestBankTable(t *testing.T) {
 		{money.ZAR, "fnb", "First National Bank"},
 	} {
 		if name, ok := BankName(c.cur, c.code); !ok || name != c.name {
-			t.Errorf("%s %s: %q", c.cur, c.code, name)
+			t.Errorf("BankName(%s, %s) = %q, %t; want %q", c.cur, c.code, name, ok, c.name)
 		}
 	}
 	if _, ok := BankName(money.ZAR, "058"); ok {

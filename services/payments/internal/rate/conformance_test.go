@@ -57,7 +57,7 @@ func TestDriver_readsTheDocumentedAnswer(t *testing.T) {
 		}
 		ticks, err := d.Fetch(t.Context())
 		if err != nil {
-			t.Errorf("%s: %v", c.source, err)
+			t.Errorf("Fetch of %s = %v, want no error", c.source, err)
 		}
 		found := map[string]bool{}
 		for _, tick := range ticks {

@@ -28,7 +28,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	for range 2 { // the key makes the second a replay
 		a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.SandboxDeposit{Confirmations: -1}, &fault.Problems{}, k)
 		if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"amount":31.25,"crypto":"USDT","network":"trc20","confirmations":19`) {
-			t.Fatalf("%d %s %v", a.Status, a.Body, err)
+			t.Fatalf("SimulateDeposit() = %d %s, %v; want 31.25 USDT on trc20 with 19 confirmations", a.Status, a.Body, err)
 		}
 	}
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.SimulateDepositV1)); n != 1 {
@@ -50,7 +50,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	for _, replayed := range []bool{false, true} {
 		a, err := w.Sandbox.ExpireNow(t.Context(), fixture.Owner, gone.Reference, again)
 		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
-			t.Errorf("%+v %v", a, err)
+			t.Errorf("ExpireNow() = %+v, %v; want 409 not_expirable, replayed: %t", a, err, replayed)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	p := w.Make(fixture.Command()) // worth 31 dollars
 	a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.SandboxDeposit{Given: true, Amount: *fixture.Number("5"), Confirmations: -1}, &fault.Problems{}, idempotency.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
-		t.Errorf("%s %v", a.Body, err)
+		t.Errorf("SimulateDeposit() = %s, %v; want 77 confirmations", a.Body, err)
 	}
 }

@@ -39,7 +39,7 @@ func TestList_everyAddressIsOne(t *testing.T) {
 			}
 			counts[name]++
 			if err := address.Check(family, true, line); err != nil {
-				t.Errorf("%s: %s: %v", name, line, err)
+				t.Errorf("list %s: address %s = %v, want it valid", name, line, err)
 			}
 			if !l.Has(line) {
 				t.Errorf("%s is not found", line)
@@ -63,7 +63,7 @@ func TestList_case(t *testing.T) {
 		"fuCC7GoYwt5TsNTjWL23Xx9UKCvC18chjMEFPL3vJDCC": false,
 	} {
 		if got := l.Has(address); got != want {
-			t.Errorf("%s: %v", address, got)
+			t.Errorf("Has(%s) = %t, want %t", address, got, want)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestOpen_file(t *testing.T) {
 		}
 		l, err := Open(path)
 		if (err == nil) != ok || (ok && (!l.Has("0xaB") || !strings.HasPrefix(l.Version(), "ofac-sdn 2 "))) {
-			t.Errorf("%q: %+v, %v", text, l, err)
+			t.Errorf("Open() of %q = %+v, %v; want it accepted: %t", text, l, err, ok)
 		}
 	}
 	if _, err := Open(path + "x"); err == nil {
@@ -120,7 +120,7 @@ func TestScreen(t *testing.T) {
 	} {
 		v, err := New(l, c.signals).Screen(t.Context(), c.mode, c.network, c.senders)
 		if (err != nil) != c.fails || v.Reason != c.reason || v.Hit != (c.reason != "" && c.reason != SenderNotKnown) || (err == nil && !strings.HasPrefix(v.Lists, l.Version())) {
-			t.Errorf("%s: %+v, %v", name, v, err)
+			t.Errorf("Screen() of %s = %+v, %v; want the reason %q, an error: %t", name, v, err, c.reason, c.fails)
 		}
 	}
 }

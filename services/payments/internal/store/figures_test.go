@@ -37,6 +37,6 @@ func TestFigures(t *testing.T) {
 	w.SQL(`UPDATE payouts SET created_at = now() - interval '1 hour'`)
 	payouts, err := w.Store.Unknowns(t.Context())
 	if err != nil || len(payouts) != 1 || payouts[0].Open != 1 || payouts[0].Payouts != 0 || payouts[0].Waits < time.Hour || payouts[0].Waits > 2*time.Hour {
-		t.Errorf("%+v, %v", payouts, err)
+		t.Errorf("Unknowns() = %+v, %v; want 1 open payout of an hour", payouts, err)
 	}
 }

@@ -169,7 +169,7 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	for range 2 { // asked twice it is one erasure
 		done, err := w.Store.AskErasure(t.Context(), "cli:ada", payer, fiveYears)
 		if err != nil || done.Open != 1 || done.Kept != 1 {
-			t.Fatalf("%+v, %v", done, err)
+			t.Fatalf("AskErasure() = %+v, %v; want 1 open and 1 kept", done, err)
 		}
 	}
 	left := func() (n int) {
@@ -265,7 +265,7 @@ func TestErase_keepsTheBooks(t *testing.T) {
 	before := fixture.Ask[[]string](w, books)
 	done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears)
 	if err != nil || done != (erasure.Done{Erased: 1, Open: 1}) {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("AskErasure() = %+v, %v; want 1 erased and 1 open", done, err)
 	}
 	if after := fixture.Ask[[]string](w, books); !slices.Equal(before, after) || len(after) == 0 {
 		t.Errorf("the ledger changed: %v, was %v", after, before)
@@ -320,7 +320,7 @@ func TestErase_readsWhatIsDue(t *testing.T) {
 	theirs(w, "pay_b", 1, one, keep.Copies-time.Hour)
 	for payer, want := range map[store.Payer]int64{many: 1200, one: 1} {
 		if done, err := w.Store.AskErasure(t.Context(), "cli:ada", payer, keep); err != nil || done != (erasure.Done{Copied: want}) {
-			t.Fatalf("%+v, %v", done, err)
+			t.Fatalf("AskErasure() of %s = %+v, %v; want %d copied", payer.ChatID, done, err, want)
 		}
 	}
 	w.SQL(`ALTER TABLE payments RENAME TO hidden`)
@@ -384,7 +384,7 @@ func TestErase_committedLate(t *testing.T) {
 	now := erasure.Retention{Laundering: time.Microsecond, Copies: time.Microsecond}
 	theirs(w, "pay_a", 1, secretPayer, time.Hour)
 	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, now); err != nil || done != (erasure.Done{Erased: 1}) {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("AskErasure() = %+v, %v; want 1 erased", done, err)
 	}
 	theirs(w, "pay_0", 1, secretPayer, time.Hour) // stamped an hour ago, and committed now
 	look := func(want string) {
@@ -413,7 +413,7 @@ func TestErase_endedByAnEarlierRelease(t *testing.T) {
 	}
 	theirs(w, "pay_a", 3, secretPayer, time.Hour)
 	if done, err := w.Store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 3}) {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("AskErasure() = %+v, %v; want 3 copied", done, err)
 	}
 	w.SQL(`UPDATE erasures SET done_at = now(), person = NULL`)
 	waits, micros := []string{"copies"}, []int64{1}

@@ -36,11 +36,11 @@ func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
 	if err := w.Pool.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement(w, name), args...).Scan(&raw); err != nil {
-		w.T.Fatalf("%s: %v", name, err)
+		w.T.Fatalf("explain %s: %v", name, err)
 	}
 	var out []struct{ Plan plan }
 	if err := json.Unmarshal(raw, &out); err != nil || len(out) != 1 {
-		w.T.Fatalf("%s: %s, %v", name, raw, err)
+		w.T.Fatalf("plan of %s = %s, %v; want one plan", name, raw, err)
 	}
 	return out[0].Plan
 }

@@ -209,7 +209,7 @@ func (g *walker) check(rt *rapid.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.broken != nil {
-		rt.Fatal(g.broken)
+		rt.Fatalf("an action failed: %v", g.broken)
 	}
 }
 

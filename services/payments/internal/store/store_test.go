@@ -103,7 +103,7 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 		"empty": `INSERT INTO ledger_journals (key, event) VALUES ('c', 'e')`,
 	} {
 		if _, err := w.Pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "does not balance") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("insert a journal that is %s = %v, want it refused because it does not balance", name, err)
 		}
 	}
 	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('d', 'e') RETURNING id)
@@ -114,7 +114,7 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 		`TRUNCATE history`,
 	} {
 		if _, err := w.Pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "append-only") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s = %v, want it refused because the table is append-only", text, err)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestList(t *testing.T) {
 		}
 		before, ok := views.ReadCursor(*page.Pagination.NextCursor)
 		if !ok || len(page.Payments) != 3 {
-			t.Fatalf("%+v", page)
+			t.Fatalf("page = %+v, want 3 payments and a readable cursor", page)
 		}
 		f.Before = before
 	}

@@ -113,10 +113,10 @@ func TestSettlements_addUp(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal(body, &report); err != nil || report.Totals.Count != 4 || len(report.Settlements) != 4 || len(report.Totals.Fiat) != 1 {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("report = %s, %v; want 4 settlements and totals in 1 currency", body, err)
 	}
 	if last := report.Settlements[3]; last.PayoutReference != "TRF-1" || last.SettledBy != "caller" {
-		t.Errorf("%+v", last)
+		t.Errorf("last settlement = %+v, want TRF-1 by the caller", last)
 	}
 	body, err = settlementReport(w, fixture.Owner, from, to, true)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestSettlements_addUp(t *testing.T) {
 	}
 	lines, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
 	if err != nil || len(lines) != 5 {
-		t.Fatalf("%s %v", body, err)
+		t.Fatalf("CSV = %s, %v; want 5 lines", body, err)
 	}
 	sums := map[string]decimal.Decimal{}
 	for _, line := range lines[1:] {

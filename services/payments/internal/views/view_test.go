@@ -51,7 +51,7 @@ func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 	p := w.Make(fixture.Command())
 	for _, o := range []tenant.Owner{{MerchantID: "m2", Mode: tenant.Test}, {MerchantID: "m1", Mode: tenant.Live}} {
 		if _, err := w.Reader.Show(t.Context(), o, p.Reference); !errors.Is(err, change.ErrNotFound) {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("Show() to %+v = %v, want %v", o, err, change.ErrNotFound)
 		}
 	}
 	if _, err := w.Reader.Show(t.Context(), fixture.Owner, "CW-nonsense"); !errors.Is(err, change.ErrNotFound) {

@@ -167,7 +167,7 @@ func TestNames(t *testing.T) {
 		a, err := r.Resolve(t.Context(), c.cur, c.code, "0123456789")
 		b, _ := r.Resolve(t.Context(), c.cur, c.code, "0123456789")
 		if err != nil || a != b || a.BankName != c.bank || a.Name == "" || !a.Verified {
-			t.Errorf("%s %s: %+v %v", c.cur, c.code, a, err)
+			t.Errorf("Resolve(%s, %s) = %+v, %v; want the same verified name each time, at %s", c.cur, c.code, a, err, c.bank)
 		}
 	}
 	a, _ := r.Resolve(t.Context(), money.NGN, "058", "0123456789")
@@ -248,13 +248,13 @@ func TestTheRestOfTheInterface(t *testing.T) {
 	ctx := context.Background()
 	r := newCustomer(t, "").rail
 	if !r.Caps().Simulated || len(r.Caps().Currencies) != len(money.Currencies()) || r.Name() != Name {
-		t.Errorf("%+v", r.Caps())
+		t.Errorf("Caps() = %+v, want a simulated rail for all currencies", r.Caps())
 	}
 	if b, err := r.Banks(ctx, money.KES); err != nil || len(b) == 0 {
-		t.Errorf("%v %v", b, err)
+		t.Errorf("Banks(KES) = %v, %v; want some", b, err)
 	}
 	if b, err := r.Balance(ctx, money.NGN); err != nil || !b.IsPositive() {
-		t.Errorf("%s %v", b, err)
+		t.Errorf("Balance(NGN) = %s, %v; want a positive amount", b, err)
 	}
 	if _, err := r.ParseWebhook(nil, nil); !errors.Is(err, rail.ErrUnsupported) {
 		t.Error(err)

@@ -24,7 +24,7 @@ func TestEveryPairHasAPriceWithOneDollarLeg(t *testing.T) {
 				}
 				usdt, _ := table.Quote(cur, "USDT")
 				if !r.USD.Equal(usdt.Value) || !r.At.Equal(at) || len(r.Sources) != 1 || !strings.Contains(r.Sources[0].Name, "test") {
-					t.Errorf("%s/%s: %+v", a.Symbol, cur, r)
+					t.Errorf("Quote(%s, %s) = %+v, want 1 source for tests, the time %s and the dollar at %s", cur, a.Symbol, r, at, usdt.Value)
 				}
 				if a.Stable && !r.UnitUSD().Equal(decimal.NewFromInt(1)) {
 					t.Errorf("%s is worth %s USD", a.Symbol, r.UnitUSD())
@@ -35,7 +35,7 @@ func TestEveryPairHasAPriceWithOneDollarLeg(t *testing.T) {
 	for pair, want := range map[[2]string]int64{{"USDT", "NGN"}: 1600, {"BTC", "NGN"}: 150_000_000} {
 		r, err := table.Quote(money.Currency(pair[1]), pair[0])
 		if err != nil || !r.Value.Equal(decimal.NewFromInt(want)) {
-			t.Errorf("%v: %s %v", pair, r.Value, err)
+			t.Errorf("Quote of %v = %s, %v; want %d", pair, r.Value, err, want)
 		}
 	}
 }
@@ -44,13 +44,13 @@ func TestUnknownPairIsRefused(t *testing.T) {
 	_, err := New(time.Now).Quote(money.NGN, "DOGE")
 	f := fault.As(err)
 	if f.Code != "rate_unavailable" || f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
-		t.Errorf("%+v", f)
+		t.Errorf("Quote(NGN, DOGE) = %+v, want rate_unavailable with a time to try again", f)
 	}
 }
 
 func TestSaysThatItIsNoMarket(t *testing.T) {
 	var a rate.Aggregator = New(time.Now)
 	if !a.Simulated() || !strings.Contains(a.Name(), "fixed") || a.Ready() != nil {
-		t.Errorf("%s", a.Name())
+		t.Errorf("%s: simulated %t, ready %v; want a simulated source named fixed that is ready", a.Name(), a.Simulated(), a.Ready())
 	}
 }

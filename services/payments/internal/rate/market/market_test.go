@@ -123,7 +123,7 @@ func TestMarket_everyPairHasAPrice(t *testing.T) {
 				t.Fatal(err)
 			}
 			if q.Degraded || len(q.Sources) < 4 || q.SpreadBPS < 50 || q.At.IsZero() || q.Fiat != cur || q.Crypto != symbol {
-				t.Errorf("%s/%s: %+v", symbol, cur, q)
+				t.Errorf("Quote(%s, %s) = %+v, want at least 4 sources and a spread of 50 points", cur, symbol, q)
 			}
 			if q.Value.GreaterThan(q.Mid) || !q.Value.IsPositive() || !q.USD.IsPositive() {
 				t.Errorf("%s/%s: value %s, mid %s, dollar %s", symbol, cur, q.Value, q.Mid, q.USD)
@@ -197,7 +197,7 @@ func TestMarket_oneMarketWithinTheBandIsDegraded(t *testing.T) {
 	r.poll()
 	q, err := r.Quote(money.NGN, "USDT")
 	if err != nil || !q.Degraded || q.SpreadBPS != 160 {
-		t.Errorf("%+v %v", q, err)
+		t.Errorf("Quote(NGN, USDT) = %+v, %v; want it degraded at 160 points", q, err)
 	}
 	r.server.Break(venue.ERAPI, venue.Page)
 	r.server.Break(venue.CoinbaseFX, venue.Page)
@@ -218,7 +218,7 @@ func TestMarket_referenceRates(t *testing.T) {
 	r.poll()
 	for _, cur := range []money.Currency{money.GHS, money.KES, money.ZAR} {
 		if q, err := r.Quote(cur, "BTC"); err != nil || !q.Degraded {
-			t.Errorf("%s: %+v %v", cur, q, err)
+			t.Errorf("Quote(%s, BTC) = %+v, %v; want it degraded", cur, q, err)
 		}
 	}
 	r.want("BTC/NGN", errQuorum)
@@ -231,7 +231,7 @@ func TestMarket_outliersAndDisagreement(t *testing.T) {
 	r.poll()
 	q, err := r.Quote(money.NGN, "BTC")
 	if err != nil || len(q.Excluded) == 0 || q.Excluded[0].Name != "binance BTC/USDT" || q.Excluded[0].Why != "outlier" {
-		t.Errorf("%+v %v", q.Excluded, err)
+		t.Errorf("Quote(NGN, BTC) excludes %+v, %v; want binance as an outlier", q.Excluded, err)
 	}
 	if !q.UnitUSD().Sub(dec("93750")).Abs().LessThan(dec("0.01")) {
 		t.Errorf("a bitcoin is worth %s", q.UnitUSD())
@@ -360,7 +360,7 @@ func TestMarket_run(t *testing.T) {
 	go func() { ended <- m.Run(ctx) }()
 	for began := time.Now(); m.Ready() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			t.Fatal(m.Ready())
+			t.Fatalf("Ready() after a minute = %v, want no error", m.Ready())
 		}
 	}
 	cancel()
@@ -404,12 +404,12 @@ func TestParseSpreads(t *testing.T) {
 		"coin=2001": false, "coin=1.5": false, "all=5": false,
 	} {
 		if _, err := ParseSpreads(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("ParseSpreads(%q) = %v, want it accepted: %t", text, err, ok)
 		}
 	}
 	s, _ := ParseSpreads("coin=20;BTC/ZAR=3")
 	if s.of("BTC", money.ZAR) != 3 || s.of("BTC", money.NGN) != 20 || s.of("USDC", money.NGN) != 75 || s.Degraded != 100 {
-		t.Errorf("%+v", s)
+		t.Errorf("ParseSpreads() = %+v, want 3 of BTC/ZAR, 20 of BTC/NGN, 75 of USDC/NGN and 100 degraded", s)
 	}
 }
 
