@@ -51,7 +51,7 @@ var importRules = []importRule{
 	},
 	{
 		name: "app", why: "use cases see interfaces of their own, not a driver", // every package but those that say why not
-		in: inside + `.*`, out: inside + `(store|httpapi|messaging|scanner|unseen|network|` + pure + `|` + keys + `|` + remote + `)`,
+		in: inside + `.*`, out: inside + `(store|httpapi|messaging|operator|scanner|unseen|network|` + pure + `|` + keys + `|` + remote + `)`,
 		never: `github.com/(jackc/pgx|go-kit|ThreeDotsLabs)|net/http|database/sql|libs/(bus|httpkit)|` +
 			inside + `(store|httpapi|messaging|chain|attempt)`,
 	},

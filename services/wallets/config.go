@@ -9,12 +9,14 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -66,6 +68,20 @@ type workSettings struct {
 	AnnounceLive  time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
 }
 
+// keeper makes the keeper of the keys, which has no store yet.
+func (c common) keeper() (k keys.Keeper, err error) {
+	if k.Ring, err = keyring.Parse(c.MasterKeys.Reveal()); err != nil {
+		return k, fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	if k.Nets, err = c.Chains.nets(); err != nil || c.Chains.BatchKey == "" {
+		return k, err
+	}
+	if k.Pinned, err = intent.ParseBatchKey(c.Chains.BatchKey); err != nil {
+		return k, fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
+	}
+	return k, nil
+}
+
 // nets says how bitcoin addresses of each mode are written.
 func (s chainSettings) nets() (map[tenant.Mode]address.Net, error) {
 	live := address.Net(s.BitcoinLive)
@@ -76,8 +92,8 @@ func (s chainSettings) nets() (map[tenant.Mode]address.Net, error) {
 }
 
 // keys reads the configured keys and refuses keys that would mix live and test mode.
-func (s chainSettings) keys() (app.Keys, error) {
-	out := app.Keys{}
+func (s chainSettings) keys() (keys.Set, error) {
+	out := keys.Set{}
 	var problems []error
 	for slot, text := range map[wallet.Slot]config.Secret{
 		{Mode: tenant.Test, Family: money.Bitcoin}: s.XpubTestBitcoin,
@@ -98,22 +114,4 @@ func (s chainSettings) keys() (app.Keys, error) {
 		out[slot] = key
 	}
 	return out, errors.Join(append(problems, out.Distinct())...)
-}
-
-// sources opens the address sources of the keys, and the stock of imported addresses if a batch key is pinned.
-func (s chainSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) (app.Sources, error) {
-	out := app.Sources{tenant.Live: {}, tenant.Test: {money.Solana: derivation.NewSandbox()}}
-	var problems []error
-	for slot, key := range keys {
-		account, err := derivation.NewAccount(slot.Family, nets[slot.Mode], key)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("the %s key %w", slot, err))
-			continue
-		}
-		out[slot.Mode][slot.Family] = account
-	}
-	if s.BatchKey != "" {
-		out[tenant.Live][money.Solana] = derivation.Pooled{}
-	}
-	return out, errors.Join(problems...)
 }

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
-	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/keys"
 )
 
 // Published keys: BIP-84's account, and those of the local stack.
@@ -47,10 +47,10 @@ func TestSources(t *testing.T) {
 		"a typo":                   {chainSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sources app.Sources
-			keys, err := c.set.keys()
+			var sources keys.Sources
+			given, err := c.set.keys()
 			if err == nil {
-				sources, err = c.set.sources(keys, nets)
+				sources, err = keys.Keeper{Nets: nets}.Sources(given)
 			}
 			if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
 				t.Fatalf("open the sources: got %v, want %q", err, c.want)

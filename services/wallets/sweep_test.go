@@ -41,6 +41,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/store"
@@ -438,11 +439,11 @@ func (c *custody) await(t *testing.T, what string, holds func() bool) {
 // source is the source of live EVM addresses.
 func (c *custody) source(t *testing.T) derivation.Source {
 	t.Helper()
-	keys, err := chainSettings{XpubLiveEVM: xpubEVM}.keys()
+	given, err := chainSettings{XpubLiveEVM: xpubEVM}.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := chainSettings{}.sources(keys, map[tenant.Mode]address.Net{tenant.Live: address.Mainnet})
+	sources, err := keys.Keeper{Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}}.Sources(given)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -320,18 +319,4 @@ func (b *blindChain) compared(holds func([]store.Unexplained) bool) (list []stor
 		return holds(list)
 	})
 	return list
-}
-
-// The list of an operator is JSON with both kinds of cases.
-func TestUnseen_operator(t *testing.T) {
-	t.Parallel()
-	b := newBlindChain(t)
-	var out strings.Builder
-	if err := (&process{book: b.book}).showUnexplained(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	var shown struct{ Balances, Transactions []any }
-	if err := json.Unmarshal([]byte(out.String()), &shown); err != nil || shown.Balances == nil || shown.Transactions == nil {
-		t.Errorf("read what is unexplained: got %s: %v", out.String(), err)
-	}
 }

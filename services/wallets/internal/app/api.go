@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -75,7 +76,7 @@ type Backlog interface {
 type APISettings struct {
 	Wallets Wallets
 	Backlog Backlog
-	Sources Sources
+	Sources keys.Sources
 	// Scanned reports whether a network of a mode is scanned, so that a wallet on it sees its deposits.
 	Scanned func(mode tenant.Mode, network string) bool
 	Now     func() time.Time

@@ -1,6 +1,5 @@
-// Package app holds the use cases of the wallets service: it issues addresses, feeds the simulated chains and proves at
-// start that the configured keys are the keys of the issued addresses. It sees neither SQL nor messages nor HTTP, only
-// the small interfaces below.
+// Package app holds the use cases of the wallets service: it issues addresses and feeds the simulated chains. It sees
+// neither SQL nor messages nor HTTP, only the small interfaces below.
 package app
 
 import (
@@ -18,6 +17,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -26,7 +26,6 @@ type Book interface {
 	// Allocate grants a request once. With a nil source the request waits.
 	Allocate(ctx context.Context, messageID string, r wallet.Request, source derivation.Source) error
 	Waiting(ctx context.Context) ([]wallet.Request, error)
-	Sample(ctx context.Context, n int) ([]wallet.Issued, error)
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 }
 
@@ -36,15 +35,12 @@ type Simulator interface {
 	Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error)
 }
 
-// Sources are the configured address sources by mode and family. Without one, requests wait.
-type Sources map[tenant.Mode]map[money.Family]derivation.Source
-
 // App is the use cases.
 type App struct {
 	book      Book
 	simulator Simulator
 	hints     Hints
-	sources   Sources
+	sources   keys.Sources
 	nets      map[tenant.Mode]address.Net
 	depths    wallet.Depths
 	taken     func(network string)
@@ -55,7 +51,7 @@ type App struct {
 
 // Settings are what the use cases need in addition to their stores.
 type Settings struct {
-	Sources Sources
+	Sources keys.Sources
 	Nets    map[tenant.Mode]address.Net
 	Depths  wallet.Depths
 	Taken   func(network string) // called after a simulated deposit was stored
@@ -115,58 +111,6 @@ func (a *App) GrantWaiting(ctx context.Context) error {
 	}
 	return errors.Join(problems...)
 }
-
-// sampled is how many random addresses of each mode and family are proved at start, in addition to the first and the
-// newest.
-const sampled = 32
-
-// Mismatches are the slots whose settings differ from those of the issued addresses, each with the reason.
-type Mismatches map[wallet.Slot]error
-
-// ProveKeys derives a sample of the issued addresses again and compares. A mismatch means that a key was exchanged or
-// belongs to another database: the signer would not find the money of addresses made with it.
-func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
-	issued, err := a.book.Sample(ctx, sampled)
-	if err != nil {
-		return nil, fmt.Errorf("reading issued addresses: %w", err)
-	}
-	wrong := Mismatches{}
-	for _, i := range issued {
-		slot := wallet.Slot{Mode: i.Mode, Family: i.Family}
-		source := a.sources[i.Mode][i.Family]
-		if source == nil || wrong[slot] != nil {
-			continue // without a source nothing is issued either
-		}
-		if err := a.prove(source, slot, i); err != nil {
-			wrong[slot] = err
-		}
-	}
-	return wrong, nil
-}
-
-// prove returns an error if a source did not make an issued address.
-func (a *App) prove(source derivation.Source, slot wallet.Slot, i wallet.Issued) error {
-	if _, err := address.Parse(i.Family, a.nets[i.Mode], i.Address); err != nil && i.Family == money.Bitcoin {
-		return fmt.Errorf("%s is %s, but issued address %d belongs to another network", netSetting, a.nets[i.Mode], i.Index)
-	}
-	if int64(source.Account()) != i.Account {
-		return fmt.Errorf("%s is of account %d, but issued addresses are of account %d", slot.Setting(), source.Account(), i.Account)
-	}
-	if _, imported := source.(derivation.Pooled); imported {
-		return nil // ProveStock proves imported addresses
-	}
-	made, err := source.Derive(uint32(i.Index), 1) //nolint:gosec // an index has 31 bits
-	if err != nil {
-		return fmt.Errorf("%s: deriving address %d: %w", slot.Setting(), i.Index, err)
-	}
-	if made[0].Address != i.Address {
-		return fmt.Errorf("%s derives another address %d than the issued one: it is not the key of this database", slot.Setting(), i.Index)
-	}
-	return nil
-}
-
-// netSetting names the setting of how live bitcoin addresses are written. Those of test mode always use testnet's form.
-const netSetting = "BITCOIN_NETWORK_LIVE"
 
 // Simulate requests a deposit on a simulated chain.
 type Simulate struct {

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -22,7 +23,6 @@ type shelf struct {
 	granted   []wallet.Request
 	sources   []derivation.Source
 	waiting   []wallet.Request
-	issued    []wallet.Issued
 	simulated []wallet.Simulated
 	owner     map[string]tenant.Mode
 	used      []wire.UsedAddress
@@ -35,8 +35,6 @@ func (s *shelf) Allocate(_ context.Context, _ string, r wallet.Request, source d
 }
 
 func (s *shelf) Waiting(context.Context) ([]wallet.Request, error) { return s.waiting, s.err }
-
-func (s *shelf) Sample(context.Context, int) ([]wallet.Issued, error) { return s.issued, s.err }
 
 func (s *shelf) NoteTraces(_ context.Context, used []wire.UsedAddress) error {
 	s.used = append(s.used, used...)
@@ -65,7 +63,7 @@ const (
 
 func newApp(s *shelf, taken *[]string) *App {
 	return New(s, s, Settings{
-		Sources: Sources{tenant.Test: {money.Solana: derivation.NewSandbox()}, tenant.Live: {}},
+		Sources: keys.Sources{tenant.Test: {money.Solana: derivation.NewSandbox()}, tenant.Live: {}},
 		Nets:    map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet},
 		Depths:  wallet.DefaultDepths(), Most: 100, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Taken: func(n string) { *taken = append(*taken, n) },
@@ -136,28 +134,6 @@ func TestGrantWaiting(t *testing.T) {
 	s := &shelf{waiting: []wallet.Request{{ID: "a", Mode: tenant.Live, Family: money.Solana, Count: 1}, {ID: "b", Mode: tenant.Test, Family: money.Solana, Count: 1}}}
 	if err := newApp(s, new([]string)).GrantWaiting(t.Context()); err != nil || len(s.granted) != 1 || s.granted[0].ID != "b" {
 		t.Errorf("grant what waits: got %v, %v, want b alone", s.granted, err)
-	}
-}
-
-func TestProveKeys(t *testing.T) {
-	made, err := derivation.NewSandbox().Derive(7, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := wallet.Issued{Mode: tenant.Test, Family: money.Solana, Index: 7, Address: made[0].Address}
-	for name, c := range map[string]struct {
-		issued wallet.Issued
-		ok     bool
-	}{
-		"ours":            {good, true},
-		"another address": {wallet.Issued{Mode: tenant.Test, Family: money.Solana, Index: 8, Address: good.Address}, false},
-		"another account": {wallet.Issued{Mode: tenant.Test, Family: money.Solana, Account: 1, Index: 7, Address: good.Address}, false},
-		"no key any more": {wallet.Issued{Mode: tenant.Live, Family: money.EVM, Index: 7, Address: ours}, true},
-	} {
-		wrong, err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context())
-		if why := wrong[wallet.Slot{Mode: c.issued.Mode, Family: c.issued.Family}]; err != nil || (why == nil) != c.ok {
-			t.Errorf("%s: prove the keys: got %v, %v", name, why, err)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/scanner"
 )
 
 // Recovery keeps the work that a restore of the database requires.
@@ -16,6 +17,8 @@ type Recovery interface {
 	// Jump makes and watches some of the addresses that may have been issued in the lost time; more says that it must
 	// be called again.
 	Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error)
+	// PendingRescans are the second looks that are not done.
+	PendingRescans(ctx context.Context) ([]scanner.Rescan, error)
 	EndRecovery(ctx context.Context) error
 }
 
@@ -41,4 +44,16 @@ func (a *App) Recover(ctx context.Context, r Recovery) error {
 		}
 	}
 	return nil
+}
+
+// EndRecovery notes that the service runs normally again.
+func (a *App) EndRecovery(ctx context.Context, r Recovery) error {
+	pending, err := r.PendingRescans(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rescan := range pending {
+		a.log.WarnContext(ctx, "recovery ended before second look", "chain", rescan.Chain.String())
+	}
+	return r.EndRecovery(ctx)
 }

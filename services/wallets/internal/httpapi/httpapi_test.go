@@ -24,6 +24,7 @@ import (
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/httpapi"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -122,7 +123,7 @@ func newServer() server {
 	})
 	source := derivation.Source(derivation.NewSandbox())
 	api := app.NewAPI(cases, app.APISettings{
-		Wallets: s, Backlog: s, Sources: app.Sources{tenant.Test: {money.Solana: source, money.EVM: source}, tenant.Live: {money.EVM: source}},
+		Wallets: s, Backlog: s, Sources: keys.Sources{tenant.Test: {money.Solana: source, money.EVM: source}, tenant.Live: {money.EVM: source}},
 		Scanned: func(m tenant.Mode, n string) bool { return m == tenant.Test || n == "base" }, Now: func() time.Time { return now },
 	})
 	verifier := httpkit.Verifier{Audience: "wallets", Keys: [][]byte{key}, Now: time.Now}

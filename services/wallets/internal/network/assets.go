@@ -1,17 +1,13 @@
 package network
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/evmtx"
-	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -56,34 +52,4 @@ func (s Settings) Assets() (out []wallet.Counted, err error) {
 		}
 	}
 	return out, nil
-}
-
-// ProveAssets compares the decimals of every scanned network's assets with those of the stored amounts, and closes
-// networks where they differ: old amounts would be misread by a power of ten. It accepts and records another contract
-// with the same decimals; the network's driver checks the contract itself before its first use.
-func (c Closed) ProveAssets(ctx context.Context, networks Settings, book *store.Store, log *slog.Logger) error {
-	now, err := networks.Assets()
-	if err != nil {
-		return err
-	}
-	byKey := map[wallet.Counted]wallet.Counted{}
-	for _, a := range now {
-		byKey[wallet.Counted{Mode: a.Mode, Network: a.Network, Asset: a.Asset}] = a
-	}
-	before, err := book.CountAssets(ctx, now)
-	if err != nil {
-		return err
-	}
-	for _, b := range before {
-		a := byKey[wallet.Counted{Mode: b.Mode, Network: b.Network, Asset: b.Asset}]
-		if err := b.Recount(a.Decimals); err != nil {
-			c[scanner.Chain{Mode: b.Mode, Network: b.Network}] = err
-			log.ErrorContext(ctx, "network closed: decimals differ from those of stored amounts", "mode", b.Mode,
-				"network", b.Network, "asset", b.Asset, "stored", b.Decimals, "now", a.Decimals)
-		} else if b.Contract != a.Contract {
-			log.WarnContext(ctx, "contract of asset changed", "mode", b.Mode, "network", b.Network, "asset", b.Asset,
-				"from", b.Contract, "to", a.Contract)
-		}
-	}
-	return nil
 }

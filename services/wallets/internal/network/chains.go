@@ -19,9 +19,6 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Closed are the networks that this process does not scan, each with the reason.
-type Closed map[scanner.Chain]error
-
 // Options are the parts and settings of a process's scans.
 type Options struct {
 	Networks     Settings

@@ -6,11 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
 )
-
-var _ app.KeyBook = (*Store)(nil)
 
 const (
 	keptKeysSQL = `SELECT mode, family, sealed FROM account_keys ORDER BY mode, family`
@@ -22,7 +19,7 @@ const (
 	batchKeysSQL = `SELECT DISTINCT public_key FROM address_batches WHERE mode = $1 AND family = $2`
 )
 
-// KeptKeys implements app.KeyBook.
+// KeptKeys implements keys.Store.
 func (s *Store) KeptKeys(ctx context.Context) ([]wallet.SealedKey, error) {
 	rows, err := s.pool.Query(ctx, keptKeysSQL)
 	if err != nil {
@@ -34,7 +31,7 @@ func (s *Store) KeptKeys(ctx context.Context) ([]wallet.SealedKey, error) {
 	})
 }
 
-// KeepKey implements app.KeyBook.
+// KeepKey implements keys.Store.
 func (s *Store) KeepKey(ctx context.Context, k wallet.SealedKey) error {
 	if _, err := s.pool.Exec(ctx, keepKeySQL, k.Mode, k.Family, k.Sealed); err != nil {
 		return fmt.Errorf("keeping the %s key: %w", k.Slot, err)
@@ -42,7 +39,7 @@ func (s *Store) KeepKey(ctx context.Context, k wallet.SealedKey) error {
 	return nil
 }
 
-// ResealKey implements app.KeyBook.
+// ResealKey implements keys.Store.
 func (s *Store) ResealKey(ctx context.Context, k wallet.SealedKey, sealed []byte) error {
 	if _, err := s.pool.Exec(ctx, resealKeySQL, k.Mode, k.Family, k.Sealed, sealed); err != nil {
 		return fmt.Errorf("sealing the %s key again: %w", k.Slot, err)
@@ -50,7 +47,7 @@ func (s *Store) ResealKey(ctx context.Context, k wallet.SealedKey, sealed []byte
 	return nil
 }
 
-// BatchKeys implements app.Pool.
+// BatchKeys implements keys.Store.
 func (s *Store) BatchKeys(ctx context.Context, slot wallet.Slot) ([][]byte, error) {
 	rows, err := s.pool.Query(ctx, batchKeysSQL, slot.Mode, slot.Family)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/id"
-	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-var _ app.Pool = (*Store)(nil)
+var _ keys.Store = (*Store)(nil)
 
 const (
 	placeSQL = `SELECT next_index, last_seq FROM counters WHERE mode = $1 AND family = $2 FOR UPDATE`
@@ -118,7 +118,7 @@ const importPage = 10_000
 // ErrOtherBatch means that another batch with the same first index was imported before.
 var ErrOtherBatch = errors.New("another batch that begins at the same index was imported before")
 
-// ImportBatch implements app.Pool. It ignores a repeated batch, and refuses a whole batch that overlaps another or
+// ImportBatch implements keys.Store. It ignores a repeated batch, and refuses a whole batch that overlaps another or
 // holds an address that was issued under another index.
 func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
@@ -182,7 +182,7 @@ func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, at c
 	return s.watchStock(ctx, tx, at, list, s.newIDs(len(list)), at.next)
 }
 
-// Left implements app.Pool.
+// Left implements keys.Store.
 func (s *Store) Left(ctx context.Context, slot wallet.Slot) (n int64, err error) {
 	if err = s.pool.QueryRow(ctx, leftSQL, slot.Mode, slot.Family).Scan(&n); err != nil {
 		return 0, fmt.Errorf("counting the stock: %w", err)
@@ -190,7 +190,7 @@ func (s *Store) Left(ctx context.Context, slot wallet.Slot) (n int64, err error)
 	return n, nil
 }
 
-// Imported implements app.Pool.
+// Imported implements keys.Store.
 func (s *Store) Imported(ctx context.Context, slot wallet.Slot, indices []int64) (map[int64]string, error) {
 	rows, err := s.pool.Query(ctx, stockAtSQL, slot.Mode, slot.Family, indices)
 	if err != nil {

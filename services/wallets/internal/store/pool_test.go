@@ -27,6 +27,7 @@ import (
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -57,9 +58,12 @@ func batch(t testing.TB, from uint32, count int) intent.Batch {
 	return b
 }
 
+// stock takes the batches of the pinned key.
+func stock(s *store.Store) keys.Keeper { return keys.Keeper{Store: s, Pinned: pinned()} }
+
 func importBatch(t testing.TB, s *store.Store, b intent.Batch) {
 	t.Helper()
-	if fresh, err := app.Import(t.Context(), s, pinned(), b); err != nil || !fresh {
+	if fresh, err := stock(s).Import(t.Context(), b); err != nil || !fresh {
 		t.Fatal(fresh, err)
 	}
 }
@@ -69,7 +73,7 @@ func TestImport(t *testing.T) {
 	s, pool := open(t)
 	first := batch(t, 0, 50)
 	importBatch(t, s, first)
-	if fresh, err := app.Import(t.Context(), s, pinned(), first); err != nil || fresh {
+	if fresh, err := stock(s).Import(t.Context(), first); err != nil || fresh {
 		t.Errorf("the same batch again: %v, %v", fresh, err)
 	}
 	moved := batch(t, 60, 10)
@@ -92,7 +96,7 @@ func TestImport(t *testing.T) {
 		"one address twice":      twice,
 		"nothing":                {Version: 1, Mode: "live", Family: money.Solana},
 	} {
-		if fresh, err := app.Import(t.Context(), s, pinned(), b); err == nil || fresh {
+		if fresh, err := stock(s).Import(t.Context(), b); err == nil || fresh {
 			t.Errorf("%s: imported", name)
 		}
 	}
@@ -159,7 +163,7 @@ func TestNeverTwice(t *testing.T) {
 				all.allocate(t, "lost")
 				pg.Restore(t, database)
 				a := app.New(s, s, app.Settings{
-					Sources: app.Sources{mode: {family: src}}, Nets: nets, Most: 10, Margin: 1_000, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+					Sources: keys.Sources{mode: {family: src}}, Nets: nets, Most: 10, Margin: 1_000, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 				})
 				if err := a.Recover(t.Context(), s); err != nil {
 					t.Fatal(err)
@@ -213,13 +217,14 @@ func (c crowd) allocate(t *testing.T, name string) {
 	}
 }
 
-func ring(t *testing.T, text string) *keyring.Ring {
+// keeper keeps keys under master keys.
+func keeper(t *testing.T, s *store.Store, masters string) keys.Keeper {
 	t.Helper()
-	r, err := keyring.Parse(text)
+	r, err := keyring.Parse(masters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return keys.Keeper{Store: s, Ring: r}
 }
 
 // The first start keeps the keys, sealed; later starts need no configuration, refuse another key, and seal again under
@@ -243,7 +248,7 @@ func TestLoadKeys(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 { // replicas that start at once
 		wg.Go(func() {
-			if got, _, err := app.LoadKeys(ctx, s, ring(t, one), app.Keys{evm: a}); err != nil || !got[evm].Same(a) {
+			if got, _, err := keeper(t, s, one).Load(ctx, keys.Set{evm: a}); err != nil || !got[evm].Same(a) {
 				t.Errorf("load the keys at once: got %v", err)
 			}
 		})
@@ -253,25 +258,25 @@ func TestLoadKeys(t *testing.T) {
 	if err := pool.QueryRow(ctx, `SELECT sealed FROM account_keys`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("xpub")) {
 		t.Fatalf("read the sealed key: got %q, %v, want no public key in the clear", sealed, err)
 	}
-	if got, _, err := app.LoadKeys(ctx, s, ring(t, two+","+one), nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
+	if got, _, err := keeper(t, s, two+","+one).Load(ctx, nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
 		t.Errorf("without configuration: %v, %v", got, err)
 	}
-	if got, _, err := app.LoadKeys(ctx, s, ring(t, two), nil); err != nil || !got[evm].Same(a) {
+	if got, _, err := keeper(t, s, two).Load(ctx, nil); err != nil || !got[evm].Same(a) {
 		t.Errorf("not sealed again: %v", err)
 	}
-	if _, _, err := app.LoadKeys(ctx, s, ring(t, one), nil); !errors.Is(err, keyring.ErrUnknownKey) {
+	if _, _, err := keeper(t, s, one).Load(ctx, nil); !errors.Is(err, keyring.ErrUnknownKey) {
 		t.Errorf("load the keys under the old master key: got %v, want ErrUnknownKey", err)
 	}
-	if got, wrong, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{evm: b}); err != nil || wrong[evm] == nil || !strings.Contains(wrong[evm].Error(), "XPUB_LIVE_EVM") || !got[evm].Same(a) {
+	if got, wrong, err := keeper(t, s, two).Load(ctx, keys.Set{evm: b}); err != nil || wrong[evm] == nil || !strings.Contains(wrong[evm].Error(), "XPUB_LIVE_EVM") || !got[evm].Same(a) {
 		t.Errorf("another key: %v, %v, %v", got, wrong, err)
 	}
-	if _, _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{test: a}); err == nil {
+	if _, _, err := keeper(t, s, two).Load(ctx, keys.Set{test: a}); err == nil {
 		t.Error("test mode was given the key of live mode")
 	}
 	if _, err := pool.Exec(ctx, `UPDATE account_keys SET mode = 'test'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := app.LoadKeys(ctx, s, ring(t, two), nil); !errors.Is(err, keyring.ErrOpen) {
+	if _, _, err := keeper(t, s, two).Load(ctx, nil); !errors.Is(err, keyring.ErrOpen) {
 		t.Errorf("a key that was moved to another slot opens: %v", err)
 	}
 }
@@ -280,17 +285,16 @@ func TestLoadKeys(t *testing.T) {
 func TestProveStock(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
-	a := app.New(s, s, app.Settings{Nets: nets, Most: 10, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	importBatch(t, s, batch(t, 0, 20))
 	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 5}, derivation.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
 	prove := func(key []byte) error {
-		wrong, err := a.ProveStock(t.Context(), s, liveSolana, key)
+		wrong, err := keys.Keeper{Store: s, Pinned: key}.ProveStock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return wrong[liveSolana]
+		return wrong
 	}
 	if err := prove(pinned()); err != nil {
 		t.Error(err)

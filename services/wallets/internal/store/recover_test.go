@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -94,7 +95,7 @@ func TestRecover(t *testing.T) {
 	before := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)[0]
 
 	a := app.New(s, s, app.Settings{
-		Sources: app.Sources{tenant.Test: {money.EVM: source(t, money.EVM)}, tenant.Live: {}}, Nets: nets, Most: 10, Margin: 6_000,
+		Sources: keys.Sources{tenant.Test: {money.EVM: source(t, money.EVM)}, tenant.Live: {}}, Nets: nets, Most: 10, Margin: 6_000,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	var wg sync.WaitGroup
