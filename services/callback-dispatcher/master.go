@@ -21,7 +21,7 @@ type masterSettings struct {
 }
 
 // rotateMaster seals every signing secret again under the first master key, while the service goes on
-// (docs/runbooks/keys.md).
+// (docs/runbooks/rotation.md#master-keys).
 func rotateMaster(ctx context.Context, in command.Input) error {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return err

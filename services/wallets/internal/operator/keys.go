@@ -56,7 +56,7 @@ func ImportKey(in command.Input) (Operation, error) {
 }
 
 // RotateMaster seals the extended public keys again under the first master key. Other processes may run meanwhile: they
-// open keys with any of their master keys (docs/runbooks/keys.md).
+// open keys with any of their master keys (docs/runbooks/rotation.md#master-keys).
 func RotateMaster(in command.Input) (Operation, error) {
 	return func(ctx context.Context, p Parts) error {
 		master := p.Keys.Ring.First()
