@@ -85,7 +85,7 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
 	}
 	if kind == "sale" {
-		return ledger.DeskSold(b.ref, n.Name, asset.Symbol, amount), nil
+		return ledger.TraderSold(b.ref, n.Name, asset.Symbol, amount), nil
 	}
 	gas, err := money.Parse(b.gas)
 	if err != nil || gas.IsNegative() {

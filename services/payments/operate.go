@@ -38,7 +38,7 @@ var operations = []command.Verb{
 	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
-	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(unknownReferences)},
+	{Name: "payouts unmatched", Args: "< REFERENCES", Run: operate(unmatchedReferences)},
 	{Name: "books", Run: operate(balances)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
 	{Name: "unmarked-gifts", Run: operate(unmarkedGifts)},

@@ -88,26 +88,26 @@ func unmarkedGifts(in command.Input) (operation, error) {
 // referencesAtOnce bounds the references of one query.
 const referencesAtOnce = 1000
 
-// unknownReferences prints the references of a rail's statement that no payout has.
-func unknownReferences(in command.Input) (operation, error) {
+// unmatchedReferences prints the references of a rail's statement that no payout has.
+func unmatchedReferences(in command.Input) (operation, error) {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		looked, strange := 0, 0
+		looked, unmatched := 0, 0
 		whole := func(line string) (string, error) { return line, nil }
 		err := command.Batches(in.In, referencesAtOnce, whole, func(references []string) error {
-			found, err := s.StrangePayouts(ctx, references)
+			found, err := s.UnmatchedReferences(ctx, references)
 			for _, r := range found {
 				fmt.Fprintln(in.Out, r)
 			}
-			looked, strange = looked+len(references), strange+len(found)
+			looked, unmatched = looked+len(references), unmatched+len(found)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(in.Out, "%d of %d references have no payout here\n", strange, looked)
+		_, err = fmt.Fprintf(in.Out, "%d of %d references have no payout here\n", unmatched, looked)
 		return err
 	}, nil
 }

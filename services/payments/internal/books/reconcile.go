@@ -149,7 +149,7 @@ func (a *Books) statements(ctx context.Context) (found []Difference, err error) 
 			return found, err
 		}
 		for _, o := range rows {
-			bank, ok := a.Providers[tenant.Mode(o.Mode)].Named(o.Rail)
+			bank, ok := a.Providers[o.Mode].Named(o.Rail)
 			if last = o.ID; !ok {
 				continue
 			}

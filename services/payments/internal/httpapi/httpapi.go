@@ -120,7 +120,7 @@ func (r *referenceRequest) Read(in *httpkit.Input) { r.reference = in.Path("refe
 
 type depositRequest struct {
 	reference string
-	deposit   sandbox.SandboxDeposit
+	deposit   sandbox.Deposit
 	problems  fault.Problems
 }
 

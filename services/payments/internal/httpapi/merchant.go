@@ -7,6 +7,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/merchants"
 )
 
 func merchantRoutes(s *httpkit.Server, u UseCases) {
@@ -14,7 +15,7 @@ func merchantRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", httpkit.ForMerchants, onReference(u.Merchants.IssueToken))
 	httpkit.Handle(s, "POST /v1/payments/{reference}/settle", httpkit.ForMerchants, func(ctx context.Context, r settleRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.Merchants.Settle(ctx, in.Owner, r.reference, r.token, r.settlement, &r.problems, in.Key())
+		return u.Merchants.Settle(ctx, in.Owner, r.reference, r.settlement, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address", httpkit.ForMerchants, func(ctx context.Context, r refundRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
@@ -39,8 +40,9 @@ func onReference(f func(context.Context, tenant.Owner, string, idempotency.Key) 
 }
 
 type settleRequest struct {
-	reference, token, settlement string
-	problems                     fault.Problems
+	reference  string
+	settlement merchants.Settlement
+	problems   fault.Problems
 }
 
 const (
@@ -53,7 +55,7 @@ const (
 func (r *settleRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
-	r.token, r.settlement = b.Text("settlementToken", tokenMax), b.Text("settlementReference", settlementMax)
+	r.settlement = merchants.Settlement{Token: b.Text("settlementToken", tokenMax), Reference: b.Text("settlementReference", settlementMax)}
 	r.problems = in.Deferred()
 }
 

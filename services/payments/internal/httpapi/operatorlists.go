@@ -69,7 +69,7 @@ func (r *operatorListRequest) Read(in *httpkit.Input) {
 	r.limit = in.QueryInt("limit", pageDefault, 1, pageMax)
 	r.all = in.QueryOneOf("status", "open", "all") == "all"
 	if text := in.Query("cursor"); text != "" {
-		before, ok := operators.ReadOperatorCursor(text)
+		before, ok := operators.ReadCursor(text)
 		if !ok {
 			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
 		}

@@ -25,7 +25,7 @@ const (
 	EventRefunded      = "refunded"
 	EventSwept         = "swept"
 	EventGasSpent      = "gas_spent"
-	EventDeskSold      = "desk_sold"
+	EventTraderSold    = "desk_sold"
 	EventFloatToppedUp = "float_topped_up"
 	EventSpreadClosed  = "spread_closed"
 )
@@ -179,9 +179,9 @@ func GasSpent(tx, network, coin string, gas decimal.Decimal) Journal {
 	return j
 }
 
-// DeskSold books crypto that a trader sold: position and treasury decrease.
-func DeskSold(key, network, asset string, amount decimal.Decimal) Journal {
-	j := Journal{Key: "sold:" + key, Event: EventDeskSold}
+// TraderSold books crypto that a trader sold: position and treasury decrease.
+func TraderSold(key, network, asset string, amount decimal.Decimal) Journal {
+	j := Journal{Key: "sold:" + key, Event: EventTraderSold}
 	j.move(Position(asset), CryptoHot(network, asset), amount)
 	return j
 }

@@ -47,7 +47,7 @@ func TestPostings(t *testing.T) {
 		{GasSpent("0x4", "ethereum", "ETH", dec("0.001")), "gas:0x4", "gas:ETH > crypto:hot:ethereum:ETH 0.001"},
 		{SpreadClosed("d", money.NGN, dec("7")), "spread:d", "fx:NGN > spread:NGN 7"},
 		{SpreadClosed("d", money.NGN, dec("-7")), "spread:d", "spread:NGN > fx:NGN 7"},
-		{DeskSold("7", "ethereum", "USDT", dec("100")), "sold:7", "fx:USDT > crypto:hot:ethereum:USDT 100"},
+		{TraderSold("7", "ethereum", "USDT", dec("100")), "sold:7", "fx:USDT > crypto:hot:ethereum:USDT 100"},
 		{FloatToppedUp("7", "sim", money.NGN, dec("9")), "float:7", "fiat:float:sim:NGN > fx:NGN 9"},
 	} {
 		if err := c.j.Check(); err != nil {

@@ -43,35 +43,32 @@ func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference st
 	})
 }
 
+// Settlement is the body of POST /v1/payments/:reference/settle.
+type Settlement struct{ Token, Reference string }
+
 // Settle records once, with the token, that the merchant has paid the receiver (docs/api-contract.md#payment-life).
-func (a *Merchants) Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
-	if token == "" {
+func (a *Merchants) Settle(ctx context.Context, o tenant.Owner, reference string, s Settlement, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	if s.Token == "" {
 		problems.Add("settlementToken", "is required")
 	}
 	if err := problems.Err(); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
+	return a.Access.Owned(ctx, o, reference, k, a.applied(payment.Settle{TokenHash: change.TokenHash(s.Token), Reference: s.Reference}))
 }
 
-// shownAfter applies a trigger and answers with the payment as GET shows it.
-func (a *Merchants) shownAfter(t payment.Trigger) change.Func {
+// applied applies a trigger and answers with the payment as GET shows it.
+func (a *Merchants) applied(t payment.Trigger) change.Func {
 	return func(v change.View, now time.Time) (change.Result, error) {
 		r, err := change.Applied(a.Policy.Apply(v.Payment, t, now))
 		if err != nil {
 			return change.Result{}, err
 		}
-		v.Payment = r.Payment
-		body, err := a.Render.Shown(v)
-		if err != nil {
-			return change.Result{}, err
-		}
-		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
-		return r, nil
+		return a.Render.Answered(v, r)
 	}
 }
 
 // Cancel withdraws a payment without any deposit.
 func (a *Merchants) Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
-	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
+	return a.Access.Owned(ctx, o, reference, k, a.applied(payment.Cancel{}))
 }

@@ -161,8 +161,8 @@ func page[T any](rows []T, limit int, key func(T) string) ([]T, views.Pagination
 	return rows, p
 }
 
-// ReadOperatorCursor is the key that a cursor of an operators' list holds; ok is false for anything else.
-func ReadOperatorCursor(text string) (key string, ok bool) {
+// ReadCursor is the key that a cursor of an operators' list holds; ok is false for anything else.
+func ReadCursor(text string) (key string, ok bool) {
 	const most = 512
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) < 2 || len(raw) > most || raw[0] != 'o' || strings.ContainsRune(string(raw), 0) {
@@ -240,7 +240,7 @@ func doubtOf(o payout.Payout) doubtView {
 	}
 	return doubtView{
 		paid,
-		o.PaymentID, tenant.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
+		o.PaymentID, o.Mode, o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
 		timestamp.OrNull(first), timestamp.OrNull(o.SentAt), timestamp.OrNull(o.NextAt), id.HideGifts(o.Answer), timestamp.OrNull(o.AnswerAt),
 		concludedAs(o.Concluded), timestamp.OrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 )
 
 // State is the state of a payout.
@@ -50,7 +51,7 @@ type Payout struct {
 	PaymentID     string
 	Reference     string
 	Attempt       int
-	Mode          string
+	Mode          tenant.Mode
 	Rail          string
 	Amount        decimal.Decimal
 	Currency      money.Currency

@@ -7,7 +7,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -47,7 +46,7 @@ func (w *Worker) check(ctx context.Context, o payout.Payout) (who senders, err e
 	if network, who.addresses, err = w.Store.Senders(ctx, o.PaymentID); err != nil {
 		return senders{}, err
 	}
-	who.verdict, who.screening = w.Screening.Ask(ctx, tenant.Mode(o.Mode), network, who.addresses)
+	who.verdict, who.screening = w.Screening.Ask(ctx, o.Mode, network, who.addresses)
 	return who, nil
 }
 

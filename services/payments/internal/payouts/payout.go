@@ -136,7 +136,7 @@ func (w *Worker) rest(ctx context.Context, tick <-chan time.Time, more chan stru
 
 // patience is how long the answer to an order may take.
 func (w *Worker) patience(o payout.Payout) time.Duration {
-	if p, ok := w.Providers[tenant.Mode(o.Mode)].Named(o.Rail); ok {
+	if p, ok := w.Providers[o.Mode].Named(o.Rail); ok {
 		return max(provider.CallTimeout, p.Caps().Patience)
 	}
 	return provider.CallTimeout
@@ -148,7 +148,7 @@ var errCrashed = errors.New("crashed")
 // Step does the next action of one payout and writes its result. A crash anywhere in it is safe: after the lease of a
 // row in sending has ended, the worker asks about it and never sends it.
 func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
-	set, ok := w.Providers[tenant.Mode(o.Mode)]
+	set, ok := w.Providers[o.Mode]
 	if !ok {
 		return fmt.Errorf("payout %s: mode %s is closed", o.ID, o.Mode)
 	}
@@ -392,7 +392,7 @@ func (w *Worker) query(ctx context.Context, set provider.Set, o payout.Payout) (
 // still down: then the payout waits. A corridor without names goes on without one.
 func (w *Worker) name(ctx context.Context, set provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
-	named, ok, err := w.Receivers.Complete(ctx, tenant.Mode(o.Mode), o.Currency, asked)
+	named, ok, err := w.Receivers.Complete(ctx, o.Mode, o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
 		return false, true, nil
 	}

@@ -50,9 +50,9 @@ type Sandbox struct {
 // finalityDepth is the depth of a simulated transfer on a network where only finality counts.
 const finalityDepth = 64
 
-// SandboxDeposit is the body of POST /v1/sandbox/payments/:reference/deposits. Without Given the amount is what is
+// Deposit is the body of POST /v1/sandbox/payments/:reference/deposits. Without Given the amount is what is
 // still owed; negative Confirmations mean enough.
-type SandboxDeposit struct {
+type Deposit struct {
 	Amount        decimal.Decimal
 	Given         bool
 	Confirmations int64
@@ -72,7 +72,7 @@ type depositView struct {
 }
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
-func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d Deposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
 		return idempotency.Answer{}, errNoSandbox
 	}
@@ -86,7 +86,7 @@ func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference
 }
 
 // simulated is the change that sends a simulated transfer to a payment.
-func (a *Sandbox) simulated(v change.View, d SandboxDeposit, now time.Time) (change.Result, error) {
+func (a *Sandbox) simulated(v change.View, d Deposit, now time.Time) (change.Result, error) {
 	p := v.Payment
 	switch p.State() {
 	case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
@@ -123,7 +123,7 @@ func (a *Sandbox) simulated(v change.View, d SandboxDeposit, now time.Time) (cha
 	}, nil
 }
 
-func depositAmount(owed decimal.Decimal, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
+func depositAmount(owed decimal.Decimal, asset money.Asset, d Deposit) (decimal.Decimal, error) {
 	var problems fault.Problems
 	amount := d.Amount
 	switch {
@@ -161,11 +161,5 @@ func (a *Sandbox) expired(v change.View, now time.Time) (change.Result, error) {
 	if err != nil {
 		return change.Result{}, err
 	}
-	v.Payment = r.Payment
-	body, err := a.Render.Shown(v)
-	if err != nil {
-		return change.Result{}, err
-	}
-	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
-	return r, nil
+	return a.Render.Answered(v, r)
 }

@@ -26,7 +26,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	p := w.Make(fixture.Command())
 	k := idempotency.Key{Scope: "s", Key: "k"}
 	for range 2 { // the key makes the second a replay
-		a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.SandboxDeposit{Confirmations: -1}, &fault.Problems{}, k)
+		a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.Deposit{Confirmations: -1}, &fault.Problems{}, k)
 		if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"amount":31.25,"crypto":"USDT","network":"trc20","confirmations":19`) {
 			t.Fatalf("SimulateDeposit() = %d %s, %v; want 31.25 USDT on trc20 with 19 confirmations", a.Status, a.Body, err)
 		}
@@ -35,7 +35,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 		t.Errorf("%d commands for one key", n)
 	}
 	live := tenant.Owner{MerchantID: "m1", Mode: tenant.Live}
-	if _, err := w.Sandbox.SimulateDeposit(t.Context(), live, p.Reference, sandbox.SandboxDeposit{}, &fault.Problems{}, idempotency.Key{}); err == nil {
+	if _, err := w.Sandbox.SimulateDeposit(t.Context(), live, p.Reference, sandbox.Deposit{}, &fault.Problems{}, idempotency.Key{}); err == nil {
 		t.Error("a live key reached the sandbox")
 	}
 	gone := w.Make(fixture.Command())
@@ -66,7 +66,7 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	w.With(func(d *fixture.Deps) { d.Policy.Depths = depths })
 	w.Fill(1)
 	p := w.Make(fixture.Command()) // worth 31 dollars
-	a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.SandboxDeposit{Given: true, Amount: *fixture.Number("5"), Confirmations: -1}, &fault.Problems{}, idempotency.Key{})
+	a, err := w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.Deposit{Given: true, Amount: *fixture.Number("5"), Confirmations: -1}, &fault.Problems{}, idempotency.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
 		t.Errorf("SimulateDeposit() = %s, %v; want 77 confirmations", a.Body, err)
 	}

@@ -53,7 +53,7 @@ func (a *Sandbox) Simulate(ctx context.Context, reference string, s Scenario, pr
 	}
 	return a.Access.Anyone(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		amount := s.amount(v.Payment.Quote, a.owed(v))
-		return a.simulated(v, SandboxDeposit{Amount: amount, Given: true, Confirmations: -1}, now)
+		return a.simulated(v, Deposit{Amount: amount, Given: true, Confirmations: -1}, now)
 	})
 }
 

@@ -57,7 +57,7 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 UPDATE limit_usage u SET used = u.used - d.amount, waived = u.waived - CASE WHEN d.waived THEN d.amount ELSE 0 END, most = greatest(u.most, u.used - d.amount)
 FROM d WHERE u.day = d.day AND u.kind = d.kind AND u.subject = d.subject AND u.currency = d.currency`
 
-	// Open payments are every merchant's lanes of the open statuses, as in listOwned. No other rows are read.
+	// Open payments are every merchant's runs of the open statuses, as in listOwned. No other rows are read.
 	exposure = `SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
 FROM unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.crypto, p.fiat_currency, p.crypto_amount, CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END AS promised FROM payments p

@@ -15,29 +15,29 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Lists are read from the index payments_lanes (migration 00025). A lane is the payments of one status, type, mode and
+// Lists are read from the index payments_lanes (migration 00025). A run is the payments of one status, type, mode and
 // merchant, newest first. The statements use the collation of that index. With the collation of the primary key, the
 // planner would walk the primary key in search of a few payments.
 const (
-	ownedLanes = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
+	ownedRuns = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
-	// Some payments of all merchants, for operators. It skips from lane to lane, keeps the lanes with the newest payments,
-	// and merges them. So its cost grows with the lanes and the page, not with the payments. %[1]s is a condition.
-	someLanes = `WITH RECURSIVE lane AS (
+	// Some payments of all merchants, for operators. It skips from run to run, keeps the runs with the newest payments,
+	// and merges them. So its cost grows with the runs and the page, not with the payments. %[1]s is a condition.
+	someRuns = `WITH RECURSIVE run AS (
 	SELECT s.status, t.type, f.mode, f.merchant_id FROM unnest($1::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.mode, p.merchant_id FROM payments p WHERE p.status = s.status AND p.type = t.type ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
 	UNION ALL
-	SELECT l.status, l.type, f.mode, f.merchant_id FROM lane l CROSS JOIN LATERAL (
+	SELECT r.status, r.type, f.mode, f.merchant_id FROM run r CROSS JOIN LATERAL (
 		SELECT p.mode, p.merchant_id FROM payments p
-		WHERE p.status = l.status AND p.type = l.type AND (p.mode, p.merchant_id) > (l.mode, l.merchant_id)
+		WHERE p.status = r.status AND p.type = r.type AND (p.mode, p.merchant_id) > (r.mode, r.merchant_id)
 		ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
 ), newest AS (
-	SELECT l.*, f.id FROM lane l CROSS JOIN LATERAL (
+	SELECT r.*, f.id FROM run r CROSS JOIN LATERAL (
 		SELECT p.id FROM payments p
-		WHERE p.status = l.status AND p.type = l.type AND p.mode = l.mode AND p.merchant_id = l.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" < $4%[1]s
+		WHERE p.status = r.status AND p.type = r.type AND p.mode = r.mode AND p.merchant_id = r.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" < $4%[1]s
 		ORDER BY p.id COLLATE "C" DESC LIMIT 1) AS f
 	ORDER BY f.id COLLATE "C" DESC LIMIT $5
 )
@@ -53,10 +53,10 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 )
 
 var (
-	listOwned = pageOf(shownColumns, ownedLanes)
+	listOwned = pageOf(shownColumns, ownedRuns)
 	listEvery = "SELECT " + reviewedColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
-	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someLanes, ""))
-	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someLanes, " AND p.hold <> ''"))
+	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someRuns, ""))
+	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someRuns, " AND p.hold <> ''"))
 )
 
 // pageOf reads the payments whose ids a statement finds, by their primary key. The planner assumes that an array is

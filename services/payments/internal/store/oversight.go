@@ -14,12 +14,12 @@ import (
 
 // Statements for operators after a restore or in a drill. They read whole tables, which no request does.
 const (
-	patient        = `SET LOCAL statement_timeout = '30min'`
-	payoutStates   = `SELECT mode, state, count(*) FROM payouts GROUP BY mode, state ORDER BY mode, state`
-	paymentStates  = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
-	strangePayouts = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r) ORDER BY n`
-	assetSums      = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
-	changedSince   = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
+	patient             = `SET LOCAL statement_timeout = '30min'`
+	payoutStates        = `SELECT mode, state, count(*) FROM payouts GROUP BY mode, state ORDER BY mode, state`
+	paymentStates       = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
+	unmatchedReferences = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r) ORDER BY n`
+	assetSums           = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
+	changedSince        = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
 WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
 	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
@@ -141,9 +141,9 @@ func (s *Store) whole(ctx context.Context, sql string, into []any, each func() e
 	return wrap(err, "read for an operator")
 }
 
-// StrangePayouts returns the references that no payout has.
-func (s *Store) StrangePayouts(ctx context.Context, references []string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, strangePayouts, references)
+// UnmatchedReferences returns the references that no payout has.
+func (s *Store) UnmatchedReferences(ctx context.Context, references []string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, unmatchedReferences, references)
 	if err != nil {
 		return nil, fmt.Errorf("look for payouts: %w", err)
 	}

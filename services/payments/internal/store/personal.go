@@ -24,8 +24,8 @@ const (
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
-	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids, so that a payment that
-	// changes its lane keeps its place. One statement writes the found payments and the position. walk_of names the
+	// One batch of a walk over the runs of a merchant, as in listOwned, in the order of ids, so that a payment that
+	// changes its run keeps its place. One statement writes the found payments and the position. walk_of names the
 	// walk. There are two walks, because a payment may be committed a little after its time: the first is asked_at, the
 	// second a minute (erasure.Commit) later.
 	walkPayments = `WITH looked AS MATERIALIZED (
@@ -189,7 +189,7 @@ const (
 
 const (
 	lookAgain   = time.Hour // between two reads of an open payment
-	erasureWalk = 50        // payments of a batch, which reads as many of each lane
+	erasureWalk = 50        // payments of a batch, which reads as many of each run
 )
 
 // AskErasure records the erasure of a payer and the payer's payments, and erases those that may be erased at once.

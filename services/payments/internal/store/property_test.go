@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -164,7 +165,7 @@ func (g *walker) settleOwn() {
 	}
 	var issued struct{ SettlementToken string }
 	if err := json.Unmarshal(a.Body, &issued); err == nil {
-		_, _ = g.Merchants.Settle(g.T.Context(), fixture.Owner, g.p.Reference, issued.SettlementToken, "TRF", &fault.Problems{}, idempotency.Key{})
+		_, _ = g.Merchants.Settle(g.T.Context(), fixture.Owner, g.p.Reference, merchants.Settlement{Token: issued.SettlementToken, Reference: "TRF"}, &fault.Problems{}, idempotency.Key{})
 	}
 }
 

@@ -588,7 +588,7 @@ func (s *Store) writeFacts(
 			if err != nil {
 				return fmt.Errorf("encode the receiver: %w", err)
 			}
-			batch.Queue(insertPayout, o.ID, o.PaymentID, o.Mode, o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver,
+			batch.Queue(insertPayout, o.ID, o.PaymentID, string(o.Mode), o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver,
 				string(o.State), now).Exec(exactlyOne(errPayoutExists))
 			v.Payout = &o
 		case payment.VoidPayout:
@@ -626,7 +626,7 @@ func (s *Store) writeFacts(
 // hold is the payout row of a HoldPayout.
 func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout {
 	return payout.Payout{
-		ID: id.New(id.Payout, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: string(p.Mode), Rail: f.Rail,
+		ID: id.New(id.Payout, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: p.Mode, Rail: f.Rail,
 		Amount: f.Amount, Currency: f.Currency, BankCode: f.Receiver.BankCode, BankName: f.Receiver.BankName,
 		AccountNumber: f.Receiver.AccountNumber, AccountName: f.Receiver.AccountName, State: payout.Created, NextAt: now, CreatedAt: now,
 	}

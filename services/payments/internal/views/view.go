@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
@@ -212,6 +213,17 @@ func (r Renderer) Created(p payment.Payment) ([]byte, error) {
 // Shown is the body of the answer to a GET.
 func (r Renderer) Shown(v change.View) ([]byte, error) {
 	return Encode(PaymentAnswer{true, r.ShownOf(v)})
+}
+
+// Answered is the change whose answer is the changed payment as GET shows it. v is the payment before the change.
+func (r Renderer) Answered(v change.View, done change.Result) (change.Result, error) {
+	v.Payment = done.Payment
+	body, err := r.Shown(v)
+	if err != nil {
+		return change.Result{}, err
+	}
+	done.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
+	return done, nil
 }
 
 type eventBody struct {
