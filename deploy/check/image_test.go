@@ -77,7 +77,8 @@ func TestImages(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			scratch := t.TempDir()
-			image, err := recipe.Build(t.Context(), dockerfile, root, scratch, args, caches, &log)
+			options := recipe.Options{Dockerfile: dockerfile, Files: root, Scratch: scratch, Args: args, Caches: caches, Log: &log}
+			image, err := recipe.Build(t.Context(), options)
 			if err != nil {
 				t.Fatalf("build the image: %v\n%s", err, &log)
 			}
@@ -94,7 +95,8 @@ func TestImages(t *testing.T) {
 			}
 			billed(t, filepath.Join(image.Root, "app"), parts)
 			if service.Image == "causeway/signer" {
-				again, err := recipe.Build(t.Context(), dockerfile, root, filepath.Join(t.TempDir(), "elsewhere"), args, caches, &log)
+				options.Scratch = filepath.Join(t.TempDir(), "elsewhere")
+				again, err := recipe.Build(t.Context(), options)
 				if err != nil {
 					t.Fatalf("build the signer's image again elsewhere: %v\n%s", err, &log)
 				}

@@ -34,11 +34,16 @@ func outside(address string) peer {
 // everything. Only pods of our namespace have policies.
 func allowed(t *testing.T, policies []*networkingv1.NetworkPolicy, from, to peer, port int32) bool {
 	t.Helper()
-	return one(t, policies, from, to, port, to.ports, networkingv1.PolicyTypeEgress) && one(t, policies, to, from, port, to.ports, networkingv1.PolicyTypeIngress)
+	return agrees(t, policies, networkingv1.PolicyTypeEgress, from, to, port) && agrees(t, policies, networkingv1.PolicyTypeIngress, from, to, port)
 }
 
-func one(t *testing.T, policies []*networkingv1.NetworkPolicy, self, other peer, port int32, names map[string]int32, direction networkingv1.PolicyType) bool {
+// agrees evaluates the policies of one end: the sender's for egress, the receiver's for ingress.
+func agrees(t *testing.T, policies []*networkingv1.NetworkPolicy, direction networkingv1.PolicyType, from, to peer, port int32) bool {
 	t.Helper()
+	self, other := from, to
+	if direction == networkingv1.PolicyTypeIngress {
+		self, other = to, from
+	}
 	if self.namespace != "" || self.address.IsValid() {
 		return true
 	}
@@ -50,14 +55,14 @@ func one(t *testing.T, policies []*networkingv1.NetworkPolicy, self, other peer,
 		selected = true
 		if direction == networkingv1.PolicyTypeEgress {
 			for _, rule := range p.Spec.Egress {
-				if anyPeer(t, rule.To, other) && anyPort(rule.Ports, port, names) {
+				if anyPeer(t, rule.To, other) && anyPort(rule.Ports, port, to.ports) {
 					return true
 				}
 			}
 			continue
 		}
 		for _, rule := range p.Spec.Ingress {
-			if anyPeer(t, rule.From, other) && anyPort(rule.Ports, port, names) {
+			if anyPeer(t, rule.From, other) && anyPort(rule.Ports, port, to.ports) {
 				return true
 			}
 		}

@@ -24,14 +24,23 @@ type Image struct {
 	Entrypoint string // as it is written
 }
 
-// Build takes the steps of the Dockerfile at path with the given files and build arguments. Stages are
-// made below scratch. caches says where a cache mount's target lies on this machine.
-func Build(ctx context.Context, path, files, scratch string, args, caches map[string]string, log io.Writer) (Image, error) {
-	steps, err := read(path)
+// Options holds what a build reads and where it works.
+type Options struct {
+	Dockerfile string
+	Files      string            // directory of the build's context
+	Scratch    string            // directory in which the stages are made
+	Args       map[string]string // build arguments
+	Caches     map[string]string // where the target of a cache mount lies on this machine
+	Log        io.Writer
+}
+
+// Build takes the steps of a Dockerfile.
+func Build(ctx context.Context, o Options) (Image, error) {
+	steps, err := read(o.Dockerfile)
 	if err != nil {
 		return Image{}, err
 	}
-	b := &builder{files: files, scratch: scratch, args: args, caches: caches, log: log, stages: map[string]string{}, known: map[string]string{}}
+	b := &builder{files: o.Files, scratch: o.Scratch, args: o.Args, caches: o.Caches, log: o.Log, stages: map[string]string{}, known: map[string]string{}}
 	for _, s := range steps {
 		if err := b.take(ctx, s); err != nil {
 			return Image{}, fmt.Errorf("%s %s: %w", s.verb, s.rest, err)

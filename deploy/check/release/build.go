@@ -45,8 +45,11 @@ type Built struct {
 	Parts []recipe.Image
 }
 
+// Source is the tree that a release is built from.
+type Source struct{ Directory, Version, Revision string }
+
 // Build takes the steps of deploy/docker/Dockerfile for each platform. Directories are made below scratch.
-func Build(ctx context.Context, source, scratch string, one Image, version, revision string, log io.Writer) (Built, error) {
+func Build(ctx context.Context, source Source, one Image, scratch string, log io.Writer) (Built, error) {
 	caches, err := recipe.Caches(ctx)
 	if err != nil {
 		return Built{}, err
@@ -54,10 +57,12 @@ func Build(ctx context.Context, source, scratch string, one Image, version, revi
 	b := Built{Name: one.Name}
 	for _, p := range platforms {
 		args := map[string]string{
-			"MODULE": one.Module, "PACKAGE": one.Package, "VERSION": version, "REVISION": revision, "TARGETOS": p.OS, "TARGETARCH": p.Architecture,
+			"MODULE": one.Module, "PACKAGE": one.Package, "VERSION": source.Version, "REVISION": source.Revision, "TARGETOS": p.OS, "TARGETARCH": p.Architecture,
 		}
 		dir := filepath.Join(scratch, one.Name, p.Architecture)
-		part, err := recipe.Build(ctx, filepath.Join(source, "deploy", "docker", "Dockerfile"), source, dir, args, caches, log)
+		part, err := recipe.Build(ctx, recipe.Options{
+			Dockerfile: filepath.Join(source.Directory, "deploy", "docker", "Dockerfile"), Files: source.Directory, Scratch: dir, Args: args, Caches: caches, Log: log,
+		})
 		if err != nil {
 			return Built{}, fmt.Errorf("build %s for %s: %w", one.Name, p, err)
 		}

@@ -131,7 +131,7 @@ func (w *fixture) rendered(t *testing.T) string {
 func built(t *testing.T) []release.Built {
 	t.Helper()
 	at := slices.IndexFunc(release.Images, func(i release.Image) bool { return i.Name == "signer" })
-	one, err := release.Build(t.Context(), root, t.TempDir(), release.Images[at], "v1.2.3", "0123456789abcdef", t.Output())
+	one, err := release.Build(t.Context(), release.Source{Directory: root, Version: "v1.2.3", Revision: "0123456789abcdef"}, release.Images[at], t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,10 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("making a directory: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	built, err := recipe.Build(ctx, filepath.Join("deploy", "docker", "Dockerfile"), ".", scratch,
-		map[string]string{"MODULE": args[0], "PACKAGE": args[1], "VERSION": os.Getenv("VERSION"), "REVISION": os.Getenv("REVISION")}, caches, os.Stderr)
+	built, err := recipe.Build(ctx, recipe.Options{
+		Dockerfile: filepath.Join("deploy", "docker", "Dockerfile"), Files: ".", Scratch: scratch, Caches: caches, Log: os.Stderr,
+		Args: map[string]string{"MODULE": args[0], "PACKAGE": args[1], "VERSION": os.Getenv("VERSION"), "REVISION": os.Getenv("REVISION")},
+	})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 	var images []release.Built
 	for _, image := range release.Images {
 		fmt.Fprintln(os.Stderr, "build", image.Name)
-		built, err := release.Build(ctx, *source, scratch, image, *version, *revision, os.Stderr)
+		built, err := release.Build(ctx, release.Source{Directory: *source, Version: *version, Revision: *revision}, image, scratch, os.Stderr)
 		if err != nil {
 			return err
 		}

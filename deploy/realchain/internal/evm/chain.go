@@ -249,12 +249,10 @@ func (c *chain) idleAccount(ctx context.Context) (account, uint64, error) {
 	return chosen, mined + count[chosen.address], nil
 }
 
-// sign builds a dynamic-fee transaction with a fee cap far above what an empty chain asks.
-func (c *chain) sign(from account, nonce uint64, to *common.Address, value *big.Int, data []byte, gas uint64, tip int64) (*types.Transaction, error) {
-	tx, err := types.SignNewTx(from.key, c.signer, &types.DynamicFeeTx{
-		ChainID: c.chainID, Nonce: nonce, To: to, Value: value, Data: data, Gas: gas,
-		GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(100*params.GWei + tip),
-	})
+// sign completes a transaction with a fee cap far above what an empty chain asks, and signs it.
+func (c *chain) sign(from account, draft types.DynamicFeeTx) (*types.Transaction, error) {
+	draft.ChainID, draft.GasFeeCap = c.chainID, new(big.Int).Add(big.NewInt(100*params.GWei), draft.GasTipCap)
+	tx, err := types.SignNewTx(from.key, c.signer, &draft)
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
 	}

@@ -166,7 +166,9 @@ func (c *chain) replace(ctx context.Context, hash, token string, payments []node
 	if err != nil {
 		return nil, err
 	}
-	tx, err := c.sign(c.accounts[at], old.Nonce(), &to, value, data, transferGas+uint64(len(payments))*60_000, 10*transferTip)
+	tx, err := c.sign(c.accounts[at], types.DynamicFeeTx{
+		Nonce: old.Nonce(), To: &to, Value: value, Data: data, Gas: transferGas + uint64(len(payments))*60_000, GasTipCap: big.NewInt(10 * transferTip),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,9 @@ func (c *chain) deployTokens(ctx context.Context, decimals int64) error {
 		if err != nil {
 			return fmt.Errorf("encoding the constructor of %s: %w", name, err)
 		}
-		tx, err := c.sign(owner, uint64(nonce), nil, new(big.Int), append(bytes.Clone(code), args...), 5_000_000, transferTip) //nolint:gosec // 0..2
+		tx, err := c.sign(owner, types.DynamicFeeTx{
+			Nonce: uint64(nonce), Value: new(big.Int), Data: append(bytes.Clone(code), args...), Gas: 5_000_000, GasTipCap: big.NewInt(transferTip), //nolint:gosec // 0..2
+		})
 		if err != nil {
 			return err
 		}
@@ -160,7 +162,9 @@ func (c *chain) transfer(ctx context.Context, token string, payments []node.Paym
 	if err != nil {
 		return nil, err
 	}
-	tx, err := c.sign(from, nonce, &to, value, data, transferGas+uint64(len(payments))*60_000, tip)
+	tx, err := c.sign(from, types.DynamicFeeTx{
+		Nonce: nonce, To: &to, Value: value, Data: data, Gas: transferGas + uint64(len(payments))*60_000, GasTipCap: big.NewInt(tip),
+	})
 	if err != nil {
 		return nil, err
 	}
