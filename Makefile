@@ -11,6 +11,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 STAMP = -X causeway.internal/libs/version.number=$(VERSION) -X causeway.internal/libs/version.revision=$(REVISION)
 
+# Everything is compiled as the product is, so that the linter, the checks and the tests share its packages in the build
+# cache. Only the race detector needs cgo, and bin/stack test gives it to those tests.
+export CGO_ENABLED = 0
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+
 build: ## build the five services, the signer, the launcher and the merchants' tool into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
 

@@ -31,8 +31,11 @@ var (
 	usual = extent{served: "integration", timeout: "15m"}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300"}}
+	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo}}
 )
+
+// cgo is for the race detector. The product does without, and make compiles everything else as it compiles the product.
+const cgo = "CGO_ENABLED=1"
 
 // test runs the tests: the pure ones, and then, on one stack of its own, the rest.
 func (l *launcher) test(ctx context.Context) error {
@@ -63,7 +66,7 @@ func (l *launcher) test(ctx context.Context) error {
 	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
 	pure := []string{"-race", "-vet", "off", "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
-	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: append(l.environ, how.environ...)})
+	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: slices.Concat(l.environ, how.environ, []string{cgo})})
 	if err == nil {
 		err = l.onStack(ctx, root, how, one)
 	}
@@ -86,7 +89,7 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	}
 	err = l.con.Step("compile what needs servers", func() error {
 		args := slices.Concat([]string{"build"}, how.raced(), []string{"-tags", how.served}, parts, []string{"./deploy/e2e/..."})
-		return commandIn(ctx, root, l.environ, l.out, "go", args...)
+		return commandIn(ctx, root, slices.Concat(l.environ, how.environ), l.out, "go", args...)
 	})
 	if err != nil {
 		return err
@@ -247,6 +250,8 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 			served = append(served, name)
 		}
 	}
+	// The services are listed last and take longest. They begin first, so that none of them runs alone at the end.
+	slices.Reverse(served)
 	return served, nil
 }
 
