@@ -20,11 +20,12 @@ import (
 
 // lookout is what the scenario alerts needs besides.
 type lookout struct {
-	program string // prometheus
-	rules   string // directory
-	only    string // names of breaks with commas between
-	chain   string // control URL of the node of live ethereum, "" if there is none
-	node    int    // its process
+	program string        // prometheus
+	rules   string        // directory
+	only    string        // names of breaks with commas between
+	chain   string        // control URL of the node of live ethereum, "" if there is none
+	node    int           // its process
+	longer  time.Duration // after the expected alerts, for those that nobody expects
 }
 
 // Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: watch.Faster
@@ -35,7 +36,6 @@ const (
 	callEvery   = 200 * time.Millisecond
 	fireWithin  = 3 * time.Minute
 	clearWithin = 5 * time.Minute
-	lookLonger  = 25 * time.Second // for alerts that nobody expects
 )
 
 // Rules of servers that the stack does not have are not judged, and burn rates not with the fast clock: they follow
@@ -178,7 +178,7 @@ func (b breach) play(ctx context.Context, f *field, p *watch.Prometheus) error {
 	f.count("broke " + b.name)
 	seen, err := await(ctx, p, b.want, fireWithin)
 	took := time.Since(began)
-	if err == nil && f.pause(ctx, lookLonger, lookLonger) {
+	if err == nil && f.pause(ctx, f.lookout.longer, f.lookout.longer) {
 		seen, err = fast(ctx, p)
 	}
 	if err = errors.Join(err, mend(context.WithoutCancel(ctx))); err != nil {

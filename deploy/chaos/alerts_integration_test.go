@@ -47,7 +47,7 @@ func TestAlerts(t *testing.T) {
 	} {
 		instance = append(instance, "--env", setting)
 	}
-	launch(t, instance, "--scenario", "alerts", "--duration", quietFor.String(), "--breaks", breaks, "--rate", "2",
+	launch(t, instance, "--scenario", "alerts", "--duration", quietFor.String(), "--breaks", breaks, "--longer", lookLonger.String(), "--rate", "2",
 		"--prometheus", strings.TrimSpace(string(found)), "--rules", "../prometheus/rules", "--chain", node.ControlURL, "--node", strconv.Itoa(node.pid))
 }
 

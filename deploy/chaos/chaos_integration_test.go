@@ -36,6 +36,7 @@ func TestMix(t *testing.T) {
 // TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
 // under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
 	// nothing when it is set back in its turn: the margin is more.
 	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")

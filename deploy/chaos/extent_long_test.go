@@ -13,5 +13,6 @@ const (
 	hooksFor     = 2 * time.Minute
 	quietFor     = 10 * time.Minute
 	breaks       = "" // everything
+	lookLonger   = 25 * time.Second
 	atMost       = 45 * time.Minute
 )

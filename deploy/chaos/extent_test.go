@@ -4,15 +4,16 @@ package main
 
 import "time"
 
-// These last three minutes together, with the starts, the last payments and the audits. Those that measure nothing by
-// the clock run two at a time.
+// These last less than three minutes together, with the starts, the last payments and the audits. Those that measure
+// nothing by the clock run two at a time.
 const (
 	mixScenarios = "steps,mix"
-	mixFor       = 50 * time.Second
+	mixFor       = 40 * time.Second
 	restoreFor   = 20 * time.Second // about four of them are lost, twice
 	upgradeFor   = 10 * time.Second // beside what moving twenty processes takes
 	hooksFor     = 15 * time.Second
-	quietFor     = 20 * time.Second
+	quietFor     = 15 * time.Second
 	breaks       = "process"
+	lookLonger   = 10 * time.Second
 	atMost       = 8 * time.Minute
 )

@@ -67,6 +67,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.lookout.only, "breaks", "", "what alerts breaks, by name with commas between (default: everything)")
 	flags.StringVar(&o.lookout.chain, "chain", "", "control URL of ethereum's node in live mode, for alerts, which breaks it")
 	flags.IntVar(&o.lookout.node, "node", 0, "id of its process")
+	flags.DurationVar(&o.lookout.longer, "longer", 25*time.Second, "how long alerts looks for those that nobody expects, after each break")
 	flags.StringVar(&o.newer, "new", "", "directory of the binaries that upgrade goes to (make upgrade)")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
 	flags.Usage = func() {
