@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -33,7 +34,11 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // the parallel tests wait for slow callers and compute little
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	signKey  = []byte("payments identity key, 32 bytes!")

@@ -20,8 +20,8 @@ import (
 // slots admits two calls at a time and makes a third wait less long than slow callers have, so that a slot that a slow
 // caller takes shows.
 func slots(o *proxy.Options) {
-	o.Slots = limit.NewInFlight(2, 2, 0, 2*time.Second)
-	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
+	o.Slots = limit.NewInFlight(2, 2, 0, 500*time.Millisecond)
+	o.BodyTime, o.WriteTime = 2*time.Second, 2*time.Second
 }
 
 func (w *fixture) dial(t *testing.T) *net.TCPConn {
@@ -76,7 +76,7 @@ func TestProxy_slowSenders(t *testing.T) {
 func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		late := time.NewTimer(4200 * time.Millisecond)
+		late := time.NewTimer(2200 * time.Millisecond)
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -159,8 +159,14 @@ func endless(w http.ResponseWriter, r *http.Request) {
 
 // reports admits six long answers, three of a key, of which test keys cannot take two.
 func reports(o *proxy.Options) {
-	o.Slots, o.Long = limit.NewInFlight(16, 16, 4, 2*time.Second), limit.NewLong(6, 3, 2, 2*time.Second)
-	o.WriteTime = 3 * time.Second
+	o.Slots, o.Long = limit.NewInFlight(16, 16, 4, 500*time.Millisecond), limit.NewLong(6, 3, 2, 500*time.Millisecond)
+	o.WriteTime = 30 * time.Second // nothing is cut while a test looks at what slow readers hold
+}
+
+// impatient cuts readers that read nothing after less than a second.
+func impatient(o *proxy.Options) {
+	reports(o)
+	o.WriteTime, o.LeastPace = 500*time.Millisecond, 128<<10
 }
 
 // ask sends a request on a socket of its own, from which nothing reads.
@@ -199,7 +205,7 @@ func ended(t *testing.T, conn net.Conn) {
 }
 
 // Sixteen readers of a report that read nothing hold none of the slots that others need. A key has a few reports at a
-// time, test keys leave some to live ones, and all that read nothing are cut, which frees their slots.
+// time, and test keys leave some to live ones.
 func TestProxy_slowReadersOfReports(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(endless), reports)
@@ -230,11 +236,24 @@ func TestProxy_slowReadersOfReports(t *testing.T) {
 	if got := status(t, live); got != "200" {
 		t.Fatalf("a live key's report beside those of test keys: %s", got)
 	}
-	for _, conn := range append(slow, one, live) {
+}
+
+// Readers of reports that read nothing are cut, which frees their slots.
+func TestProxy_slowReadersAreCut(t *testing.T) {
+	t.Parallel()
+	w := start(t, http.HandlerFunc(endless), impatient)
+	var slow []*net.TCPConn
+	for _, key := range []string{testSecret, testSecret, testSecret, readSecret, liveSecret} {
+		slow = append(slow, w.ask(t, "/v1/settlements", key))
+	}
+	for _, conn := range slow {
+		if got := status(t, conn); got != "200" {
+			t.Errorf("ask for a report: got %s, want 200", got)
+		}
 		ended(t, conn)
 	}
 	if got := status(t, w.ask(t, "/v1/settlements", testSecret)); got != "200" {
-		t.Errorf("a report after the slow readers are gone: %s", got)
+		t.Errorf("ask for a report after the slow readers are gone: got %s, want 200", got)
 	}
 }
 
@@ -244,7 +263,7 @@ func TestProxy_steadyReader(t *testing.T) {
 	t.Parallel()
 	const pieces, size = 12, 512 << 10
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tick := time.NewTicker(300 * time.Millisecond)
+		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		piece := bytes.Repeat([]byte("x"), size)
 		if r.URL.Query().Has("from") {
@@ -261,20 +280,26 @@ func TestProxy_steadyReader(t *testing.T) {
 		reports(o)
 		o.WriteTime, o.LeastPace = 2*time.Second, 128<<10
 	})
-	if a := w.do(t, "GET", "/v1/settlements?from=x", testSecret, ""); len(a.body) != pieces {
-		t.Errorf("%d bytes of a slow service", len(a.body))
-	}
-	res, err := http.ReadResponse(bufio.NewReaderSize(&steady{Conn: w.ask(t, "/v1/settlements", testSecret)}, 64<<10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if n, err := io.Copy(io.Discard, res.Body); n != pieces*size || err != nil {
-		t.Errorf("%d bytes of %d: %v", n, pieces*size, err)
-	}
+	t.Run("a service that sends little", func(t *testing.T) {
+		t.Parallel()
+		if a := w.do(t, "GET", "/v1/settlements?from=x", testSecret, ""); len(a.body) != pieces {
+			t.Errorf("read a report of a slow service: got %d bytes, want %d", len(a.body), pieces)
+		}
+	})
+	t.Run("a steady reader", func(t *testing.T) {
+		t.Parallel()
+		res, err := http.ReadResponse(bufio.NewReaderSize(&steady{Conn: w.ask(t, "/v1/settlements", testSecret)}, 64<<10), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if n, err := io.Copy(io.Discard, res.Body); n != pieces*size || err != nil {
+			t.Errorf("read a report steadily: got %d bytes, %v, want %d", n, err, pieces*size)
+		}
+	})
 }
 
-// steady takes 1 MiB a second of a connection.
+// steady takes 2 MiB a second of a connection.
 type steady struct {
 	net.Conn
 	tick *time.Ticker
@@ -282,7 +307,7 @@ type steady struct {
 
 func (s *steady) Read(b []byte) (int, error) {
 	if s.tick == nil {
-		s.tick = time.NewTicker(time.Second / 64)
+		s.tick = time.NewTicker(time.Second / 128)
 	}
 	<-s.tick.C
 	return s.Conn.Read(b[:min(len(b), 16<<10)])
@@ -323,20 +348,28 @@ func TestProxy_noRoom(t *testing.T) {
 func TestProxy_outgrown(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(endless), reports)
-	var slow []*net.TCPConn
 	for range 3 {
 		conn := w.ask(t, "/v1/public/endless", "")
 		if got := status(t, conn); got != "200" {
 			t.Fatalf("ask for an endless answer: got %s, want 200", got)
 		}
-		slow = append(slow, conn)
 	}
 	a := w.do(t, "GET", "/v1/public/endless", "", "")
 	a.refused(t, 429, "rate_limited")
 	for range 20 {
 		w.do(t, "GET", "/v1/payments/CW-X", testSecret, "").echoed(t)
 	}
-	for _, conn := range slow {
+}
+
+// The reader of such a list is cut when it reads nothing.
+func TestProxy_outgrownIsCut(t *testing.T) {
+	t.Parallel()
+	w := start(t, http.HandlerFunc(endless), impatient)
+	for range 3 {
+		conn := w.ask(t, "/v1/public/endless", "")
+		if got := status(t, conn); got != "200" {
+			t.Fatalf("ask for an endless answer: got %s, want 200", got)
+		}
 		ended(t, conn)
 	}
 }
