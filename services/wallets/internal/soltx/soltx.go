@@ -1,6 +1,6 @@
 // Package soltx writes and reads the one kind of solana transaction that the product sends: a legacy transaction with a
-// durable nonce, whose fee the station pays, and which moves SOL or one token from deposit addresses to one account. The
-// signer builds the bytes with it, and wallets parses them again before it stores and broadcasts them. It is pure and
+// durable nonce, whose fee the station pays, and which moves SOL or one token from deposit addresses to one account.
+// The signer builds the bytes with it, and wallets parses them again before it stores and broadcasts them. It is pure and
 // knows no private key.
 package soltx
 
@@ -178,8 +178,8 @@ func (t Transaction) Signers() []Account {
 	return all
 }
 
-// Message is what is signed. Accounts follow each other by their rights, as the network demands, and then by their first
-// use, so that the same terms always give the same bytes.
+// Message is what is signed. Accounts follow each other by their rights, as the network demands, and then by their
+// first use, so that the same terms always give the same bytes.
 func (t Transaction) Message() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err

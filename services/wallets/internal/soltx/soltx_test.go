@@ -232,7 +232,7 @@ func TestReadAccounts(t *testing.T) {
 	}
 }
 
-// Whatever a sweep may hold is read back as it was written.
+// Any sweep is read back as it was written.
 func TestParse_roundTrip(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		native := rapid.Bool().Draw(r, "native")
