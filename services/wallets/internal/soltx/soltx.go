@@ -1,7 +1,7 @@
-// Package soltx writes and reads the one kind of solana transaction that the product sends: a legacy transaction with a
-// durable nonce, whose fee the station pays, and which moves SOL or one token from deposit addresses to one account.
-// The signer builds the bytes with it, and wallets parses them again before it stores and broadcasts them. It is pure and
-// knows no private key.
+// Package soltx writes and reads the one kind of solana transaction that the product sends: a legacy transaction with
+// a durable nonce, whose fee the station pays, and which moves SOL or one token from deposit addresses to one account.
+// The signer builds the bytes with it, and wallets parses them again before it stores and broadcasts them. It is pure
+// and knows no private key.
 package soltx
 
 import (
