@@ -45,7 +45,7 @@ type Store interface {
 // the row, not the worker, prevents a second send.
 type Worker struct {
 	Options
-	gate *gate
+	corridors *corridors
 }
 
 // Options holds the dependencies of a worker.
@@ -74,7 +74,7 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &Worker{Options: o, gate: newGate(o.Now, o.Metrics)}
+	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics)}
 }
 
 // Run works until ctx ends, and then finishes the calls that are on the wire.
@@ -180,7 +180,7 @@ func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 		}
 	}
 	if seen.Seen == payout.Tick && (o.Unsent() || set.Timing.Resendable(o, w.Now())) {
-		if held, ok := w.gate.pass(ctx, set.Rail, o); !ok {
+		if held, ok := w.corridors.pass(ctx, set.Rail, o); !ok {
 			_, _, err := w.decide(ctx, set, o, look{seen: held})
 			return err
 		}
@@ -367,7 +367,7 @@ func (w *Worker) send(ctx context.Context, set provider.Set, o payout.Payout) (p
 	}
 	seen := rail.Sent(status, err)
 	seen.Sends = o.Sends
-	w.gate.sent(set.Rail, o, seen.Seen)
+	w.corridors.sent(set.Rail, o, seen.Seen)
 	return seen, nil
 }
 

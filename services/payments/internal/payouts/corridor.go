@@ -32,15 +32,15 @@ const (
 	tellAgain  = time.Minute      // between two alerts about one float
 )
 
-// gate holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts that
-// have not left; it does not touch those that have. Simulated rails have no gate.
-type gate struct {
+// corridors holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts that
+// have not left; it does not touch those that have. Simulated rails have no such checks.
+type corridors struct {
 	now     func() time.Time
 	metrics Metrics
 	calls   singleflight.Group
 
-	mu        sync.Mutex
-	corridors map[corridor]*corridorState
+	mu     sync.Mutex
+	states map[corridor]*corridorState
 }
 
 type corridor struct {
@@ -56,47 +56,47 @@ type corridorState struct {
 	alerted time.Time
 }
 
-func newGate(now func() time.Time, metrics Metrics) *gate {
-	return &gate{now: now, metrics: metrics, corridors: map[corridor]*corridorState{}}
+func newCorridors(now func() time.Time, metrics Metrics) *corridors {
+	return &corridors{now: now, metrics: metrics, states: map[corridor]*corridorState{}}
 }
 
 // at returns the state of a corridor; the caller holds the lock.
-func (g *gate) at(k corridor) *corridorState {
-	s := g.corridors[k]
+func (c *corridors) at(k corridor) *corridorState {
+	s := c.states[k]
 	if s == nil {
 		s = &corridorState{}
-		g.corridors[k] = s
+		c.states[k] = s
 	}
 	return s
 }
 
 // pass lets an order through or returns the reason to wait.
-func (g *gate) pass(ctx context.Context, p rail.Provider, o payout.Payout) (held payout.Observation, ok bool) {
+func (c *corridors) pass(ctx context.Context, p rail.Provider, o payout.Payout) (held payout.Observation, ok bool) {
 	if p.Caps().Simulated {
 		return held, true
 	}
 	held = payout.Observation{Seen: payout.NotNow}
 	k := corridor{p.Name(), o.Currency}
-	g.mu.Lock()
-	open := g.now().Before(g.at(k).until)
-	g.mu.Unlock()
+	c.mu.Lock()
+	open := c.now().Before(c.at(k).until)
+	c.mu.Unlock()
 	if open {
 		return held, false
 	}
-	if err := g.balance(ctx, p, k); err != nil {
-		g.report(p, o.Currency, payout.Unsure)
+	if err := c.balance(ctx, p, k); err != nil {
+		c.report(p, o.Currency, payout.Unsure)
 		return held, false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.at(k)
-	if now := g.now(); now.Before(s.until) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.at(k)
+	if now := c.now(); now.Before(s.until) {
 		return held, false
 	} else if s.unclear >= breakAfter {
 		s.until = now.Add(breakFor) // this order is the probe; the others wait for its result
 	}
 	if s.left.LessThan(o.Amount) {
-		if now := g.now(); now.Sub(s.alerted) >= tellAgain {
+		if now := c.now(); now.Sub(s.alerted) >= tellAgain {
 			s.alerted, held.Alert = now, payout.AlertNoFloat
 		}
 		return held, false
@@ -105,27 +105,27 @@ func (g *gate) pass(ctx context.Context, p rail.Provider, o payout.Payout) (held
 }
 
 // balance reads the float of a corridor unless it is known.
-func (g *gate) balance(ctx context.Context, p rail.Provider, k corridor) error {
-	g.mu.Lock()
-	s := g.at(k)
-	known := !s.read.IsZero() && g.now().Sub(s.read) < floatKeep
-	g.mu.Unlock()
+func (c *corridors) balance(ctx context.Context, p rail.Provider, k corridor) error {
+	c.mu.Lock()
+	s := c.at(k)
+	known := !s.read.IsZero() && c.now().Sub(s.read) < floatKeep
+	c.mu.Unlock()
 	if known {
 		return nil
 	}
-	_, err, _ := g.calls.Do(k.rail+" "+string(k.cur), func() (any, error) {
+	_, err, _ := c.calls.Do(k.rail+" "+string(k.cur), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provider.CallTimeout/2)
 		defer cancel()
 		left, err := p.Balance(ctx, k.cur)
 		if err != nil {
 			return nil, err
 		}
-		g.mu.Lock()
-		s := g.at(k)
-		s.left, s.read = left, g.now()
-		g.mu.Unlock()
-		if g.metrics.Float != nil {
-			g.metrics.Float(k.rail, k.cur, left)
+		c.mu.Lock()
+		s := c.at(k)
+		s.left, s.read = left, c.now()
+		c.mu.Unlock()
+		if c.metrics.Float != nil {
+			c.metrics.Float(k.rail, k.cur, left)
 		}
 		return nil, nil
 	})
@@ -133,32 +133,32 @@ func (g *gate) balance(ctx context.Context, p rail.Provider, k corridor) error {
 }
 
 // sent subtracts an order from the float and counts its result.
-func (g *gate) sent(p rail.Provider, o payout.Payout, seen payout.Seen) {
-	g.mu.Lock()
-	s := g.at(corridor{p.Name(), o.Currency})
+func (c *corridors) sent(p rail.Provider, o payout.Payout, seen payout.Seen) {
+	c.mu.Lock()
+	s := c.at(corridor{p.Name(), o.Currency})
 	s.left = s.left.Sub(o.Amount)
-	g.mu.Unlock()
-	g.report(p, o.Currency, seen)
+	c.mu.Unlock()
+	c.report(p, o.Currency, seen)
 }
 
 // report counts the result of a call. Only unclear answers count against a rail: a refusal is a clear answer.
-func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
+func (c *corridors) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 	if p.Caps().Simulated {
 		return
 	}
-	g.mu.Lock()
-	s := g.at(corridor{p.Name(), cur})
+	c.mu.Lock()
+	s := c.at(corridor{p.Name(), cur})
 	if seen == payout.Unsure || seen == payout.NotSent {
 		if s.unclear++; s.unclear >= breakAfter {
-			s.until = g.now().Add(breakFor)
+			s.until = c.now().Add(breakFor)
 		}
 	} else {
 		s.unclear, s.until = 0, time.Time{}
 	}
-	open := g.now().Before(s.until)
-	g.mu.Unlock()
-	if g.metrics.Breaker != nil {
-		g.metrics.Breaker(p.Name(), cur, open)
+	open := c.now().Before(s.until)
+	c.mu.Unlock()
+	if c.metrics.Breaker != nil {
+		c.metrics.Breaker(p.Name(), cur, open)
 	}
 }
 
@@ -176,7 +176,7 @@ func (w *Worker) ReadFloats(ctx context.Context) error {
 				continue
 			}
 			for cur := range p.Caps().Currencies {
-				failures = append(failures, w.gate.balance(ctx, p, corridor{p.Name(), cur}))
+				failures = append(failures, w.corridors.balance(ctx, p, corridor{p.Name(), cur}))
 			}
 		}
 	}

@@ -28,22 +28,22 @@ func (t *till) Balance(context.Context, money.Currency) (decimal.Decimal, error)
 	return t.left, t.err
 }
 
-func TestGate(t *testing.T) {
+func TestCorridors(t *testing.T) {
 	now := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 	open := map[string]bool{}
-	g := newGate(func() time.Time { return now }, Metrics{Breaker: func(rail string, cur money.Currency, o bool) { open[rail+" "+string(cur)] = o }})
+	c := newCorridors(func() time.Time { return now }, Metrics{Breaker: func(rail string, cur money.Currency, o bool) { open[rail+" "+string(cur)] = o }})
 	bank := &till{left: decimal.NewFromInt(1000)}
 	order := func(cur money.Currency, amount int64) payout.Payout {
 		return payout.Payout{Currency: cur, Amount: decimal.NewFromInt(amount)}
 	}
 	pass := func(cur money.Currency, amount int64) (payout.Observation, bool) {
-		return g.pass(t.Context(), bank, order(cur, amount))
+		return c.pass(t.Context(), bank, order(cur, amount))
 	}
 
 	if _, ok := pass(money.NGN, 600); !ok {
 		t.Fatal("600 of 1000 do not pass")
 	}
-	g.sent(bank, order(money.NGN, 600), payout.Accepted)
+	c.sent(bank, order(money.NGN, 600), payout.Accepted)
 	if held, ok := pass(money.NGN, 600); ok || held.Seen != payout.NotNow || held.Alert != payout.AlertNoFloat {
 		t.Fatalf("600 of 400 pass: %+v", held)
 	}
@@ -59,7 +59,7 @@ func TestGate(t *testing.T) {
 	}
 
 	for range breakAfter {
-		g.sent(bank, order(money.NGN, 1), payout.Unsure)
+		c.sent(bank, order(money.NGN, 1), payout.Unsure)
 	}
 	if _, ok := pass(money.NGN, 1); ok || !open["till NGN"] {
 		t.Fatal("the breaker is closed after so many doubts")
@@ -74,7 +74,7 @@ func TestGate(t *testing.T) {
 	if _, ok := pass(money.NGN, 1); ok {
 		t.Fatal("two try at once")
 	}
-	g.sent(bank, order(money.NGN, 1), payout.Unsure)
+	c.sent(bank, order(money.NGN, 1), payout.Unsure)
 	if _, ok := pass(money.NGN, 1); ok {
 		t.Fatal("a failed try closes the breaker")
 	}
@@ -82,7 +82,7 @@ func TestGate(t *testing.T) {
 	if _, ok := pass(money.NGN, 1); !ok {
 		t.Fatal("nobody may try again")
 	}
-	g.sent(bank, order(money.NGN, 1), payout.Refused) // an answer, if no good one
+	c.sent(bank, order(money.NGN, 1), payout.Refused) // an answer, if no good one
 	if _, ok := pass(money.NGN, 1); !ok || open["till NGN"] {
 		t.Fatal("the breaker stays open after a clear answer")
 	}
