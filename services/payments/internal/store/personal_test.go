@@ -350,7 +350,8 @@ func TestErase_goesOnWithItsWalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs(w, "pay_a", 1700, secretPayer, time.Hour)
+	const before, after = 200, fixture.PaymentsWalked - 200
+	theirs(w, "pay_a", before+after, secretPayer, time.Hour)
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
@@ -367,12 +368,12 @@ func TestErase_goesOnWithItsWalk(t *testing.T) {
 			t.Errorf("%d payments are noted, want %d", got, want)
 		}
 	}
-	noted(1700)
+	noted(before + after)
 	w.SQL(`DELETE FROM erasure_payments`)
-	w.SQL(`UPDATE erasures SET walk_after = 'pay_a000600'`)
-	noted(1100)
-	if got := fixture.Ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000601" {
-		t.Errorf("the walk went on with %s", got)
+	w.SQL(`UPDATE erasures SET walk_after = 'pay_a000200'`)
+	noted(after)
+	if got := fixture.Ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000201" {
+		t.Errorf("the walk went on with %s, want pay_a000201", got)
 	}
 }
 
