@@ -32,8 +32,8 @@ const (
 	tellAgain  = time.Minute      // between two alerts about one float
 )
 
-// corridors holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts that
-// have not left; it does not touch those that have. Simulated rails have no such checks.
+// corridors holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts
+// that have not left; it does not touch those that have. Simulated rails have no such checks.
 type corridors struct {
 	now     func() time.Time
 	metrics Metrics
