@@ -3,16 +3,11 @@
 package main
 
 import (
-	"errors"
-	"math/big"
 	"slices"
 	"testing"
 	"time"
 
-	"causeway.internal/libs/address"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
@@ -115,87 +110,4 @@ func TestMempool_reorganised(t *testing.T) {
 	l.one(tx, "mined", func(d wire.DepositChanged) bool { return d.BlockHeight > 0 })
 	l.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
 	l.one(tx, "waiting", isWaiting)
-}
-
-// A look under an older lease writes nothing. Statements that do not know mempools see no block in a waiting deposit:
-// the binaries of the previous release never take it for money.
-func TestMempool_store(t *testing.T) {
-	t.Parallel()
-	l := newMempool(t, time.Hour)
-	l.stop()
-	key, err := address.Parse("bitcoin", address.Regtest, l.addresses[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx := "aa" + l.Genesis[2:]
-	look := scanner.Look{Found: []scanner.Waiting{{TxHash: tx, Inputs: []string{"b:0"}, Transfers: []chain.Transfer{{TxHash: tx, To: key, Asset: "BTC", Amount: big.NewInt(5)}}}}}
-	lease := scanner.Lease{Chain: l.cfg.Chain}
-	if err := l.book.Mempool(t.Context(), lease, look, time.Hour); !errors.Is(err, scanner.ErrFenced) {
-		t.Errorf("write a look at the mempool without the lease: got %v, want ErrFenced", err)
-	}
-	state := func() (state string, height int64) {
-		_ = l.pool.QueryRow(t.Context(), `SELECT state, height FROM deposits WHERE tx_hash = $1`, tx).Scan(&state, &height)
-		return state, height
-	}
-	if s, _ := state(); s != "" {
-		t.Errorf("written as %s", s)
-	}
-	if err := l.pool.QueryRow(t.Context(), `SELECT epoch FROM cursors WHERE mode = 'live'`).Scan(&lease.Epoch); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second look changes nothing
-		if err := l.book.Mempool(t.Context(), lease, look, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s, height := state(); s != "reverted" || height != 0 {
-		t.Errorf("stored as %s at %d", s, height)
-	}
-	if d := l.one(tx, "waiting", isWaiting); d.Version != 1 {
-		t.Errorf("see an unmined deposit: got %+v, want its version 1", d)
-	}
-	behind := scanner.Look{Height: l.scanned() + 1, Absent: []string{tx}, Replaced: []string{tx}}
-	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
-		t.Fatal(err)
-	}
-	if l.collect(); l.of(tx)[0].State != wire.Seen { // the block that is not scanned yet may hold it
-		t.Errorf("miss a deposit in front of the scan: got %+v, want it still seen", l.of(tx))
-	}
-	behind.Height--
-	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
-		t.Fatal(err)
-	}
-	l.one(tx, "reverted", isReverted)
-	if waits, err := l.book.Waits(t.Context(), scanner.Chain{Mode: tenant.Live, Network: "bitcoin"}); err != nil || len(waits) > 0 {
-		t.Errorf("list what waits after the revert: got %v, %v, want nothing", waits, err)
-	}
-}
-
-// A transaction that was missing and came back is no longer missing, although no other change is stored: its grace
-// begins anew.
-func TestMempool_cameBack(t *testing.T) {
-	t.Parallel()
-	l := newMempool(t, time.Hour)
-	l.stop()
-	key, err := address.Parse("bitcoin", address.Regtest, l.addresses[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, lease := "bb"+l.Genesis[2:], scanner.Lease{Chain: l.cfg.Chain}
-	if err := l.pool.QueryRow(t.Context(), `SELECT epoch FROM cursors WHERE mode = 'live'`).Scan(&lease.Epoch); err != nil {
-		t.Fatal(err)
-	}
-	for _, look := range []scanner.Look{
-		{Found: []scanner.Waiting{{TxHash: tx, Inputs: []string{"b:0"}, Transfers: []chain.Transfer{{TxHash: tx, To: key, Asset: "BTC", Amount: big.NewInt(5)}}}}},
-		{Absent: []string{tx}},
-		{}, // it is back, and nothing is missing
-	} {
-		if err := l.book.Mempool(t.Context(), lease, look, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var missing bool
-	if err := l.pool.QueryRow(t.Context(), `SELECT absent_since IS NOT NULL FROM mempool WHERE tx_hash = $1`, tx).Scan(&missing); err != nil || missing {
-		t.Errorf("missing %v, %v", missing, err)
-	}
 }
