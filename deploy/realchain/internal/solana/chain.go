@@ -44,6 +44,7 @@ type block struct {
 type executed struct {
 	signature string
 	json      json.RawMessage
+	left      map[string]json.RawMessage // the accounts that it named, as it left them
 }
 
 type chain struct {
@@ -51,6 +52,8 @@ type chain struct {
 	mu       sync.Mutex
 	blocks   []block
 	waiting  []executed
+	pool     []pooled                   // sent by clients, not run yet
+	first    map[string]json.RawMessage // accounts as they were before the first transaction that named them
 	orphans  map[string]executed
 	lag      int
 	salt     []byte
@@ -69,7 +72,7 @@ func Start(ctx context.Context, module string, cfg node.Config) (*node.Server, e
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{surfnet: vm, began: cfg.Now().Unix(), orphans: map[string]executed{}, lag: rootLag, salt: make([]byte, 8), mints: map[string]key{
+	c := &chain{surfnet: vm, began: cfg.Now().Unix(), orphans: map[string]executed{}, first: map[string]json.RawMessage{}, lag: rootLag, salt: make([]byte, 8), mints: map[string]key{
 		"USDT": mustKey("Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"), "USDC": mustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
 		"FAKE": key(sha256.Sum256([]byte("causeway test mint"))),
 	}}
@@ -144,10 +147,13 @@ func (c *chain) Head(context.Context) (node.Block, error) {
 	return node.Block{Height: c.head().slot, Hash: c.head().hash.String()}, nil
 }
 
-// Mine implements node.Chain.
-func (c *chain) Mine(_ context.Context, blocks int) error {
+// Mine implements node.Chain. The first block takes what clients have sent.
+func (c *chain) Mine(ctx context.Context, blocks int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.runPool(ctx); err != nil {
+		return err
+	}
 	for range blocks {
 		c.add(c.waiting)
 		c.waiting = nil
@@ -169,17 +175,14 @@ func (c *chain) Transfer(ctx context.Context, token string, payments []node.Paym
 	if !ok {
 		return "", fmt.Errorf("%q is no block hash", latest.Value.Blockhash)
 	}
-	signature, encoded := transaction(c.payer, blockhash, list)
-	if err := c.call(ctx, nil, "sendTransaction", encoded, map[string]any{"encoding": "base64"}); err != nil {
-		return "", err
-	}
-	done, err := c.executed(ctx, signature)
+	signature, raw := transaction(c.payer, blockhash, list)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, err := c.run(ctx, pooled{signature, raw}, false)
 	if err != nil {
 		return "", err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.waiting = append(c.waiting, executed{signature, done})
+	c.waiting = append(c.waiting, done)
 	return signature, nil
 }
 
@@ -316,6 +319,9 @@ func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	result, code, ours := c.answer(request.Method, request.Params)
+	if !ours {
+		result, code, ours = c.answerTransactions(r.Context(), request.Method, request.Params)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case !ours:

@@ -3,7 +3,6 @@ package solana
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -83,8 +82,8 @@ func move(from, mint, to, owner key, amount uint64, decimals byte) instruction {
 	return instruction{tokenProgram, []use{{from, false, true}, {mint, false, false}, {to, false, true}, {owner, true, false}}, data}
 }
 
-// transaction signs a legacy transaction of one signer and returns its signature and its bytes in base64.
-func transaction(payer ed25519.PrivateKey, blockhash key, list []instruction) (signature, encoded string) {
+// transaction signs a legacy transaction of one signer and returns its signature and its bytes.
+func transaction(payer ed25519.PrivateKey, blockhash key, list []instruction) (signature string, raw []byte) {
 	self := key(payer.Public().(ed25519.PublicKey))
 	accounts := []use{{self, true, true}}
 	for _, i := range list {
@@ -128,7 +127,7 @@ func transaction(payer ed25519.PrivateKey, blockhash key, list []instruction) (s
 		message = append(append(message, short(len(i.data))...), i.data...)
 	}
 	signed := ed25519.Sign(payer, message)
-	return base58.Encode(signed), base64.StdEncoding.EncodeToString(append(append([]byte{1}, signed...), message...))
+	return base58.Encode(signed), append(append([]byte{1}, signed...), message...)
 }
 
 // short is Solana's length: seven bits a byte.
