@@ -131,7 +131,8 @@ const (
 
 // OutgoingFinal is an outgoing transaction for a deposit address of a payment, in a final block, which nothing undoes.
 // Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing but was paid for. Fee is
-// the network's fee, in its own coin: from the deposit address where that coin is swept, else from a station's coin.
+// the network's fee, in its own coin: from the deposit address where that coin is swept, else from a station's coin, as always on solana. Returned is the rent of
+// closed token accounts that came back to a station; empty for none.
 type OutgoingFinal struct {
 	Mode    tenant.Mode  `json:"mode"`
 	Network string       `json:"network"`
@@ -140,6 +141,8 @@ type OutgoingFinal struct {
 	Asset   string       `json:"asset"`  // symbol of the swept asset
 	Amount  string       `json:"amount"` // base units of the asset, decimal digits
 	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
+	// Returned is in base units of the network's own coin.
+	Returned string `json:"returned,omitempty"`
 }
 
 // AddressesOwned names addresses of this system that payments does not issue itself: those of standalone wallets,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -54,10 +56,16 @@ func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
 	case wire.OutgoingFund:
 		return ledger.GasSpent(m.TxHash, n.Name, coin.Symbol, fee), nil
 	case wire.OutgoingSweep:
-		if asset.Native { // the transaction paid its fee out of the swept coin
+		if asset.Native && n.Family != money.Solana { // the transaction paid its fee out of the swept coin
 			amount = amount.Add(fee)
 		}
-		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee), nil
+		returned := decimal.Zero
+		if m.Returned != "" {
+			if returned, err = change.BaseUnits(coin, m.Returned); err != nil {
+				return ledger.Journal{}, err
+			}
+		}
+		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee).GasBack(n.Name, coin.Symbol, returned), nil
 	}
 	return ledger.Journal{}, fmt.Errorf("unknown kind %q", m.Kind)
 }

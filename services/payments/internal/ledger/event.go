@@ -171,6 +171,13 @@ func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas d
 	return j
 }
 
+// GasBack adds to a sweep the coin that came back to a station, which lowers the cost of gas: the rent of closed token
+// accounts on solana.
+func (j Journal) GasBack(network, coin string, amount decimal.Decimal) Journal {
+	j.move(CryptoHot(network, coin), Gas(coin), amount)
+	return j
+}
+
 // GasSpent books the network's fee of a transaction that moved nothing between accounts: one that funds the gas of a
 // sweep, or a refund that was sent by hand.
 func GasSpent(tx, network, coin string, gas decimal.Decimal) Journal {

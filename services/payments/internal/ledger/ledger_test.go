@@ -44,6 +44,10 @@ func TestPostings(t *testing.T) {
 			Swept("0x3", "ethereum", "ETH", dec("1.001"), "ETH", dec("0.001")), "sweep:0x3",
 			"crypto:hot:ethereum:ETH > crypto:deposit:ethereum:ETH 1.001; gas:ETH > crypto:hot:ethereum:ETH 0.001",
 		},
+		{
+			Swept("s5", "solana", "USDC", dec("25"), "SOL", dec("0.00001")).GasBack("solana", "SOL", dec("0.00203928")), "sweep:s5",
+			"crypto:hot:solana:USDC > crypto:deposit:solana:USDC 25; gas:SOL > crypto:hot:solana:SOL 0.00001; crypto:hot:solana:SOL > gas:SOL 0.00203928",
+		},
 		{GasSpent("0x4", "ethereum", "ETH", dec("0.001")), "gas:0x4", "gas:ETH > crypto:hot:ethereum:ETH 0.001"},
 		{SpreadClosed("d", money.NGN, dec("7")), "spread:d", "fx:NGN > spread:NGN 7"},
 		{SpreadClosed("d", money.NGN, dec("-7")), "spread:d", "spread:NGN > fx:NGN 7"},
