@@ -238,7 +238,8 @@ func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body 
 	})
 }
 
-func newCustody(t *testing.T, change func(policy string, environ map[string]string) string) *custody {
+// ground is the custody of a chain before its processes start.
+func ground(t *testing.T, chain string) *custody {
 	t.Helper()
 	bin, dir := binaries(t), t.TempDir()
 	database := pg.URL(t, migrations.FS)
@@ -247,18 +248,29 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	c := &custody{node: subjectOf(t, "evm").start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
+	c := &custody{node: subjectOf(t, chain).start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
 	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
 	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	c.environ = map[string]string{
 		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
 		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
 		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
-		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2", "SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
+		"SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
+	}
+	t.Cleanup(func() { c.signer.kill(t) })
+	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so
+	return c
+}
+
+func newCustody(t *testing.T, change func(policy string, environ map[string]string) string) *custody {
+	t.Helper()
+	c := ground(t, "evm")
+	maps.Copy(c.environ, map[string]string{
+		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2",
 		"EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(c.Chain), "EVM_ETHEREUM_START": "1", "EVM_ETHEREUM_POLL": "50ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "200ms",
 		"EVM_ETHEREUM_TOKENS":         "USDT:" + c.Tokens["USDT"] + ",USDC:" + c.Tokens["USDC"],
 		"EVM_ETHEREUM_SWEEP_TREASURY": treasury, "EVM_ETHEREUM_SWEEP_STUCK": "1h", "EVM_ETHEREUM_SWEEP_LEAST": "USDT:20,ETH:0.5",
-	}
+	})
 	policy := fmt.Sprintf(`{"mode":"live","account":0,"gasAccount":1,"indexBelow":100000,"networks":{"ethereum":{"chainId":%d,"treasury":"%s",
 "maxFeePerGas":"100000000000","maxGas":500000,"countPerHour":1000,"assets":{"ETH":{"perHour":"100000000000000000000"},
 "USDT":{"contract":"%s","perHour":"1000000000000"}},"fund":{"most":"100000000000000000","perHour":"10000000000000000000"}}}}`, c.Chain, treasury, c.Tokens["USDT"])
@@ -267,10 +279,16 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	}
 	c.listen(t)
 	c.seal(t, policy)
-	c.openDoors(t)
+	c.openDoors(t, "EVM_ETHEREUM_RPC_URLS", func(body []byte) (string, string) {
+		if !bytes.Contains(body, []byte("eth_sendRawTransaction")) {
+			return "", ""
+		}
+		if bytes.Contains(body, []byte("a9059cbb")) { // a token's transfer
+			return "send", string(intent.Sweep)
+		}
+		return "send", string(intent.Fund)
+	})
 	c.do("/finality", map[string]int{"depth": 3})
-	t.Cleanup(func() { c.signer.kill(t) })
-	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so
 	c.startSigner(t)
 	stations, err := c.client.Stations(t.Context())
 	if err != nil {
@@ -306,8 +324,9 @@ func (c *custody) seal(t *testing.T, policy string) {
 	c.client = signer.New(path("signer"))
 }
 
-// openDoors puts the proxies before the signer's socket and the node.
-func (c *custody) openDoors(t *testing.T) {
+// openDoors puts the proxies before the signer's socket and the node, whose address is a setting of wallets. sent names
+// the transaction in a call of the node.
+func (c *custody) openDoors(t *testing.T, setting string, sent func(body []byte) (kind, what string)) {
 	t.Helper()
 	socket, err := net.Listen("unix", c.environ["SIGNER_SOCKET"])
 	if err != nil {
@@ -332,20 +351,12 @@ func (c *custody) openDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.environ["EVM_ETHEREUM_RPC_URLS"] = "http://" + front.Addr().String()
+	c.environ[setting] = "http://" + front.Addr().String()
 	target, err := url.Parse(c.RPC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(front, c.doors.through(http.DefaultTransport, target, func(body []byte) (string, string) {
-		if !bytes.Contains(body, []byte("eth_sendRawTransaction")) {
-			return "", ""
-		}
-		if bytes.Contains(body, []byte("a9059cbb")) { // a token's transfer
-			return "send", string(intent.Sweep)
-		}
-		return "send", string(intent.Fund)
-	}))
+	serve(front, c.doors.through(http.DefaultTransport, target, sent))
 }
 
 func subjectOf(t *testing.T, chain string) subject {

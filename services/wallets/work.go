@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"time"
 
-	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/keys"
@@ -44,7 +43,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	if len(swept) > 0 && !p.cfg.Recovery { // after a restore nothing is swept before the chains were scanned again
 		p.group.Go("sweeps", sweeper.NewFleet(sweeper.Options{
 			Networks: swept, Every: p.worker.SweepEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book.Sweeps(),
-			Signer: signer.New(p.worker.SignerSocket), Source: sources[tenant.Live][money.EVM], Sample: p.book.Sample,
+			Signer: signer.New(p.worker.SignerSocket), Sources: sources[tenant.Live], Sample: p.book.Sample,
 		}).Run)
 	}
 	p.group.Go("unseen coin", unseen.NewWatch(unseen.Options{

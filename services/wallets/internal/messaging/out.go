@@ -60,10 +60,14 @@ func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Mess
 // OutgoingFinal publishes the end of a transaction, once for each: after a restore of the database it publishes it
 // again under the same id.
 func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error) {
-	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), wire.OutgoingFinal{
+	m := wire.OutgoingFinal{
 		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
 		Amount: amount.String(), Fee: r.Fee.String(),
-	})
+	}
+	if r.Returned != nil && r.Returned.Sign() > 0 {
+		m.Returned = r.Returned.String()
+	}
+	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), m)
 }
 
 // AddressesAllocated publishes issued addresses, in as many messages as their limit requires.

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -22,6 +23,9 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 		if treasury, err := evmtx.ParseAccount(set.Sweep.Treasury); err == nil {
 			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.EVM, Address: treasury.String()})
 		}
+	}
+	if treasury, err := soltx.ParseAccount(s.Solana.Sweep.Treasury); err == nil {
+		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Solana, Address: treasury.String()})
 	}
 	return all
 }

@@ -117,6 +117,7 @@ type Solana struct {
 	Scan    Scan
 	Genesis string `env:"GENESIS" doc:"genesis hash that every endpoint must have; empty: mainnet-beta's"`
 	Tokens  string `env:"TOKENS" doc:"mints as USDT:Es9…,USDC:EPj…; empty: the listed ones"`
+	Sweep   sweeper.SolanaSettings
 }
 
 func (s Solana) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {

@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweeper"
 	"causeway.internal/services/wallets/internal/unseen"
 )
@@ -16,7 +17,7 @@ import (
 // resendMost is the longest time until the bytes of a transaction are sent to a node again.
 const resendMost = 30 * time.Second
 
-// Sweeps are the live EVM networks that have a treasury. Each needs a signer and endpoints.
+// Sweeps are the live networks that have a treasury. Each needs a signer and endpoints.
 func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 	for name, set := range c.Networks.EVM() {
 		chain := scanner.Chain{Mode: tenant.Live, Network: name}
@@ -45,7 +46,36 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
 		})
 	}
-	return all, nil
+	solana, err := c.solanaSweep(signer)
+	return append(all, solana...), err
+}
+
+// solanaSweep is solana, if it has a treasury.
+func (c *Chains) solanaSweep(signer bool) ([]sweeper.Config, error) {
+	const name = "solana"
+	chain, set := scanner.Chain{Mode: tenant.Live, Network: name}, c.Networks.Solana.Sweep
+	if set.Treasury == "" || c.Closed[chain] != nil {
+		return nil, nil
+	}
+	n, _ := money.NetworkOf(name)
+	driver, sweepable := c.readers[chain].Driver.(sweeper.Solana)
+	treasury, err := soltx.ParseAccount(set.Treasury)
+	switch {
+	case !signer:
+		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
+	case !sweepable:
+		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
+	case err != nil:
+		return nil, fmt.Errorf("treasury of %s: %w", name, err)
+	}
+	terms, err := set.Terms(n)
+	if err != nil {
+		return nil, err
+	}
+	return []sweeper.Config{{
+		Network: name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury.String(), Terms: terms, Settle: set.Settle,
+		Stuck: set.Stuck, Resend: min(set.Stuck/3, resendMost),
+	}}, nil
 }
 
 // worthFraction of the smallest sum that is worth a sweep is the surplus above which an unexplained balance is listed.

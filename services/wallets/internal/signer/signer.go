@@ -45,6 +45,11 @@ type Stations struct {
 	Treasuries map[string]string `json:"treasuries"`
 }
 
+// Of is the station of a family, "" for a family without one.
+func (s Stations) Of(family money.Family) string {
+	return map[money.Family]string{money.EVM: s.EVM, money.Tron: s.Tron, money.Solana: s.Solana}[family]
+}
+
 // Stations requests the stations.
 func (c *Client) Stations(ctx context.Context) (out Stations, err error) {
 	err = c.do(ctx, http.MethodGet, "/v1/stations", nil, &out)

@@ -108,11 +108,11 @@ func ReadNonce(program string, data []byte, station Account) (value Account, err
 	return Account(data[nonceValue : nonceValue+len(value)]), nil
 }
 
-// ReadToken reads the balance of a token account, and whether the token's issuer has frozen it.
-func ReadToken(program string, data []byte, owner, mint Account) (amount uint64, frozen bool, err error) {
+// ReadToken reads the balance of a token account.
+func ReadToken(program string, data []byte, owner, mint Account) (amount uint64, err error) {
 	if program != tokenProgram.String() || len(data) != tokenLength || Account(data[:tokenOwner]) != mint ||
 		Account(data[tokenOwner:tokenAmount]) != owner || (data[tokenStateAt] != tokenReady && data[tokenStateAt] != tokenFrozen) {
-		return 0, false, errNoToken
+		return 0, errNoToken
 	}
-	return binary.LittleEndian.Uint64(data[tokenAmount:]), data[tokenStateAt] == tokenFrozen, nil
+	return binary.LittleEndian.Uint64(data[tokenAmount:]), nil
 }

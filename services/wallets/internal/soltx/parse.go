@@ -69,7 +69,6 @@ func (c call) is(program Account, uses int, prefix []byte, more int) bool {
 
 // transaction reads the terms.
 func (m message) transaction() (t Transaction, err error) {
-	const heads = 3
 	advance, limit, price := binary.LittleEndian.AppendUint32(nil, systemAdvance), []byte{budgetLimit}, []byte{budgetPrice}
 	if len(m.calls) <= heads || !m.calls[0].is(systemProgram, 3, advance, 0) || !m.calls[1].is(budgetProgram, 0, limit, 4) ||
 		!m.calls[2].is(budgetProgram, 0, price, 8) {

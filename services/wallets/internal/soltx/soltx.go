@@ -42,6 +42,7 @@ const (
 	// FeePerSignature is the network's fee for each signature, in lamports.
 	FeePerSignature = 5_000
 	microPerUnit    = 1_000_000
+	heads           = 3 // calls before the first move
 )
 
 // Native reports whether the transaction moves SOL.
@@ -129,6 +130,25 @@ func (t Transaction) instructions() ([]instruction, error) {
 		}
 	}
 	return list, nil
+}
+
+// MoveOf is the move that a call, or an account, belongs to, both counted as in the message; -1 for those of all moves.
+func (t Transaction) MoveOf(call, account int) int {
+	if account > 0 && account <= len(t.Moves) {
+		return account - 1
+	}
+	next := heads
+	for i, m := range t.Moves {
+		calls := 1
+		if m.Close {
+			calls = 2
+		}
+		if call >= next && call < next+calls {
+			return i
+		}
+		next += calls
+	}
+	return -1
 }
 
 // check refuses terms that no sweep has.

@@ -57,7 +57,8 @@ VALUES ($1, 'live', $2, $3, $4, $5, $6, $7, $8, $9, $10::text::numeric, $11, 'op
 WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
 
 	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset,
-s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)::bigint`
+s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)::bigint,
+(SELECT count(*) FROM outgoing_parts f WHERE f.sweep = s.id AND f.kind = 'sweep' AND f.state = 'failed')`
 
 	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
 AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
@@ -68,6 +69,10 @@ AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state I
 	waitSweepSQL = `UPDATE sweeps SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'open'`
 
 	blockSweepSQL = `UPDATE sweeps SET state = 'blocked', reason = $2 WHERE id = $1 AND state = 'open'`
+
+	// A sweep is planned again after a failure, up to the number of its tries.
+	failedSweepSQL = `UPDATE sweeps SET reason = $2, state = CASE WHEN (SELECT count(*) FROM outgoing_parts p
+	WHERE p.sweep = sweeps.id AND p.kind = 'sweep' AND p.state = 'failed') >= $3 THEN 'blocked' ELSE 'open' END WHERE id = $1 AND state = 'open'`
 
 	endSweepSQL = `UPDATE sweeps SET state = $2, reason = $3, ended_at = now() WHERE id = $1 AND state IN ('open', 'blocked')`
 
@@ -102,7 +107,7 @@ WHERE d.sweep = ANY($1) ORDER BY d.sweep, d.height, d.tx_hash, d.ordinal`
 	unboundSQL = `WITH sweeps AS (UPDATE outgoing_sweeps SET live = false WHERE outgoing = $1)
 UPDATE outgoing_inputs SET live = false WHERE outgoing = $1`
 
-	partSQL = `UPDATE outgoing_sweeps SET amount = $3::text::numeric, fee = $4::text::numeric WHERE outgoing = $1 AND sweep = $2`
+	partSQL = `UPDATE outgoing_sweeps SET amount = $3::text::numeric, fee = $4::text::numeric, returned = $5::text::numeric WHERE outgoing = $1 AND sweep = $2`
 
 	attemptSQL = `INSERT INTO outgoing_attempts (outgoing, number, request) VALUES ($1, $2, $3)`
 
@@ -147,7 +152,7 @@ FROM sweeps s LEFT JOIN LATERAL (SELECT o.* FROM outgoing_parts p JOIN outgoing_
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
 
 	// The final transactions of a range of blocks, with their parts about addresses that no wallet here owns.
-	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, sum(p.fee)::text, CASE WHEN o.kind = 'sweep' THEN sum(p.amount) ELSE 0 END::text, s.mode, s.network, s.asset
+	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, sum(p.fee)::text, sum(p.returned)::text, CASE WHEN o.kind = 'sweep' THEN sum(p.amount) ELSE 0 END::text, s.mode, s.network, s.asset
 FROM outgoing_tx o JOIN outgoing_parts p ON p.outgoing = o.id JOIN sweeps s ON s.id = p.sweep
 WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.height BETWEEN $3 AND $4 AND (o.height, o.id) > ($5, $6)
 AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id)
@@ -261,7 +266,7 @@ type sweepRow struct {
 func (r *sweepRow) fields() []any {
 	w := &r.sweep
 	return []any{
-		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age,
+		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &w.Failed,
 	}
 }
 
@@ -627,7 +632,7 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	}
 	wrote := false
 	err := s.land(ctx, o, state, r, amount, func(tx pgx.Tx) (err error) {
-		wrote, err = s.finish(ctx, tx, ending{o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}, r.TxHash})
+		wrote, err = s.finish(ctx, tx, ending{o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee, Returned: r.Returned}, r.TxHash})
 		return err
 	})
 	if err == nil && wrote {
@@ -643,7 +648,7 @@ func (s Sweeps) finish(ctx context.Context, tx pgx.Tx, e ending) (wrote bool, er
 	if err != nil {
 		return false, err
 	}
-	ofPayments, amount, fee := false, new(big.Int), new(big.Int)
+	ofPayments, amount, fee, returned := false, new(big.Int), new(big.Int), new(big.Int)
 	for _, p := range e.Parts(e.Outcome) {
 		owner := owners[p.Sweep.WalletID]
 		if err := e.book(ctx, tx, p, owner); err != nil {
@@ -653,6 +658,9 @@ func (s Sweeps) finish(ctx context.Context, tx pgx.Tx, e ending) (wrote bool, er
 			ofPayments = true
 			amount.Add(amount, p.Amount)
 			fee.Add(fee, p.Fee)
+			if p.Returned != nil {
+				returned.Add(returned, p.Returned)
+			}
 		}
 		if e.Kind != intent.Sweep {
 			continue
@@ -669,7 +677,7 @@ func (s Sweeps) finish(ctx context.Context, tx pgx.Tx, e ending) (wrote bool, er
 	if !e.OK || e.Kind != intent.Sweep {
 		amount.SetInt64(0)
 	}
-	m, err := s.messages.OutgoingFinal(ctx, e.Outgoing, sweep.Receipt{TxHash: e.txHash, Fee: fee}, amount)
+	m, err := s.messages.OutgoingFinal(ctx, e.Outgoing, sweep.Receipt{TxHash: e.txHash, Fee: fee, Returned: returned}, amount)
 	if err != nil {
 		return false, err
 	}
@@ -698,7 +706,7 @@ func (s Sweeps) lockOwners(ctx context.Context, tx pgx.Tx, of []sweep.Sweep) (ma
 // endSweep ends a sweep whose transaction is final, and blocks it if that moved nothing.
 func (s Sweeps) endSweep(ctx context.Context, tx pgx.Tx, e ending, w sweep.Sweep, owner *wallet.Wallet) (wrote bool, err error) {
 	if !e.OK {
-		_, err := tx.Exec(ctx, blockSweepSQL, w.ID, "the transaction "+e.txHash+" is final and moved nothing")
+		_, err := tx.Exec(ctx, failedSweepSQL, w.ID, "the transaction "+e.txHash+" is final and moved nothing", e.Tries())
 		return false, err
 	}
 	if _, err := tx.Exec(ctx, endSweepSQL, w.ID, "swept", ""); err != nil || owner == nil {
@@ -740,8 +748,8 @@ func (s Sweeps) finalAgain(ctx context.Context, tx pgx.Tx, c scanner.Chain, from
 		return nil, nil, err
 	}
 	var o sweep.Outgoing
-	var hash, fee, amount string
-	_, err = pgx.ForEachRow(rows, []any{&o.ID, &o.Kind, &hash, &o.Height, &fee, &amount, &o.Sweep.Mode, &o.Sweep.Network, &o.Sweep.Asset}, func() error {
+	var hash, fee, rent, amount string
+	_, err = pgx.ForEachRow(rows, []any{&o.ID, &o.Kind, &hash, &o.Height, &fee, &rent, &amount, &o.Sweep.Mode, &o.Sweep.Network, &o.Sweep.Asset}, func() error {
 		cost, err := integer(fee)
 		if err != nil {
 			return err
@@ -750,7 +758,11 @@ func (s Sweeps) finalAgain(ctx context.Context, tx pgx.Tx, c scanner.Chain, from
 		if err != nil {
 			return err
 		}
-		m, err := s.messages.OutgoingFinal(ctx, o, sweep.Receipt{TxHash: hash, Fee: cost}, moved)
+		returned, err := integer(rent)
+		if err != nil {
+			return err
+		}
+		m, err := s.messages.OutgoingFinal(ctx, o, sweep.Receipt{TxHash: hash, Fee: cost, Returned: returned}, moved)
 		page, msgs = append(page, o), append(msgs, m)
 		return err
 	})
@@ -794,7 +806,11 @@ func (e ending) book(ctx context.Context, tx pgx.Tx, p sweep.Part, owner *wallet
 	key := string(p.Sweep.Mode) + ":" + e.ID
 	if len(e.Batch) > 0 {
 		key += ":" + p.Sweep.ID
-		b.Queue(partSQL, e.ID, p.Sweep.ID, p.Amount.String(), p.Fee.String())
+		rent := new(big.Int)
+		if p.Returned != nil {
+			rent = p.Returned
+		}
+		b.Queue(partSQL, e.ID, p.Sweep.ID, p.Amount.String(), p.Fee.String(), rent.String())
 	}
 	b.Queue(journalSQL, key, event, p.Sweep.Mode, merchant, p.Sweep.WalletID, p.Sweep.ID)
 	for i, line := range entries {

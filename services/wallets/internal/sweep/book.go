@@ -3,6 +3,7 @@ package sweep
 import (
 	"math/big"
 
+	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/intent"
 )
 
@@ -18,6 +19,7 @@ const (
 	GasStation Account = "gas_station" // the product's own coins at the gas station
 	GasFloat   Account = "gas_float"   // the product's own coins on deposit addresses, to pay for sweeps
 	Fees       Account = "fees"        // paid to the network
+	Rent       Account = "rent"        // that closed token accounts gave back; payers had paid it
 )
 
 // Event is the reason of a journal.
@@ -42,6 +44,8 @@ type Outcome struct {
 	OK     bool     // it had its effect
 	Amount *big.Int // that arrived
 	Fee    *big.Int // in the network's coin
+	// Returned is the rent of closed token accounts that the station received, on solana; else nil.
+	Returned *big.Int
 }
 
 // Part is a sweep's share of the outcome of its transaction.
@@ -61,6 +65,12 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 	}
 	event, entries := Swept, []Entry(nil)
 	switch {
+	case p.Sweep.Family == money.Solana: // the station pays for everything
+		entries = []Entry{
+			debit(Treasury, p.Sweep.Asset, amount), credit(from, p.Sweep.Asset, amount),
+			debit(Fees, coin, fee), credit(GasStation, coin, fee),
+			debit(GasStation, coin, returned(p.Outcome)), credit(Rent, coin, returned(p.Outcome)),
+		}
 	case kind == intent.Fund:
 		event = Funded
 		entries = []Entry{debit(GasFloat, coin, amount), debit(Fees, coin, fee), credit(GasStation, coin, new(big.Int).Add(amount, fee))}

@@ -29,6 +29,7 @@ type Sweep struct {
 	Amount   *big.Int
 	Treasury string
 	Age      time.Duration // since it was opened
+	Failed   int           // transactions that ended without effect
 }
 
 // Native reports whether the network's own coin is swept, which then pays for itself.
@@ -126,6 +127,9 @@ func (o Outgoing) Sweeps() []Sweep {
 // Parts splits an outcome among the sweeps, in proportion to their sums. The parts add up exactly. Where the swept coin
 // paid the fee, a part's amount and its fee are the whole sweep.
 func (o Outgoing) Parts(end Outcome) []Part {
+	if o.moves() != nil {
+		return o.solanaParts(end)
+	}
 	sweeps, weights, sum := o.Sweeps(), []*big.Int(nil), new(big.Int)
 	if len(sweeps) == 1 {
 		return []Part{{sweeps[0], end}}
@@ -137,7 +141,7 @@ func (o Outgoing) Parts(end Outcome) []Part {
 	parts, fees, amounts := make([]Part, len(sweeps)), Split(end.Fee, weights), Split(end.Amount, weights)
 	paid := new(big.Int).Add(end.Amount, end.Fee).Cmp(sum) == 0
 	for i, s := range sweeps {
-		parts[i] = Part{s, Outcome{end.OK, amounts[i], fees[i]}}
+		parts[i] = Part{s, Outcome{OK: end.OK, Amount: amounts[i], Fee: fees[i]}}
 		if paid {
 			parts[i].Amount = new(big.Int).Sub(s.Amount, fees[i])
 		}
@@ -301,6 +305,8 @@ type Receipt struct {
 	OK     bool
 	Fee    *big.Int // in the network's coin, including a rollup's data fee
 	Moved  []Move   // of tokens
+	// Returned is the rent of closed token accounts that the station received, on solana; else nil.
+	Returned *big.Int
 }
 
 // Move is a token's movement as its contract logged it.

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/intent"
 )
 
@@ -133,7 +134,11 @@ func TestBook_balances(t *testing.T) {
 			o.Kind = intent.Fund
 		}
 		ok := rapid.Bool().Draw(t, "ok")
-		part := Part{o.Sweep, Outcome{ok, wei(rapid.Int64Range(0, 9).Draw(t, "amount")), wei(rapid.Int64Range(0, 9).Draw(t, "fee"))}}
+		draw := func(name string) *big.Int { return wei(rapid.Int64Range(0, 9).Draw(t, name)) }
+		part := Part{o.Sweep, Outcome{OK: ok, Amount: draw("amount"), Fee: draw("fee")}}
+		if rapid.Bool().Draw(t, "solana") {
+			part.Sweep.Family, part.Returned = money.Solana, draw("returned")
+		}
 		_, entries := Book(o.Kind, part, "ETH", Custody)
 		sums := map[string]*big.Int{}
 		for _, e := range entries {
@@ -168,7 +173,7 @@ func TestParts_addUp(t *testing.T) {
 			amount = new(big.Int).Sub(sum, fee)
 		}
 		amounts, fees := new(big.Int), new(big.Int)
-		for i, p := range o.Parts(Outcome{true, amount, fee}) {
+		for i, p := range o.Parts(Outcome{OK: true, Amount: amount, Fee: fee}) {
 			amounts.Add(amounts, p.Amount)
 			fees.Add(fees, p.Fee)
 			if p.Amount.Sign() < 0 || p.Fee.Sign() < 0 {

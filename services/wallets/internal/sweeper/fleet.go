@@ -2,20 +2,19 @@ package sweeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
-	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -28,7 +27,7 @@ type Options struct {
 	Telemetry *telemetry.Telemetry
 	Store     Store
 	Signer    *signer.Client
-	Source    derivation.Source // of live EVM addresses
+	Sources   map[money.Family]derivation.Source // of live addresses
 	// Sample returns addresses that were issued.
 	Sample func(ctx context.Context, most int) ([]wallet.Issued, error)
 }
@@ -71,12 +70,11 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 	defer tick.Stop()
 	for {
 		if one == nil {
-			station, err := f.prove(ctx, cfg)
+			proved, err := f.prove(ctx, cfg)
 			if err == nil {
-				cfg.Station = station
 				newID := func() string { return id.New("out_", time.Now()) }
-				one = New(cfg, f.Store, f.Signer, f.Telemetry.Log, newID)
-				log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", station)
+				one = New(proved, f.Store, f.Signer, f.Telemetry.Log, newID)
+				log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", proved.Station)
 			} else if ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
 				if err.Error() != told {
@@ -111,46 +109,67 @@ func (f *Fleet) measure(ctx context.Context, network string) {
 }
 
 // prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the
-// issued addresses. It returns the gas station, whose transfers no longer count as deposits.
-func (f *Fleet) prove(ctx context.Context, cfg Config) (station string, err error) {
+// issued addresses. It fills in the gas station, whose transfers no longer count as deposits, and its nonce accounts.
+func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, error) {
+	listed, _ := money.NetworkOf(cfg.Network)
 	told, err := f.Signer.Stations(ctx)
 	if err != nil {
-		return "", err
+		return cfg, err
 	}
-	pinned, err := evmtx.ParseAccount(told.Treasuries[cfg.Network])
-	if err != nil || pinned.String() != cfg.Treasury {
-		return "", fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
+	pinned, err := written(listed.Family, told.Treasuries[cfg.Network])
+	if err != nil || pinned != cfg.Treasury {
+		return cfg, fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
 	}
-	source, ok := f.Source.(*derivation.Account)
-	if !ok || told.Mode != string(tenant.Live) || told.Account != source.Account() {
-		return "", errors.New("the signer serves another mode or account than the live EVM key")
+	// The addresses of solana have no account: their index takes its place in the path.
+	source, ok := f.Sources[listed.Family].(*derivation.Account)
+	if told.Mode != string(tenant.Live) || listed.Family != money.Solana && (!ok || told.Account != source.Account()) {
+		return cfg, fmt.Errorf("the signer serves another mode or account than the live %s key", listed.Family)
 	}
+	if err := f.proveKeys(ctx, listed.Family); err != nil {
+		return cfg, err
+	}
+	if cfg.Station, err = written(listed.Family, told.Of(listed.Family)); err != nil {
+		return cfg, err
+	}
+	if listed.Family == money.Solana {
+		cfg.Nonces = told.Nonces
+	}
+	return cfg, f.Store.House(ctx, listed.Family, cfg.Station)
+}
+
+// proveKeys checks that the signer has the keys of a sample of the issued addresses.
+func (f *Fleet) proveKeys(ctx context.Context, family money.Family) error {
 	sample, err := f.Sample(ctx, signerSample)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var indices []uint32
 	var issued []string
 	for _, i := range sample {
-		if i.Mode == tenant.Live && i.Family == money.EVM {
+		if i.Mode == tenant.Live && i.Family == family {
 			//nolint:gosec // an index has 31 bits
 			indices, issued = append(indices, uint32(i.Index)), append(issued, i.Address)
 		}
 	}
-	has, err := f.Signer.Addresses(ctx, money.EVM, indices)
+	has, err := f.Signer.Addresses(ctx, family, indices)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for i := range issued {
 		if has[i] != issued[i] {
-			return "", fmt.Errorf("the signer has no key of issued address %d: it holds another seed", indices[i])
+			return fmt.Errorf("the signer has no key of issued address %d: it holds another seed", indices[i])
 		}
 	}
-	account, err := evmtx.ParseAccount(told.EVM)
+	return nil
+}
+
+// written is an address in the form in which the chain's drivers write it.
+func written(family money.Family, text string) (string, error) {
+	key, err := address.Parse(family, address.Mainnet, text)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the address %w", err)
 	}
-	return account.String(), f.Store.House(ctx, money.EVM, account.String())
+	return address.Encode(family, address.Mainnet, key)
 }
 
 // signerSample is how many random issued addresses the signer must prove, in addition to the first and the newest.

@@ -38,25 +38,33 @@ const worth = 20
 // Terms are the limits of a network.
 func (s Settings) Terms(n money.Network) (sweep.Terms, error) {
 	base := defaults[n.Name]
-	t := sweep.Terms{MaxFee: big.NewInt(base.maxFee), Reserve: big.NewInt(base.reserve), Least: map[string]*big.Int{}, Share: worth}
+	t := sweep.Terms{MaxFee: big.NewInt(base.maxFee), Reserve: big.NewInt(base.reserve), Share: worth}
 	if s.MaxFee > 0 {
 		t.MaxFee.SetInt64(s.MaxFee)
 	}
 	if s.Reserve > 0 {
 		t.Reserve.SetInt64(s.Reserve)
 	}
+	var err error
+	t.Least, err = leastOf(n, s.Least)
+	return t, err
+}
+
+// leastOf are the smallest sums of a network in base units: the settings before the defaults.
+func leastOf(n money.Network, settings string) (map[string]*big.Int, error) {
+	least := map[string]*big.Int{}
 	sums := map[string]string{}
 	for _, a := range n.Assets {
 		sums[a.Symbol] = a.Worthwhile.String()
 	}
-	for entry := range strings.SplitSeq(s.Least, ",") {
+	for entry := range strings.SplitSeq(settings, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}
 		symbol, sum, ok := strings.Cut(entry, ":")
 		asset, listed := n.Asset(symbol)
 		if !ok || !listed {
-			return t, fmt.Errorf("%s: smallest sums: %q is not SYMBOL:amount of a listed asset", n.Name, entry)
+			return nil, fmt.Errorf("%s: smallest sums: %q is not SYMBOL:amount of a listed asset", n.Name, entry)
 		}
 		sums[asset.Symbol] = sum
 	}
@@ -64,9 +72,28 @@ func (s Settings) Terms(n money.Network) (sweep.Terms, error) {
 		asset, _ := n.Asset(symbol)
 		sum, err := decimal.NewFromString(text)
 		if err != nil || !sum.IsPositive() || money.Digits(sum) > asset.Decimals {
-			return t, fmt.Errorf("%s: smallest sums: %q is not an amount of %s", n.Name, text, symbol)
+			return nil, fmt.Errorf("%s: smallest sums: %q is not an amount of %s", n.Name, text, symbol)
 		}
-		t.Least[symbol] = asset.ToUnits(sum).BigInt()
+		least[symbol] = asset.ToUnits(sum).BigInt()
 	}
-	return t, nil
+	return least, nil
+}
+
+// SolanaSettings are the conditions under which money leaves the deposit addresses of solana.
+type SolanaSettings struct {
+	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; it needs a token account for each swept token. Empty: solana is not swept"`
+	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDC:20,SOL:0.1; empty: the defaults of docs/custody.md"`
+	MaxFee   int64         `env:"SWEEP_MAX_FEE_LAMPORTS" envDefault:"100000" doc:"most lamports of one transaction, which carries up to five sweeps of a token or eight of SOL; while the network asks for more, sweeps wait"`
+	Settle   time.Duration `env:"SWEEP_SETTLE" envDefault:"1h" doc:"age at which the sweep of a token is made and the token account closed; a payer who comes later pays the account's rent again"`
+	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"1m" doc:"time without a block after which a transaction is signed again with a higher fee"`
+}
+
+// Terms are the limits of solana.
+func (s SolanaSettings) Terms(n money.Network) (t sweep.Terms, err error) {
+	if s.MaxFee <= 0 || s.Settle < 0 || s.Stuck <= 0 {
+		return t, fmt.Errorf("%s: the fee and times of sweeps must be positive", n.Name)
+	}
+	t.MaxFee, t.Share = big.NewInt(s.MaxFee), worth
+	t.Least, err = leastOf(n, s.Least)
+	return t, err
 }

@@ -102,11 +102,13 @@ type family interface {
 // Config is one network.
 type Config struct {
 	Network  string
-	Chain    Chain  // of the network's family: EVM
+	Chain    Chain  // of the network's family
 	Coin     string // symbol of the network's own coin
 	ChainID  uint64
 	Treasury string
-	Station  string // the gas station
+	Station  string        // the gas station
+	Nonces   []string      // solana: the nonce accounts of the station
+	Settle   time.Duration // solana: age at which a token is swept and its account closed
 	Terms    sweep.Terms
 	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend   time.Duration // time after which the same bytes are sent to a node again
@@ -129,6 +131,8 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 	switch chain := cfg.Chain.(type) {
 	case EVM:
 		s.family = evm{s, chain}
+	case Solana:
+		s.family = solana{s, chain}
 	default:
 		panic(fmt.Sprintf("sweeper: no family sweeps %T", chain))
 	}
@@ -247,10 +251,18 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err
 	}
-	if no.Passing() {
-		return s.store.Wait(ctx, o.Sweep, waitLong, no.Error())
+	for _, w := range o.Sweeps() {
+		end := s.store.Block
+		if no.Passing() {
+			end = func(ctx context.Context, w sweep.Sweep, reason string) error {
+				return s.store.Wait(ctx, w, waitLong, reason)
+			}
+		}
+		if err := end(ctx, w, no.Error()); err != nil {
+			return err
+		}
 	}
-	return s.store.Block(ctx, o.Sweep, no.Error())
+	return nil
 }
 
 // send gives the newest form to a node. The node's refusal does not end the transaction: an older form may be mined, or
