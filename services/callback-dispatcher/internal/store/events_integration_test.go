@@ -80,7 +80,7 @@ func (w *walk) page(t *testing.T, s *Store) bool {
 // also where their ids get one digit more.
 func TestEvents_aWalkOfAnyPageSizeMissesNothing(t *testing.T) {
 	t.Parallel()
-	for _, border := range []int64{10_000, 100_000} {
+	for _, border := range borders {
 		t.Run(fmt.Sprint(border), func(t *testing.T) {
 			t.Parallel()
 			db := shifted(t, border-60)
