@@ -97,7 +97,7 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := tel.Registry.Register(lookups); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	cache := apikey.NewCache(keys, lookups, peppers, ring, cfg.CacheTTL, cfg.CacheSize, time.Now)
+	cache := apikey.NewCache(keys, lookups, peppers, ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
 	pages, err := page.New(targets[route.Payments], tel.Log, time.Now)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := store.New(pool)
-	cache := apikey.NewCache(keys, limit.NewLookups(false, time.Now), peppers, ring, time.Hour, 100, time.Now)
+	cache := apikey.NewCache(keys, limit.NewLookups(false, time.Now), peppers, ring, apikey.CacheBounds{TTL: time.Hour, Size: 100}, time.Now)
 	cache.CaughtUp(time.Now().Add(time.Hour))
 	made, err := apikey.NewRegistry(keys, peppers, ring, cache, time.Now).Create(t.Context(), apikey.Order{
 		MerchantID: "acme", Name: "shop", Mode: tenant.Test, Permissions: []string{"*"},

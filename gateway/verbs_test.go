@@ -87,14 +87,14 @@ func TestGateway_adopt(t *testing.T) {
 }
 
 // signed sends a request that is signed with a key's public id.
-func (w *fixture) signed(t *testing.T, public, secret, method, path, body string, headers ...string) answer {
+func (w *fixture) signed(t *testing.T, public, secret, method, path, body string) answer {
 	t.Helper()
 	stamp := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	sum, key := sha256.Sum256([]byte(body)), sha256.Sum256([]byte(secret))
 	mac := hmac.New(sha256.New, []byte(hex.EncodeToString(key[:])))
 	mac.Write([]byte(stamp + "|" + method + "|" + path + "|" + hex.EncodeToString(sum[:])))
 	return w.call(t, method, path, "", body,
-		append(headers, "X-API-Key", public, "X-Timestamp", stamp, "X-Signature", hex.EncodeToString(mac.Sum(nil)))...)
+		"X-API-Key", public, "X-Timestamp", stamp, "X-Signature", hex.EncodeToString(mac.Sum(nil)))
 }
 
 // A master key is replaced while gateways run: before, during and after, signed requests are admitted. An interrupted

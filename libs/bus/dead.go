@@ -53,7 +53,7 @@ func DeadList(ctx context.Context, cfg Config, service string, limit int) ([]Dea
 
 func deadList(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int) ([]Dead, error) {
 	var dead []Dead
-	err := eachDead(ctx, cfg, service, topology, limit, func(_ *Link, queue string, d amqp.Delivery) error {
+	err := eachDead(ctx, consumer{cfg, service, topology}, limit, func(_ *Link, queue string, d amqp.Delivery) error {
 		dead = append(dead, describe(queue, d))
 		return nil
 	}, nothing)
@@ -69,7 +69,7 @@ func DeadRedrive(ctx context.Context, cfg Config, service string, limit int, ids
 
 func deadRedrive(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int, ids []string) (int, error) {
 	moved := 0
-	err := eachDead(ctx, cfg, service, topology, limit, func(l *Link, queue string, d amqp.Delivery) error {
+	err := eachDead(ctx, consumer{cfg, service, topology}, limit, func(l *Link, queue string, d amqp.Delivery) error {
 		if len(ids) > 0 && !slices.Contains(ids, d.MessageId) {
 			return nil
 		}
@@ -116,7 +116,7 @@ func deadDiscard(ctx context.Context, cfg Config, service string, topology []wir
 	}
 	var named []amqp.Delivery // messages with one of the ids, until it is clear that no id names two
 	var described []Dead
-	err := eachDead(ctx, cfg, service, topology, c.Limit, func(_ *Link, queue string, d amqp.Delivery) error {
+	err := eachDead(ctx, consumer{cfg, service, topology}, c.Limit, func(_ *Link, queue string, d amqp.Delivery) error {
 		dead := describe(queue, d)
 		switch {
 		case c.Queue != "" && queue != c.Queue, !strings.HasPrefix(dead.Digest, c.Digest):
@@ -155,15 +155,20 @@ func unequivocal(dead []Dead) error {
 
 func nothing() error { return nil }
 
+// consumer is a service as the broker knows it.
+type consumer struct {
+	cfg      Config
+	service  string
+	topology []wire.Route
+}
+
 // eachDead calls f for every message of the service's dead queues, at most limit of each queue, over one connection,
 // and then calls end. A message that neither acknowledges returns to its queue when the connection closes.
-func eachDead(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,
-	f func(l *Link, queue string, d amqp.Delivery) error, end func() error,
-) error {
+func eachDead(ctx context.Context, at consumer, limit int, f func(l *Link, queue string, d amqp.Delivery) error, end func() error) error {
 	if limit < 1 || limit > DeadMax {
 		return fmt.Errorf("limit must be 1 to %d", DeadMax)
 	}
-	l, err := dial(ctx, cfg, service, telemetry.Discard(service), topology)
+	l, err := dial(ctx, at.cfg, at.service, telemetry.Discard(at.service), at.topology)
 	if err != nil {
 		return err
 	}
@@ -181,7 +186,7 @@ func eachDead(ctx context.Context, cfg Config, service string, topology []wire.R
 	if err := look(channel, l.service, l.lines); err != nil {
 		return err
 	}
-	for _, queue := range consumedBy(service, l.lines) {
+	for _, queue := range consumedBy(at.service, l.lines) {
 		if err := lookInto(channel, queue, limit, func(d amqp.Delivery) error { return f(l, queue, d) }); err != nil {
 			return err
 		}

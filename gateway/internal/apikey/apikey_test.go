@@ -175,7 +175,7 @@ func TestPeppers(t *testing.T) {
 // newCache makes a cache for which notifications arrive as long as the test lasts.
 func newCache(t testing.TB, s apikey.Source, p *apikey.Peppers, ttl time.Duration, size int, now func() time.Time) *apikey.Cache {
 	t.Helper()
-	c := apikey.NewCache(s, free{}, p, ring(t, "k1"), ttl, size, now)
+	c := apikey.NewCache(s, free{}, p, ring(t, "k1"), apikey.CacheBounds{TTL: ttl, Size: size}, now)
 	c.CaughtUp(now().Add(1000 * time.Hour))
 	return c
 }
@@ -340,7 +340,7 @@ func TestCache_gate(t *testing.T) {
 	now := time.Unix(1_775_000_000, 0)
 	s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("known"): {ID: 7}, p.Digest("later"): {ID: 8}}}
 	g := &gate{}
-	c := apikey.NewCache(s, g, p, ring(t, "k1"), time.Minute, 10, func() time.Time { return now })
+	c := apikey.NewCache(s, g, p, ring(t, "k1"), apikey.CacheBounds{TTL: time.Minute, Size: 10}, func() time.Time { return now })
 	find := func(secret string, want error, lookups int64) {
 		t.Helper()
 		if _, err := c.Find(t.Context(), secret, somewhere); !errors.Is(err, want) || s.lookups.Swap(0) != lookups {

@@ -76,12 +76,16 @@ type entry struct {
 	since time.Time // the start of its look-up; zero: lapsed, but known to be real
 }
 
+// CacheBounds are for how long a cache uses a key, and how many keys it keeps.
+type CacheBounds struct {
+	TTL  time.Duration
+	Size int
+}
+
 // NewCache makes a cache over a source. The ring opens signing keys.
-func NewCache(
-	source Source, lookups Lookups, peppers *Peppers, ring *keyring.Ring, ttl time.Duration, size int, now func() time.Time,
-) *Cache {
+func NewCache(source Source, lookups Lookups, peppers *Peppers, ring *keyring.Ring, bounds CacheBounds, now func() time.Time) *Cache {
 	return &Cache{
-		source: source, lookups: lookups, peppers: peppers, ring: ring, ttl: ttl, size: size, now: now,
+		source: source, lookups: lookups, peppers: peppers, ring: ring, ttl: bounds.TTL, size: bounds.Size, now: now,
 		known: map[Digest]entry{}, unknown: map[Digest]time.Time{}, used: map[int64]time.Time{},
 	}
 }

@@ -17,7 +17,7 @@ func TestCache_blind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}}
-		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), apikey.CacheBounds{TTL: time.Hour, Size: 10}, time.Now)
 		find := func(lookups int64) {
 			t.Helper()
 			if _, err := c.Find(t.Context(), "k", somewhere); err != nil || s.lookups.Load() != lookups {
@@ -62,7 +62,7 @@ func TestCache_slowLookup(t *testing.T) {
 		p := peppers(t, "a")
 		gate := make(chan struct{})
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: gate}
-		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), apikey.CacheBounds{TTL: time.Hour, Size: 10}, time.Now)
 		early := make(chan error, 1)
 		go func() {
 			_, err := c.Find(t.Context(), "k", somewhere) // reads the key, and hangs
@@ -96,7 +96,7 @@ func TestCache_public(t *testing.T) {
 		s := &source{
 			public: map[string]*apikey.Key{public: {ID: 7}}, sealed: old.Seal(apikey.SigningKey(secret), apikey.SigningPlace(public)),
 		}
-		c := apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new", "old"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new", "old"), apikey.CacheBounds{TTL: time.Hour, Size: 10}, time.Now)
 		for range 3 {
 			k, err := c.FindPublic(t.Context(), public, somewhere)
 			if err != nil || k.ID != 7 || string(k.Signing) != string(apikey.SigningKey(secret)) || s.lookups.Load() != 1 {
@@ -107,7 +107,7 @@ func TestCache_public(t *testing.T) {
 			}
 			s.lookups.Store(1)
 		}
-		c = apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new"), time.Hour, 10, time.Now)
+		c = apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new"), apikey.CacheBounds{TTL: time.Hour, Size: 10}, time.Now)
 		if _, err := c.FindPublic(t.Context(), public, somewhere); fault.As(err).Kind != fault.Unavailable {
 			t.Errorf("%v: a signing key that does not open is our trouble, not the caller's", err)
 		}

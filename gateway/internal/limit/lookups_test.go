@@ -74,7 +74,7 @@ func newDoor(t *testing.T, real ...string) door {
 		s.keys[peppers.Digest(secret)] = &apikey.Key{ID: int64(i + 1), Mode: tenant.Test}
 	}
 	c := &clock{at: time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
-	cache := apikey.NewCache(s, limit.NewLookups(false, c.now), peppers, nil, time.Minute, 20_000, c.now)
+	cache := apikey.NewCache(s, limit.NewLookups(false, c.now), peppers, nil, apikey.CacheBounds{TTL: time.Minute, Size: 20_000}, c.now)
 	return door{identity.NewResolver(cache, nil, nil, c.now), s, c}
 }
 
@@ -216,7 +216,7 @@ func TestLookups_manyAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		lookups := limit.NewLookups(false, time.Now)
-		cache := apikey.NewCache(slow, lookups, peppers, nil, time.Minute, 20_000, time.Now)
+		cache := apikey.NewCache(slow, lookups, peppers, nil, apikey.CacheBounds{TTL: time.Minute, Size: 20_000}, time.Now)
 		if _, err := cache.Find(t.Context(), known, netip.MustParseAddr(other)); err != nil {
 			t.Fatal(err)
 		}

@@ -40,15 +40,21 @@ func (p *Pages) showPay(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	p.pay(w, r, found, tag, http.StatusOK, "", r.URL.Query().Get("pair"))
+	p.pay(w, r, found, tag, shown{status: http.StatusOK, chosen: r.URL.Query().Get("pair")})
 }
 
-// pay renders the page; problem and chosen come from a refused form.
-func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, problem, chosen string) {
+// shown is the state of the page's form: the pair that is chosen and, when the form was refused, why.
+type shown struct {
+	status          int
+	problem, chosen string
+}
+
+// pay renders the page.
+func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag string, f shown) {
 	now := p.now()
 	s := stageOf(found, now)
 	tag = `"` + tag + "-" + s.Name + `"`
-	if status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
+	if f.status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
 		w.Header().Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -56,7 +62,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	w.Header().Set("ETag", tag)
 	v := payView{
 		view: view{Title: text("pay.title", found.Fiat()), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test"},
-		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: problem,
+		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
 		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)), Named: r.URL.Query().Has("named"),
 	}
 	if s.Name != "choose" && s.Poll > 0 {
@@ -66,7 +72,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 		v.Poll = int(often / time.Millisecond) // the person who plays the payer wants to see the effect
 	}
 	if s.Name == "choose" {
-		v.Coins, v.Chosen = coins(found, chosen)
+		v.Coins, v.Chosen = coins(found, f.chosen)
 	}
 	if s.Name == "send" && opensWallet(found.PaymentURI) {
 		v.Wallet = template.URL(found.PaymentURI) //nolint:gosec // its scheme was checked above
@@ -74,7 +80,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	if v.Test {
 		v.Play = plays(found, s)
 	}
-	p.render(w, r, status, "pay", v)
+	p.render(w, r, f.status, "pay", v)
 }
 
 // tag is a digest of the shown state of a payment; it changes with the payment and with the program.
@@ -164,7 +170,7 @@ func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
 	pair := form(r, "pair")[0]
 	crypto, network, chosen := strings.Cut(pair, "/")
 	if !chosen && found.Status == "created" {
-		p.pay(w, r, found, tag, http.StatusBadRequest, text("choose.missing"), "")
+		p.pay(w, r, found, tag, shown{status: http.StatusBadRequest, problem: text("choose.missing")})
 		return
 	}
 	body := map[string]any{"payer": map[string]string{"chatId": payerName}, "crypto": crypto, "network": network}
@@ -178,7 +184,7 @@ func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
 	if refused.status >= http.StatusInternalServerError {
 		key = "choose.unavailable"
 	}
-	p.pay(w, r, found, tag, refused.status, text(key), pair)
+	p.pay(w, r, found, tag, shown{status: refused.status, problem: text(key), chosen: pair})
 }
 
 // back redirects after a form to a page that may be reloaded without sending the form again.
@@ -201,7 +207,7 @@ func (p *Pages) simulate(w http.ResponseWriter, r *http.Request) {
 	case refused.status == http.StatusNotFound:
 		p.fail(w, r, refused.status, "", refused.fault)
 	default:
-		p.pay(w, r, found, tag, refused.status, text("play.refused"), "")
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("play.refused")})
 	}
 }
 
@@ -220,8 +226,8 @@ func (p *Pages) transaction(w http.ResponseWriter, r *http.Request) {
 	case refused.status == http.StatusNotFound || refused.status >= http.StatusTooManyRequests:
 		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
 	case refused.status == http.StatusConflict:
-		p.pay(w, r, found, tag, refused.status, text("unseen.many"), "")
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("unseen.many")})
 	default:
-		p.pay(w, r, found, tag, refused.status, text("unseen.wrong"), "")
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("unseen.wrong")})
 	}
 }

@@ -69,7 +69,7 @@ func start(t *testing.T) fixture {
 	pool := pg.New(t, migrations.FS)
 	s := store.New(pool)
 	p := peppers(t, "a")
-	cache := apikey.NewCache(s, limit.NewLookups(false, time.Now), p, ring(t), time.Hour, 100, time.Now)
+	cache := apikey.NewCache(s, limit.NewLookups(false, time.Now), p, ring(t), apikey.CacheBounds{TTL: time.Hour, Size: 100}, time.Now)
 	cache.CaughtUp(time.Now().Add(time.Hour)) // nobody else changes keys here
 	return fixture{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
 }
@@ -166,7 +166,7 @@ func TestKey_peppers(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func(letters string) error {
-		_, err := apikey.NewCache(w.store, limit.NewLookups(false, time.Now), peppers(t, letters), ring(t), time.Hour, 10, time.Now).Find(t.Context(), made.Secret, netip.Addr{})
+		_, err := apikey.NewCache(w.store, limit.NewLookups(false, time.Now), peppers(t, letters), ring(t), apikey.CacheBounds{TTL: time.Hour, Size: 10}, time.Now).Find(t.Context(), made.Secret, netip.Addr{})
 		return err
 	}
 	if err := find("b"); !errors.Is(err, apikey.ErrInvalid) {
