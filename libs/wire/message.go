@@ -131,8 +131,8 @@ const (
 
 // OutgoingFinal is an outgoing transaction for a deposit address of a payment, in a final block, which nothing undoes.
 // Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing but was paid for. Fee is
-// the network's fee, in its own coin: from the deposit address where that coin is swept, else from a station's coin, as always on solana. Returned is the rent of
-// closed token accounts that came back to a station; empty for none.
+// the network's fee, in its own coin: from the deposit address where that coin is swept, else from a station's coin, as
+// always on solana. Returned is the rent of closed token accounts that came back to a station; empty for none.
 type OutgoingFinal struct {
 	Mode    tenant.Mode  `json:"mode"`
 	Network string       `json:"network"`

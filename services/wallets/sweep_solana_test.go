@@ -33,8 +33,8 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// solCustody is custody of solana: the real VM with the real token programs (deploy/realchain), a real signer and a real
-// wallets process.
+// solCustody is custody of solana: the real VM with the real token programs (deploy/realchain), a real signer and a
+// real wallets process.
 type solCustody struct {
 	*custody
 	treasury, nonceAt, station soltx.Account

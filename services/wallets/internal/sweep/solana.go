@@ -61,16 +61,16 @@ func (t Terms) UnitPrice(tx soltx.Transaction, market uint64) (uint64, error) {
 	return market, nil
 }
 
-// RaiseUnit is the price of a transaction that no block takes: a quarter more and a step, or the network's present price
-// if that is higher. It reports false when the cap is too low for that.
+// RaiseUnit is the price of a transaction that no block takes: a quarter more and a step, or the network's present
+// price if that is higher. It reports false when the cap is too low for that.
 func (t Terms) RaiseUnit(tx soltx.Transaction, market uint64) (uint64, bool) {
 	const step = 1_000
 	price, err := t.UnitPrice(tx, max(tx.UnitPrice+tx.UnitPrice/4+step, market))
 	return price, err == nil
 }
 
-// solanaTries is how many transactions of a sweep may fail until it is blocked. On solana a batch fails as a whole, also
-// by what happens to another address of it between the trial and the block.
+// solanaTries is how many transactions of a sweep may fail until it is blocked. On solana a batch fails as a whole,
+// also by what happens to another address of it between the trial and the block.
 const solanaTries = 3
 
 // Tries is how many transactions of a sweep may fail until it is blocked.

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/wallets/internal/soltx"
 )
 
-// What stays at an address is nothing, or enough for the address to exist; and no more than the sum leaves it.
+// An address keeps nothing, or enough to exist. No more than the sum leaves it.
 func TestLeave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sum := rapid.Uint64Range(1, 5*soltx.Bare).Draw(t, "sum")

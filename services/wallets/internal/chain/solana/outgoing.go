@@ -125,8 +125,8 @@ func (f *failure) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Try runs unsigned bytes on the newest block without sending them. It returns nil, or the call that fails, counted from
-// 0, or the account; both are -1 where the transaction as a whole is at fault.
+// Try runs unsigned bytes on the newest block without sending them. It returns nil, or the call that fails, counted
+// from 0, or the account; both are -1 where the transaction as a whole is at fault.
 func (d *Driver) Try(ctx context.Context, raw []byte) (*sweep.Fault, error) {
 	got, err := ask[at[struct{ Err failure }]](ctx, d, "simulateTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{
 		"encoding": base64Encoded, "sigVerify": false, "commitment": confirmed,
@@ -217,7 +217,7 @@ func (d *Driver) Receipt(ctx context.Context, hash string) (r sweep.Receipt, fou
 			return rpc.ErrMoved
 		}
 		r = sweep.Receipt{TxHash: hash, Height: got.Slot, Block: b.hash, OK: got.Meta.Err.text == nil, Fee: new(big.Int).SetUint64(got.Meta.Fee)}
-		// What the station has more afterwards, the fee apart, is the rent of closed accounts.
+		// The station gains the rent of closed accounts, less the fee.
 		r.Returned = new(big.Int).SetUint64(got.Meta.PostBalances[0])
 		r.Returned.Sub(r.Returned, new(big.Int).SetUint64(got.Meta.PreBalances[0])).Add(r.Returned, r.Fee)
 		if r.Returned.Sign() < 0 { // it paid more than the fee that the node names
