@@ -31,6 +31,7 @@ const (
 	funding   = 8       // first blocks whose rewards are spent by transfers
 	coinsEach = 25      // outputs of each of their rewards
 	coin      = 2 * 1e8 // satoshi of each
+	fee       = 2_000   // of a transfer, in satoshi
 	// replaceable marks inputs of a transaction that another with a higher fee may replace (BIP-125).
 	replaceable = wire.MaxTxInSequenceNum - 2
 )
@@ -112,6 +113,9 @@ func (c *chain) Mine(ctx context.Context, blocks int) error {
 	if err != nil {
 		return err
 	}
+	if c.waiting, err = c.withPool(ctx); err != nil {
+		return err
+	}
 	for i := range blocks {
 		height := head.Height + 1 + int64(i)
 		b := c.assemble(tip, height)
@@ -131,6 +135,58 @@ func (c *chain) Mine(ctx context.Context, blocks int) error {
 		c.waiting, tip = nil, b
 	}
 	return nil
+}
+
+// withPool is what waits here and, behind it, what others gave to the node's mempool. Of two transactions that spend the
+// same output the one that waits here comes first; an orphaned one stays out until it is included.
+func (c *chain) withPool(ctx context.Context) ([]*wire.MsgTx, error) {
+	var ids []string
+	if err := c.call(ctx, &ids, "getrawmempool"); err != nil {
+		return nil, err
+	}
+	all, spent := slices.Clone(c.waiting), map[wire.OutPoint]bool{}
+	for _, tx := range all {
+		for _, in := range tx.TxIn {
+			spent[in.PreviousOutPoint] = true
+		}
+	}
+	for _, id := range ids {
+		var text string
+		if err := c.call(ctx, &text, "getrawtransaction", id, 0); err != nil {
+			return nil, err
+		}
+		tx, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		taken := func(in *wire.TxIn) bool { return spent[in.PreviousOutPoint] }
+		if c.orphans[tx.TxHash()] == nil && !slices.ContainsFunc(tx.TxIn, taken) {
+			all = append(all, tx)
+		}
+	}
+	return all, nil
+}
+
+func parse(text string) (*wire.MsgTx, error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, node.Refusal("the bytes are not in hex: %v", err)
+	}
+	tx := &wire.MsgTx{}
+	if err := tx.Deserialize(bytes.NewReader(raw)); err != nil {
+		return nil, node.Refusal("the bytes are no transaction: %v", err)
+	}
+	return tx, nil
+}
+
+// Take implements node.Taker: the next block holds the transaction, whatever the mempool says.
+func (c *chain) Take(_ context.Context, raw string) (string, error) {
+	tx, err := parse(raw)
+	if err != nil {
+		return "", err
+	}
+	c.waiting = append(c.waiting, tx)
+	return tx.TxHash().String(), nil
 }
 
 func (c *chain) submit(ctx context.Context, block string) error {
@@ -168,7 +224,7 @@ func (c *chain) assemble(tip *wire.MsgBlock, height int64) *wire.MsgBlock {
 	mark := append(pushHeight(height), 4)
 	mark = binary.LittleEndian.AppendUint32(mark, c.made)
 	reward.AddTxIn(&wire.TxIn{PreviousOutPoint: wire.OutPoint{Index: wire.MaxPrevOutIndex}, SignatureScript: mark, Sequence: wire.MaxTxInSequenceNum})
-	outputs, value := 1, int64(1e8)
+	outputs, value := 1, int64(1e4) // far below what the network allows after many halvings
 	if height <= funding {
 		outputs, value = coinsEach, coin
 	}
@@ -248,7 +304,8 @@ func (c *chain) Transfer(ctx context.Context, token string, payments []node.Paym
 	if err != nil {
 		return "", err
 	}
-	for have := int64(0); have < need; have += coin {
+	have := int64(0)
+	for ; have < need; have += coin {
 		if len(c.coins) == 0 {
 			return "", node.Refusal("this node's money is spent")
 		}
@@ -256,6 +313,9 @@ func (c *chain) Transfer(ctx context.Context, token string, payments []node.Paym
 		in.Sequence = replaceable
 		tx.AddTxIn(in)
 		c.coins = c.coins[1:]
+	}
+	if rest := have - need - fee; rest > 0 { // else the miner's; without it the node's estimates would be absurd
+		tx.AddTxOut(wire.NewTxOut(rest, lock))
 	}
 	return c.enter(ctx, tx), nil
 }

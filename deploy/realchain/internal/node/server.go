@@ -42,6 +42,11 @@ type Dropper interface {
 	Drop(ctx context.Context, txHashes []string) error
 }
 
+// Taker is a chain whose next block can be made to hold given bytes.
+type Taker interface {
+	Take(ctx context.Context, raw string) (txHash string, err error)
+}
+
 // Ready is what a caller needs to know; it is printed as one JSON line.
 type Ready struct {
 	RPCURL     string            `json:"rpcUrl"`
@@ -221,6 +226,15 @@ func (s *Server) routes() http.Handler {
 		},
 		) (any, error) {
 			return s.after(ctx, done{}, d.Drop(ctx, r.TxHashes))
+		})
+	}
+	if k, ok := s.chain.(Taker); ok {
+		Handle(mux, s.alone, "POST /take", func(ctx context.Context, r struct {
+			Raw string `json:"raw"`
+		},
+		) (any, error) {
+			hash, err := k.Take(ctx, r.Raw)
+			return s.after(ctx, done{TxHash: hash}, err)
 		})
 	}
 	Handle(mux, func(f func()) { f() }, "POST /rpc", s.front.Break)
