@@ -250,6 +250,9 @@ func ground(t *testing.T, chain string) *custody {
 	t.Cleanup(pool.Close)
 	c := &custody{node: subjectOf(t, chain).start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
 	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
+	if chain == "bitcoin" {
+		nets[tenant.Live] = address.Regtest
+	}
 	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	c.environ = map[string]string{
 		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
@@ -351,11 +354,12 @@ func (c *custody) openDoors(t *testing.T, setting string, sent func(body []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.environ[setting] = "http://" + front.Addr().String()
 	target, err := url.Parse(c.RPC)
 	if err != nil {
 		t.Fatal(err)
 	}
+	door := url.URL{Scheme: "http", User: target.User, Host: front.Addr().String()}
+	c.environ[setting] = door.String()
 	serve(front, c.doors.through(http.DefaultTransport, target, sent))
 }
 

@@ -6,7 +6,7 @@
 -- transaction without rows carries the one sweep of its own row. live ends when the transaction can no longer move the
 -- money: then the sweep may enter another.
 CREATE TABLE outgoing_sweeps (
-    outgoing text           NOT NULL REFERENCES outgoing_tx (id) ON DELETE CASCADE,
+    outgoing text           NOT NULL REFERENCES outgoing_tx (id),
     sweep    text           NOT NULL REFERENCES sweeps (id),
     live     boolean        NOT NULL DEFAULT true,
     amount   numeric(78, 0) NOT NULL DEFAULT 0, -- of the sum that arrived
@@ -15,18 +15,10 @@ CREATE TABLE outgoing_sweeps (
 );
 CREATE UNIQUE INDEX outgoing_sweeps_once ON outgoing_sweeps (sweep) WHERE live;
 
--- The sweeps of every transaction, with one row each, whether it carries one or many.
-CREATE VIEW outgoing_parts AS
-SELECT o.id AS outgoing, o.kind, o.state, c.sweep, c.amount, c.fee
-FROM outgoing_sweeps c JOIN outgoing_tx o ON o.id = c.outgoing
-UNION ALL
-SELECT o.id, o.kind, o.state, o.sweep, o.amount, o.fee
-FROM outgoing_tx o WHERE NOT EXISTS (SELECT FROM outgoing_sweeps c WHERE c.outgoing = o.id);
-
 -- The outputs that a transaction spends, on networks with outputs. No two transactions that may still land, or have,
 -- spend the same output.
 CREATE TABLE outgoing_inputs (
-    outgoing text           NOT NULL REFERENCES outgoing_tx (id) ON DELETE CASCADE,
+    outgoing text           NOT NULL REFERENCES outgoing_tx (id),
     mode     text           NOT NULL,
     network  text           NOT NULL,
     tx_hash  text           NOT NULL,

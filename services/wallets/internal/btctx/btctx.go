@@ -24,8 +24,8 @@ import (
 const (
 	// InputsMost bounds the inputs of a transaction: seven thousand virtual bytes, and a line of the signer's log.
 	InputsMost = 100
-	// PreviousMost bounds the previous transactions of a PSBT in bytes. The largest transaction of the network fits.
-	PreviousMost = 1 << 20
+	// PreviousMost bounds the previous transactions of a PSBT in bytes. Fifty of the largest that nodes pass on fit.
+	PreviousMost = 8 << 20
 	// mostValue is all the satoshi that there can be.
 	mostValue = 21_000_000 * 100_000_000
 	// replaceable lets a form with a higher fee take the place of this one (BIP-125).
@@ -144,6 +144,16 @@ func (t Transaction) PSBT(previous map[chainhash.Hash]*wire.MsgTx) (string, erro
 	if size > PreviousMost {
 		return "", fmt.Errorf("making a PSBT: %d bytes of previous transactions, want at most %d", size, PreviousMost)
 	}
+	return packet.B64Encode()
+}
+
+// Reprice is a PSBT of the same inputs with another amount.
+func Reprice(text string, value int64) (string, error) {
+	packet, err := psbt.NewFromRawBytes(strings.NewReader(text), true)
+	if err != nil {
+		return "", fmt.Errorf("reading the PSBT: %w", err)
+	}
+	packet.UnsignedTx.TxOut[0].Value = value
 	return packet.B64Encode()
 }
 

@@ -6,6 +6,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/soltx"
@@ -26,6 +27,11 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 	}
 	if treasury, err := soltx.ParseAccount(s.Solana.Sweep.Treasury); err == nil {
 		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Solana, Address: treasury.String()})
+	}
+	if text := s.Bitcoin.Sweep.Treasury; text != "" {
+		if _, err := btctx.Treasury(text); err == nil {
+			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Bitcoin, Address: text})
+		}
 	}
 	return all
 }

@@ -59,6 +59,7 @@ type Bitcoin struct {
 	Poll  time.Duration `env:"MEMPOOL_POLL" envDefault:"10s" doc:"pause between two lists of the node's mempool; 0: wallets does not read it, and sees a payment in blocks only"`
 	Reads int           `env:"MEMPOOL_READS" envDefault:"1000" doc:"transactions read in one look at the mempool; the newest come first, more wait"`
 	Grace time.Duration `env:"MEMPOOL_GRACE" envDefault:"10m" doc:"time for which a transaction may be missing from the mempool before its deposit is reverted"`
+	Sweep sweeper.BitcoinSettings
 }
 
 // EVM is one EVM network.

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/evmtx"
@@ -47,7 +48,39 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 		})
 	}
 	solana, err := c.solanaSweep(signer)
-	return append(all, solana...), err
+	if err != nil {
+		return nil, err
+	}
+	bitcoin, err := c.bitcoinSweep(signer)
+	return append(append(all, solana...), bitcoin...), err
+}
+
+// bitcoinSweep is bitcoin, if it has a treasury.
+func (c *Chains) bitcoinSweep(signer bool) ([]sweeper.Config, error) {
+	n, _ := money.NetworkOf(string(money.Bitcoin))
+	chain := scanner.Chain{Mode: tenant.Live, Network: n.Name}
+	set := c.Networks.Bitcoin.Sweep
+	if set.Treasury == "" || c.Closed[chain] != nil {
+		return nil, nil
+	}
+	driver, sweepable := c.readers[chain].Driver.(sweeper.Bitcoin)
+	_, err := address.Parse(money.Bitcoin, c.Bitcoin, set.Treasury)
+	switch {
+	case !signer:
+		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", n.Name)
+	case !sweepable:
+		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", n.Name)
+	case err != nil || address.Canonical(money.Bitcoin, set.Treasury) != set.Treasury:
+		return nil, fmt.Errorf("treasury of %s: %q is not an address of %s in its usual form: %w", n.Name, set.Treasury, c.Bitcoin, err)
+	}
+	batches, err := set.Batches(n)
+	if err != nil {
+		return nil, err
+	}
+	return []sweeper.Config{{
+		Network: n.Name, Chain: driver, Coin: n.Coin().Symbol, Treasury: set.Treasury, Batches: batches,
+		Stuck: set.Stuck, Resend: min(set.Stuck/3, resendMost),
+	}}, nil
 }
 
 // solanaSweep is solana, if it has a treasury.

@@ -111,7 +111,9 @@ UPDATE outgoing_inputs SET live = false WHERE outgoing = $1`
 
 	attemptSQL = `INSERT INTO outgoing_attempts (outgoing, number, request) VALUES ($1, $2, $3)`
 
-	dropSQL = `DELETE FROM outgoing_tx WHERE id = $1 AND version = $2 AND state = 'planned' AND attempt = 1`
+	dropSQL = `WITH gone AS (DELETE FROM outgoing_tx WHERE id = $1 AND version = $2 AND state = 'planned' AND attempt = 1 RETURNING id),
+carried AS (DELETE FROM outgoing_sweeps WHERE outgoing IN (SELECT id FROM gone)),
+spent AS (DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)) SELECT id FROM gone`
 
 	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, ` + sweepColumns + `
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
@@ -202,7 +204,7 @@ func (s Sweeps) Due(ctx context.Context, network string, least sweeper.Least, mo
 			return d, err
 		}
 		d.Amount, err = integer(amount)
-		d.Least = least.Deposit
+		d.Least, d.Most = least.Deposit, least.Most
 		return d, err
 	})
 }

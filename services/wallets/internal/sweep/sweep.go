@@ -205,6 +205,7 @@ type Terms struct {
 	Reserve *big.Int            // kept for the data fee of a rollup
 	Least   map[string]*big.Int // smallest sum worth a sweep, by asset
 	Share   int64               // a sweep of the coin must be worth this many times its fee
+	Pace    Pace                // its price is wei per gas
 }
 
 // The temporary reasons to wait.

@@ -13,6 +13,7 @@ import (
 // EVM is a network of the EVM family, as its sweeps need it.
 type EVM interface {
 	Chain
+	Receipts
 	Nonce(ctx context.Context, of string, height int64) (uint64, error)
 	Coins(ctx context.Context, of string) (*big.Int, error)
 	Tokens(ctx context.Context, contract, of string) (*big.Int, error)
@@ -40,6 +41,14 @@ func (s evm) plan(ctx context.Context, idle []sweep.Sweep, note func(what string
 	}
 }
 
+// least implements family.
+func (s evm) least(context.Context) (Least, error) { return Least{Sum: s.cfg.Terms.Least}, nil }
+
+// find implements family.
+func (s evm) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
+	return byHash(ctx, s.chain, o)
+}
+
 // wait implements family.
 func (s evm) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
 	used, err := s.chain.Nonce(ctx, o.Sender, final)
@@ -65,10 +74,8 @@ func (s evm) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
 // replaced ends a transaction whose nonce a final block has used. It reads the receipts once more, since a node may
 // have shown the nonce before them.
 func (s evm) replaced(ctx context.Context, o sweep.Outgoing) error {
-	for _, hash := range o.Sent() {
-		if _, found, err := s.chain.Receipt(ctx, hash); err != nil || found {
-			return err
-		}
+	if _, found, err := s.find(ctx, o); err != nil || found {
+		return err
 	}
 	s.log.ErrorContext(ctx, "nonce used by foreign transaction", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
 	return s.store.Replaced(ctx, o)
@@ -155,6 +162,9 @@ func (s evm) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) 
 	probe := w.Amount
 	if w.Native() {
 		probe = big.NewInt(1) // a transfer of all would leave nothing for the estimated fee
+	}
+	if err := s.cfg.Terms.Pace.Now(market.Now(), s.cfg.Terms.MaxFee, w.Age); err != nil {
+		return err
 	}
 	gas, err := s.chain.Gas(ctx, w.Address, w.Treasury, w.Contract, probe)
 	if err != nil {

@@ -3,9 +3,11 @@ package sweeper
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/shopspring/decimal"
 	"golang.org/x/sync/errgroup"
 
 	"causeway.internal/libs/address"
@@ -15,7 +17,9 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/signer"
+	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -37,6 +41,8 @@ type Fleet struct {
 	Options
 	errors *prometheus.CounterVec
 	open   *prometheus.GaugeVec
+	// What sweeps bring, and what they and their fundings cost; their ratio is the cost of collecting.
+	collected, cost *prometheus.CounterVec
 }
 
 // NewFleet makes the sweepers.
@@ -50,7 +56,13 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "wallets_sweeps", Help: "Sweeps by state: open, or blocked until an operator looks (wallets sweeps).",
 	}, []string{"network", "state"})
-	f.Telemetry.Registry.MustRegister(f.errors, f.open)
+	f.collected = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "wallets_sweep_collected_total", Help: "Amounts that reached the treasury, in whole units of the asset.",
+	}, []string{"network", "asset"})
+	f.cost = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "wallets_sweep_cost_total", Help: "Fees of final sweeps and fundings, in whole units of the network's coin, by the swept asset.",
+	}, []string{"network", "coin", "asset"})
+	f.Telemetry.Registry.MustRegister(f.errors, f.open, f.collected, f.cost)
 	return postgres.Lead(ctx, f.Postgres, "wallets sweeps", f.Telemetry.Log, func(ctx context.Context) error {
 		defer f.open.Reset() // the next leader counts
 		g, ctx := errgroup.WithContext(ctx)
@@ -72,6 +84,7 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 		if one == nil {
 			proved, err := f.prove(ctx, cfg)
 			if err == nil {
+				proved.Ended = f.ended
 				newID := func() string { return id.New("out_", time.Now()) }
 				one = New(proved, f.Store, f.Signer, f.Telemetry.Log, newID)
 				log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", proved.Station)
@@ -108,6 +121,21 @@ func (f *Fleet) measure(ctx context.Context, network string) {
 	}
 }
 
+// ended counts a final transaction.
+func (f *Fleet) ended(o sweep.Outgoing, end sweep.Outcome) {
+	n, _ := money.NetworkOf(o.Sweep.Network)
+	coin := n.Coin()
+	f.cost.WithLabelValues(n.Name, coin.Symbol, o.Sweep.Asset).Add(units(coin, end.Fee))
+	if asset, ok := n.Asset(o.Sweep.Asset); ok && end.OK && o.Kind == intent.Sweep {
+		f.collected.WithLabelValues(n.Name, asset.Symbol).Add(units(asset, end.Amount))
+	}
+}
+
+// units is an amount in whole units, as a metric has it.
+func units(a money.Asset, amount *big.Int) float64 { //nolint:forbidigo // a metric, which nothing is booked from
+	return decimal.NewFromBigInt(amount, -a.Decimals).InexactFloat64() //nolint:forbidigo // see above
+}
+
 // prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the
 // issued addresses. It fills in the gas station, whose transfers no longer count as deposits, and its nonce accounts.
 func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, error) {
@@ -125,7 +153,7 @@ func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, error) {
 	if told.Mode != string(tenant.Live) || listed.Family != money.Solana && (!ok || told.Account != source.Account()) {
 		return cfg, fmt.Errorf("the signer serves another mode or account than the live %s key", listed.Family)
 	}
-	if err := f.proveKeys(ctx, listed.Family); err != nil {
+	if err := f.proveKeys(ctx, listed.Family); err != nil || listed.Family == money.Bitcoin { // whose coin pays for itself
 		return cfg, err
 	}
 	if cfg.Station, err = written(listed.Family, told.Of(listed.Family)); err != nil {
@@ -165,6 +193,9 @@ func (f *Fleet) proveKeys(ctx context.Context, family money.Family) error {
 
 // written is an address in the form in which the chain's drivers write it.
 func written(family money.Family, text string) (string, error) {
+	if family == money.Bitcoin { // both sides refuse every other form
+		return text, nil
+	}
 	key, err := address.Parse(family, address.Mainnet, text)
 	if err != nil {
 		return "", fmt.Errorf("the address %w", err)

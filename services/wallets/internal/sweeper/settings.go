@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
@@ -20,6 +21,35 @@ type Settings struct {
 	MaxFee   int64         `env:"SWEEP_MAX_FEE_WEI" doc:"most wei per gas; while the network asks for more, sweeps wait. Empty: the default of docs/custody.md"`
 	Reserve  int64         `env:"SWEEP_RESERVE_WEI" doc:"coins kept back for a rollup's data fee; empty: the default of docs/custody.md"`
 	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"time without a block after which a transaction is signed again with a higher fee"`
+	Quiet    int64         `env:"SWEEP_QUIET_WEI" doc:"wei per gas up to which the network counts as quiet, and money is swept at once; empty: half the most"`
+	Latest   time.Duration `env:"SWEEP_LATEST" envDefault:"72h" doc:"age from which a sweep waits for a quiet network no longer, but for the most alone"`
+}
+
+// BitcoinSettings are the conditions under which money leaves the deposit addresses of bitcoin. The signer has its own
+// limits.
+type BitcoinSettings struct {
+	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: bitcoin is not swept"`
+	Least    string        `env:"SWEEP_LEAST" doc:"smallest sum that is swept while it is younger than SWEEP_LATEST, as BTC:0.001; empty: the default of docs/custody.md"`
+	MaxRate  int64         `env:"SWEEP_MAX_FEE_RATE" envDefault:"100" doc:"most satoshi per virtual byte; while the network asks for more, sweeps wait"`
+	Quiet    int64         `env:"SWEEP_QUIET_FEE_RATE" envDefault:"15" doc:"satoshi per virtual byte up to which the network counts as quiet, and money is swept at once. It is also the rate while the node has no estimate"`
+	Latest   time.Duration `env:"SWEEP_LATEST" envDefault:"72h" doc:"age from which money waits for a quiet network or the smallest sum no longer"`
+	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"2h" doc:"time without a block after which a transaction is signed again with a higher fee"`
+}
+
+// Batches are the limits of bitcoin.
+func (s BitcoinSettings) Batches(n money.Network) (sweep.Batches, error) {
+	sums, err := leastOf(n, s.Least)
+	if err != nil {
+		return sweep.Batches{}, err
+	}
+	if s.MaxRate < 1 || s.Quiet < 1 || s.Quiet > s.MaxRate {
+		return sweep.Batches{}, fmt.Errorf("%s: the quiet fee rate must be 1 to the highest", n.Name)
+	}
+	const perByte = 1_000 // a sweep.Rate is for 1000 virtual bytes
+	return sweep.Batches{
+		Most: sweep.Rate(s.MaxRate * perByte), Least: sums[n.Coin().Symbol].Int64(), InputSize: btctx.InputSize,
+		Pace: sweep.Pace{Quiet: big.NewInt(s.Quiet * perByte), Latest: s.Latest},
+	}, nil
 }
 
 // defaults are the limits of a network without settings: the cap per gas and the reserve in wei. The smallest sums are
@@ -44,6 +74,10 @@ func (s Settings) Terms(n money.Network) (sweep.Terms, error) {
 	}
 	if s.Reserve > 0 {
 		t.Reserve.SetInt64(s.Reserve)
+	}
+	t.Pace = sweep.Pace{Quiet: new(big.Int).Rsh(t.MaxFee, 1), Latest: s.Latest}
+	if s.Quiet > 0 {
+		t.Pace.Quiet.SetInt64(s.Quiet)
 	}
 	var err error
 	t.Least, err = leastOf(n, s.Least)

@@ -17,6 +17,7 @@ import (
 // Solana is the solana network, as its sweeps need it.
 type Solana interface {
 	Chain
+	Receipts
 	// Accounts reads accounts as the newest confirmed block left them, or the newest final one, and says its slot.
 	Accounts(ctx context.Context, addresses []string, final bool) ([]sweep.SolanaAccount, int64, error)
 	// UnitPrice is the present price per compute unit of transactions that write to these accounts.
@@ -333,4 +334,12 @@ func (s solana) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 	next.Request.ID = sweep.RequestID(o.ID, next.Number)
 	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "unit_price", price)
 	return true, s.store.Again(ctx, o, next)
+}
+
+// least implements family.
+func (s solana) least(context.Context) (Least, error) { return Least{Sum: s.cfg.Terms.Least}, nil }
+
+// find implements family.
+func (s solana) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
+	return byHash(ctx, s.chain, o)
 }

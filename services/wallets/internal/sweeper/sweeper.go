@@ -32,6 +32,7 @@ type Due struct {
 type Least struct {
 	Sum     map[string]*big.Int // of an address, by asset
 	Deposit *big.Int            // smallest deposit that counts, where each costs a fee of its own; nil for any
+	Most    int                 // deposits that one sweep may hold; 0 for the store's bound
 }
 
 // Store keeps sweeps and their outgoing transactions. A write that was decided on an older version fails with ErrStale.
@@ -87,14 +88,32 @@ var ErrStale = errors.New("another process has changed the row")
 type Chain interface {
 	// Send gives signed bytes to a node. ErrRefused means that the node does not take them.
 	Send(ctx context.Context, raw []byte) error
+}
+
+// Receipts is a network whose nodes find a transaction by its hash.
+type Receipts interface {
 	// Receipt reports false when no block holds the transaction.
 	Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error)
+}
+
+// byHash finds the form of a transaction that a block holds, if one does.
+func byHash(ctx context.Context, chain Receipts, o sweep.Outgoing) (r sweep.Receipt, found bool, err error) {
+	for _, hash := range o.Sent() {
+		if r, found, err = chain.Receipt(ctx, hash); err != nil || found {
+			return r, found, err
+		}
+	}
+	return sweep.Receipt{}, false, nil
 }
 
 // family plans the transactions of one family of networks, and decides what happens to one that no block holds.
 type family interface {
 	// plan decides the next transactions of open sweeps, and gives note the error of each.
 	plan(ctx context.Context, idle []sweep.Sweep, note func(what string, err error))
+	// least is what a deposit address must hold now before its sweep is opened.
+	least(ctx context.Context) (Least, error)
+	// find looks for the form of a transaction that a block holds.
+	find(ctx context.Context, o sweep.Outgoing) (r sweep.Receipt, found bool, err error)
 	// wait handles a transaction that nodes have and no block holds.
 	wait(ctx context.Context, o sweep.Outgoing, final int64) error
 }
@@ -109,9 +128,12 @@ type Config struct {
 	Station  string        // the gas station
 	Nonces   []string      // solana: the nonce accounts of the station
 	Settle   time.Duration // solana: age at which a token is swept and its account closed
-	Terms    sweep.Terms
+	Terms    sweep.Terms   // not on bitcoin
+	Batches  sweep.Batches // on bitcoin
 	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend   time.Duration // time after which the same bytes are sent to a node again
+	// Ended is called for each transaction that has become final, with its result.
+	Ended func(o sweep.Outgoing, end sweep.Outcome)
 }
 
 // Sweeper sweeps one network.
@@ -133,6 +155,8 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 		s.family = evm{s, chain}
 	case Solana:
 		s.family = solana{s, chain}
+	case Bitcoin:
+		s.family = newBitcoin(s, chain)
 	default:
 		panic(fmt.Sprintf("sweeper: no family sweeps %T", chain))
 	}
@@ -171,7 +195,11 @@ func (s *Sweeper) Round(ctx context.Context) error {
 		return err
 	}
 	s.family.plan(ctx, idle, note)
-	due, err := s.store.Due(ctx, s.cfg.Network, Least{Sum: s.cfg.Terms.Least}, roundMost)
+	least, err := s.family.least(ctx)
+	if err != nil {
+		return errors.Join(append(problems, err)...)
+	}
+	due, err := s.store.Due(ctx, s.cfg.Network, least, roundMost)
 	if err != nil {
 		return err
 	}
@@ -184,14 +212,10 @@ func (s *Sweeper) Round(ctx context.Context) error {
 
 // follow takes the next step of a transaction that is planned or under way.
 func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) error {
-	for _, hash := range o.Sent() {
-		r, found, err := s.chain.Receipt(ctx, hash)
-		if err != nil {
-			return err
-		}
-		if found {
-			return s.included(ctx, o, r, final)
-		}
+	if r, found, err := s.family.find(ctx, o); err != nil {
+		return err
+	} else if found {
+		return s.included(ctx, o, r, final)
 	}
 	if o.State == sweep.Mined { // its block has left the chain
 		s.log.WarnContext(ctx, "own transaction reorganised away", "id", o.ID, "tx", o.TxHash)
@@ -222,7 +246,11 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 	if !ok {
 		s.log.ErrorContext(ctx, "own transaction final without effect", "id", o.ID, "kind", o.Kind, "tx", r.TxHash)
 	}
-	return s.store.Finish(ctx, o, r, ok, amount)
+	if err := s.store.Finish(ctx, o, r, ok, amount); err != nil {
+		return err
+	}
+	s.cfg.Ended(o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee})
+	return nil
 }
 
 // sign requests the signature and stores the bytes. Repeated after a crash it gives the same bytes.
@@ -282,7 +310,7 @@ func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 // Other errors are returned.
 func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error {
 	switch {
-	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
+	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrLoud), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
 		return s.store.Wait(ctx, w, waitLong, why.Error())
 	case errors.Is(why, errBusy):
 		return s.store.Wait(ctx, w, waitShort, why.Error())

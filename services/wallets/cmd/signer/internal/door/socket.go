@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	bodyMost    = 2 << 20 // a PSBT with its previous transactions
+	bodyMost    = 12 << 20 // a PSBT with its previous transactions
 	patience    = 10 * time.Second
 	connections = 64
 )

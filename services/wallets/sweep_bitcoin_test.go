@@ -1,0 +1,564 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/btcsuite/btcd/chainhash/v2"
+	btcwire "github.com/btcsuite/btcd/wire/v2"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/btctx"
+	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/keys"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// vaultOf writes a regtest address whose key nobody here has.
+func vaultOf(t *testing.T, mark byte) string {
+	t.Helper()
+	text, err := address.Encode(money.Bitcoin, address.Regtest, bytes.Repeat([]byte{mark}, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// btc is a custody of bitcoin on btcd.
+type btc struct {
+	*custody
+	treasury string
+	source   derivation.Source
+}
+
+func newBTC(t *testing.T, change func(policy string, environ map[string]string) string) *btc {
+	t.Helper()
+	c := &btc{custody: ground(t, "bitcoin"), treasury: vaultOf(t, 0xca)}
+	maps.Copy(c.environ, map[string]string{
+		"BITCOIN_NETWORK_LIVE": "regtest", "BITCOIN_START": "100", "BITCOIN_POLL": "50ms", "BITCOIN_FINAL_DEPTH": "3",
+		"BITCOIN_ROLLBACK_GRACE": "200ms", "BITCOIN_MEMPOOL_POLL": "0", "BITCOIN_SWEEP_TREASURY": c.treasury, "BITCOIN_SWEEP_STUCK": "1h",
+		"BITCOIN_SWEEP_LEAST": "BTC:0.0005",
+	})
+	policy := `{"mode":"live","account":0,"gasAccount":1,"indexBelow":100000,"networks":{"bitcoin":{"treasury":"` + c.treasury + `",
+"countPerHour":1000,"assets":{"BTC":{"perHour":"100000000000"}},"bitcoin":{"maxFeeRate":200,"maxFee":2000000}}}}`
+	if change != nil {
+		policy = change(policy, c.environ)
+	}
+	c.listen(t)
+	c.seal(t, policy)
+	c.openDoors(t, "BITCOIN_RPC_URLS", func(body []byte) (string, string) {
+		if bytes.Contains(body, []byte("sendrawtransaction")) {
+			return "send", string(intent.Sweep)
+		}
+		return "", ""
+	})
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "xpubs")
+	cmd.Env = c.vault
+	shown, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("print the extended keys: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(shown), "XPUB_LIVE_BITCOIN=")
+	xpub, _, _ := strings.Cut(rest, "\n")
+	c.environ["XPUB_LIVE_BITCOIN"] = xpub
+	given, err := chainSettings{XpubLiveBitcoin: config.Secret(xpub)}.keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := keys.Keeper{Nets: map[tenant.Mode]address.Net{tenant.Live: address.Regtest}}.Sources(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.source = sources[tenant.Live][money.Bitcoin]
+	c.startSigner(t)
+	c.startWallets(t)
+	return c
+}
+
+// mines makes the node mine until the test ends.
+func (c *btc) mines(t *testing.T) {
+	t.Helper()
+	done, ended := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(done); <-ended })
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			if res, err := http.Post(c.URL+"/mine", "application/json", strings.NewReader("{}")); err == nil {
+				_ = res.Body.Close()
+			}
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+// wallet makes a standalone wallet as the API does.
+func (c *btc) wallet(t *testing.T) wallet.Wallet {
+	t.Helper()
+	now := time.Now()
+	made := wallet.Wallet{
+		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.Bitcoin, Network: "bitcoin", NetworkName: "bitcoin",
+		Crypto: "BTC", Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}.Born()
+	_, err := c.book.CreateWallet(t.Context(), made, c.source, idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
+		made = w
+		return idempotency.Answer{Status: 201}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func (c *btc) pay(to string, sats int) {
+	c.transfer(map[string]any{"to": to, "amount": fmt.Sprint(sats), "token": false})
+}
+
+// output is an unspent output of the chain, in bitcoin, or nil.
+func (c *btc) output(t *testing.T, txID string, vout int) *struct {
+	Value        json.Number
+	ScriptPubKey struct{ Addresses []string }
+} {
+	t.Helper()
+	var out *struct {
+		Value        json.Number
+		ScriptPubKey struct{ Addresses []string }
+	}
+	if err := json.Unmarshal(c.call(t, "gettxout", txID, vout, false), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// holds checks the state after the sweep of a wallet: one event, one sweep, deposits spent once, the treasury paid, and
+// books that add up to the deposits.
+func (c *btc) holds(t *testing.T, w wallet.Wallet, sats int64) {
+	t.Helper()
+	c.await(t, "swept "+w.Address, func() bool { return c.eventsOf(w) == "watching deposit_detected confirmed swept" })
+	if n := c.count(t, swept, w.ID); n != 1 {
+		t.Errorf("the wallet was swept %d times, want once", n)
+	}
+	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1`, w.ID); n != 1 {
+		t.Errorf("the wallet has %d sweeps, want 1", n)
+	}
+	var hash string
+	if err := c.pool.QueryRow(t.Context(), `SELECT o.tx_hash FROM outgoing_parts p JOIN outgoing_tx o ON o.id = p.outgoing
+		JOIN sweeps s ON s.id = p.sweep WHERE s.wallet_id = $1 AND p.state = 'final'`, w.ID).Scan(&hash); err != nil {
+		t.Fatalf("read the final transaction: %v", err)
+	}
+	c.paid(t, hash)
+	rows, err := c.pool.Query(t.Context(), `SELECT tx_hash, ordinal FROM deposits WHERE wallet_id = $1 AND sweep IS NOT NULL`, w.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var tx string
+		var vout int
+		if err := rows.Scan(&tx, &vout); err != nil {
+			t.Fatal(err)
+		}
+		if c.output(t, tx, vout) != nil {
+			t.Errorf("the deposit %s:%d is not spent", tx, vout)
+		}
+	}
+	books := func(account string) int64 {
+		return c.count(t, `SELECT coalesce(sum(e.debit - e.credit), 0)::bigint FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
+			WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = 'BTC'`, w.ID, account)
+	}
+	if got, fee := books("treasury"), books("fees"); got+fee != sats || fee <= 0 || books("custody") != 0 || books("merchant") != -sats {
+		t.Errorf("books of %d: treasury %d, fees %d, custody %d, merchant %d", sats, got, fee, books("custody"), books("merchant"))
+	}
+}
+
+// paid checks that a transaction has one output, to the treasury, with the amount of the books.
+func (c *btc) paid(t *testing.T, hash string) {
+	t.Helper()
+	var amount, fee, inputs int64
+	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::bigint, o.fee::bigint, (SELECT sum(amount)::bigint FROM outgoing_inputs WHERE outgoing = o.id)
+		FROM outgoing_tx o WHERE o.tx_hash = $1`, hash).Scan(&amount, &fee, &inputs); err != nil {
+		t.Fatal(err)
+	}
+	out := c.output(t, hash, 0)
+	if out == nil || len(out.ScriptPubKey.Addresses) != 1 || out.ScriptPubKey.Addresses[0] != c.treasury {
+		t.Fatalf("the output of %s: %+v, want one to the treasury", hash, out)
+	}
+	if value, err := out.Value.Float64(); err != nil || int64(value*1e8+0.5) != amount || amount+fee != inputs {
+		t.Errorf("%s pays %s bitcoin; the books say %d and a fee of %d out of %d", hash, out.Value, amount, fee, inputs)
+	}
+	if c.output(t, hash, 1) != nil {
+		t.Errorf("%s has a second output", hash)
+	}
+}
+
+// TestSweepBitcoin_kill9 kills wallets, or the signer, at every step of a sweep of bitcoin, and starts it again. The
+// money moves once.
+func TestSweepBitcoin_kill9(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, nil)
+	c.mines(t)
+	c.installSteps(t)
+	die := func(name string, at func(t *testing.T) stop, side string) {
+		t.Run(name, func(t *testing.T) {
+			c.made++
+			w := c.wallet(t)
+			place := at(t)
+			c.pay(w.Address, 100_000+c.made)
+			place.wait(t)
+			if side == "signer" {
+				c.signer.kill(t)
+				place.gone(t)
+				c.startSigner(t)
+			} else {
+				c.wallets.kill(t)
+				place.gone(t)
+				c.startWallets(t)
+			}
+			c.holds(t, w, int64(100_000+c.made))
+		})
+	}
+	for _, answered := range []bool{false, true} {
+		for _, side := range []string{"wallets", "signer"} {
+			die(fmt.Sprintf("signing, answered %v, %s dies", answered, side), c.door("sign", intent.Sweep, answered), side)
+		}
+		die(fmt.Sprintf("sending, answered %v", answered), c.door("send", intent.Sweep, answered), "wallets")
+	}
+	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+		die("writing "+state, c.row("sweep "+state), "wallets")
+	}
+	die("opening", c.row("open"), "wallets")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.final) != 0 {
+		t.Errorf("payments was told of standalone wallets: %v", c.final)
+	}
+}
+
+// One transaction collects the deposits of several addresses. Dust stays, and payments is told of its own part.
+func TestSweepBitcoin_batch(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.003" // all of it together
+		return policy
+	})
+	one, two := c.wallet(t), c.wallet(t)
+	if err := c.book.Allocate(t.Context(), "", wallet.Request{ID: "stock", Mode: tenant.Live, Family: money.Bitcoin, Count: 1}, c.source); err != nil {
+		t.Fatal(err)
+	}
+	var at string
+	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	c.pay(one.Address, 50_001)
+	c.pay(one.Address, 50_002)
+	c.pay(at, 1_000) // dust
+	c.pay(at, 100_003)
+	c.mine(6)
+	c.await(t, "two sweeps wait for a third", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE 'not worth%'`) == 2
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
+		t.Errorf("%d transactions are planned for a sum that is too small", n)
+	}
+	c.pay(two.Address, 100_004)
+	c.mines(t)
+	c.holds(t, one, 100_003)
+	c.holds(t, two, 100_004)
+	if n, inputs := c.count(t, `SELECT count(*) FROM outgoing_tx`), c.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 1 || inputs != 4 {
+		t.Errorf("%d transactions spend %d outputs, want one that spends 4", n, inputs)
+	}
+	if n := c.count(t, `SELECT count(*) FROM deposits WHERE address = $1 AND amount = 1000 AND sweep IS NULL`, at); n != 1 {
+		t.Errorf("%d deposits of dust are left, want 1", n)
+	}
+	c.await(t, "payments is told", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.final) == 1 })
+	amount, fee := c.count(t, `SELECT p.amount::bigint FROM outgoing_sweeps p JOIN sweeps s ON s.id = p.sweep WHERE s.address = $1`, at),
+		c.count(t, `SELECT p.fee::bigint FROM outgoing_sweeps p JOIN sweeps s ON s.id = p.sweep WHERE s.address = $1`, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ids := range c.final {
+		for _, o := range ids {
+			if len(ids) != 1 || o.Amount != fmt.Sprint(amount) || o.Fee != fmt.Sprint(fee) || amount+fee != 100_003 || o.Asset != "BTC" {
+				t.Errorf("payments is told %+v, want %d and a fee of %d", o, amount, fee)
+			}
+		}
+	}
+}
+
+// forms are the signed forms of the only transaction, oldest first, with the intents.
+func (c *btc) forms(t *testing.T) (raws [][]byte, requests []intent.Request) {
+	t.Helper()
+	rows, err := c.pool.Query(t.Context(), `SELECT raw, request FROM outgoing_attempts WHERE raw IS NOT NULL ORDER BY number`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var raw []byte
+		var text string
+		var r intent.Request
+		if err := rows.Scan(&raw, &text); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		raws, requests = append(raws, raw), append(requests, r)
+	}
+	return raws, requests
+}
+
+// A transaction that no block takes is signed again with a higher fee, of the same inputs. The node takes each form in
+// place of the one before, and when a miner takes an older one, that one counts.
+func TestSweepBitcoin_stuck(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_STUCK"] = "1s"
+		return policy
+	})
+	w := c.wallet(t)
+	c.pay(w.Address, 1_000_001)
+	c.mine(6)
+	c.await(t, "three forms are with the node", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
+	})
+	var pool []string
+	if err := json.Unmarshal(c.call(t, "getrawmempool"), &pool); err != nil || len(pool) != 1 {
+		t.Errorf("the node's pool: %v, %v, want one form", pool, err)
+	}
+	raws, requests := c.forms(t)
+	last := int64(0)
+	for i, r := range requests {
+		tx, err := r.Collection()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && (tx.Fee() < last+tx.Size() || len(tx.Inputs) != 1 || r.Bitcoin.Inputs[0] != requests[0].Bitcoin.Inputs[0]) {
+			t.Errorf("form %d has a fee of %d after %d, with the inputs %+v", i+1, tx.Fee(), last, r.Bitcoin.Inputs)
+		}
+		last = tx.Fee()
+	}
+	c.do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	c.mines(t)
+	c.holds(t, w, 1_000_001)
+	first, err := requests[0].Collection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'final' AND fee = $1`, first.Fee()); n != 1 {
+		t.Error("the form that was mined is not the one that counts")
+	}
+}
+
+// A higher fee that the signer refuses leaves the transaction as it was: it is mined.
+func TestSweepBitcoin_stuckAndRefused(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_STUCK"] = "1s"
+		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":1700`, 1)
+	})
+	w := c.wallet(t)
+	c.pay(w.Address, 1_000_002)
+	c.mine(6)
+	c.await(t, "a raised fee is refused", func() bool {
+		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
+		return err == nil && bytes.Contains(log, []byte(`"code":"fee"`))
+	})
+	c.mines(t)
+	c.holds(t, w, 1_000_002)
+}
+
+// The block of a sweep leaves the chain: the sweep is sent again and mined once.
+func TestSweepBitcoin_reorganised(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, nil)
+	w := c.wallet(t)
+	c.pay(w.Address, 1_000_003)
+	c.mine(6)
+	state := func(s string) func() bool {
+		return func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = $1`, s) == 1 }
+	}
+	c.await(t, "the sweep is with the node", state("broadcast"))
+	c.mine(1)
+	c.await(t, "it is mined", state("mined"))
+	c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	c.do("/drop", map[string]any{})
+	c.await(t, "it is in no block", state("broadcast"))
+	c.await(t, "it is in the pool again", func() bool {
+		var pool []string
+		return json.Unmarshal(c.call(t, "getrawmempool"), &pool) == nil && len(pool) == 1
+	})
+	raws, _ := c.forms(t)
+	c.do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	c.mines(t)
+	c.holds(t, w, 1_000_003)
+}
+
+// A foreign transaction spends an input of a batch: the batch ends as replaced once that is final, and is planned again
+// without the output.
+func TestSweepBitcoin_replaced(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, nil)
+	lost, kept := c.wallet(t), c.wallet(t)
+	c.pay(lost.Address, 100_001)
+	c.pay(kept.Address, 100_002)
+	c.mine(6)
+	c.await(t, "the sweep is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) >= 1 })
+	_, requests := c.forms(t)
+	// An operator with the words sends one deposit elsewhere: a signer with another policy stands in for him.
+	c.wallets.kill(t)
+	raw := c.elsewhere(t, requests[0], lost)
+	c.do("/take", map[string]string{"raw": raw})
+	c.mine(1)
+	c.startWallets(t)
+	c.mines(t)
+	c.holds(t, kept, 100_002)
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'replaced'`); n != 1 {
+		t.Errorf("%d transactions are replaced, want 1", n)
+	}
+	c.await(t, "the lost deposit waits", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1 AND state = 'open' AND reason LIKE '%is spent'`, lost.ID) == 1
+	})
+}
+
+// elsewhere signs a transaction of one wallet's deposit to another treasury.
+func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string {
+	t.Helper()
+	to := vaultOf(t, 0xfe)
+	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.signer.kill(t)
+	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.ReplaceAll(policy, []byte(c.treasury), []byte(to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.startSigner(t)
+	r := of
+	r.ID, r.To = "elsewhere", to
+	index := c.count(t, `SELECT idx FROM addresses WHERE address = $1`, w.Address)
+	r.Bitcoin = &intent.Bitcoin{}
+	for _, in := range of.Bitcoin.Inputs {
+		if int64(in.Index) == index {
+			r.Bitcoin.Inputs = append(r.Bitcoin.Inputs, in)
+		}
+	}
+	r.Amount = "98000"
+	tx, err := r.Collection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var previous string
+	if err := json.Unmarshal(c.call(t, "getrawtransaction", r.Bitcoin.Inputs[0].TxID, 0), &previous); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := hex.DecodeString(previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := btctx.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Bitcoin.PSBT, err = tx.PSBT(map[chainhash.Hash]*btcwire.MsgTx{from.TxHash(): from}); err != nil {
+		t.Fatal(err)
+	}
+	signed, err := c.client.Sign(t.Context(), r)
+	if err != nil {
+		t.Fatalf("sign a transaction to another treasury: %v", err)
+	}
+	c.signer.kill(t)
+	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), policy, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.startSigner(t)
+	return signed.Raw
+}
+
+// The signer signs transfers to its own treasury only, whatever wallets requests, and wallets does not ask one that has
+// another treasury.
+func TestSweepBitcoin_wrongDestination(t *testing.T) {
+	t.Parallel()
+	thief := vaultOf(t, 0xde)
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_TREASURY"] = thief
+		return policy
+	})
+	w := c.wallet(t)
+	c.pay(w.Address, 100_001)
+	c.mine(6)
+	r := intent.Request{
+		ID: "theft", Kind: intent.Sweep, Network: "bitcoin", Asset: "BTC", Amount: "90000", To: thief,
+		Bitcoin: &intent.Bitcoin{Inputs: []intent.Output{{TxID: strings.Repeat("ab", 32), Value: 91_000}}},
+	}
+	_, err := c.client.Sign(t.Context(), r)
+	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
+		t.Errorf("sign a transfer to a thief: got %v, want the refusal %s", err, intent.Destination)
+	}
+	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
+	c.await(t, "wallets refuses to sweep", func() bool {
+		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="bitcoin"}`)
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
+		t.Errorf("%d transactions were planned, want none", n)
+	}
+}
+
+// A final refusal of the signer blocks the sweeps of the batch until an operator releases them.
+func TestSweepBitcoin_refused(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, _ map[string]string) string {
+		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":10`, 1)
+	})
+	w := c.wallet(t)
+	c.pay(w.Address, 100_004)
+	c.mines(t)
+	c.await(t, "blocked", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`) + c.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 0 {
+		t.Errorf("%d rows hold sweeps and outputs that nothing was signed for", n)
+	}
+	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxFee":10`), []byte(`"maxFee":2000000`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.signer.kill(t)
+	c.startSigner(t)
+	var blocked string
+	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
+	cmd.Env = c.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("release the sweep: %v: %s", err, out)
+	}
+	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+}
