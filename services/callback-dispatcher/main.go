@@ -191,8 +191,8 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	}
 	seen := newMetrics(p.tel.Registry, p.unopened, time.Now)
 	sender := attempt.New(p.secrets, tokens, p.bodies, clients, p.tel.Tracer, time.Now)
-	recorder := app.NewRecorder(p.store, schedules, cfg.breaker(), seen, rand.Int64N, time.Now, p.tel.Log)
-	dispatcher := app.NewDispatcher(p.store, p.store, sender, recorder, limits, time.Now, p.tel.Log)
+	recorder := app.NewRecorder(p.store, app.Rules{Schedules: schedules, Breaker: cfg.breaker(), Jitter: rand.Int64N}, seen, time.Now, p.tel.Log)
+	dispatcher := app.NewDispatcher(p.store, sender, recorder, limits, time.Now, p.tel.Log)
 	seen.lanes(p.tel.Registry, dispatcher.Lanes())
 	intake := app.NewIntake(p.store, p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
 	engine := &app.Engine{

@@ -258,7 +258,7 @@ func TestSweepBitcoin_kill9(t *testing.T) {
 	}
 }
 
-// One transaction collects the deposits of several addresses. Dust stays, and payments is told of its own part.
+// One transaction collects the deposits of several addresses. Dust stays, and payments learns its own part.
 func TestSweepBitcoin_batch(t *testing.T) {
 	t.Parallel()
 	c := newBTC(t, func(policy string, environ map[string]string) string {
@@ -428,7 +428,7 @@ func TestSweepBitcoin_replaced(t *testing.T) {
 	c.mine(6)
 	c.await(t, "the sweep is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) >= 1 })
 	_, requests := c.forms(t)
-	// An operator with the words sends one deposit elsewhere: a signer with another policy stands in for him.
+	// An operator with the words sends one deposit elsewhere: a signer with another policy plays that operator.
 	c.wallets.kill(t)
 	raw := c.elsewhere(t, requests[0], lost)
 	c.do("/take", map[string]string{"raw": raw})

@@ -137,8 +137,9 @@ func (c *chain) Mine(ctx context.Context, blocks int) error {
 	return nil
 }
 
-// withPool is what waits here and, behind it, what others gave to the node's mempool. Of two transactions that spend the
-// same output the one that waits here comes first; an orphaned one stays out until it is included.
+// withPool lists the transactions that wait here and, behind them, those that others gave to the node's mempool. Of two
+// transactions that spend the same output, the one that waits here comes first. An orphaned one stays out until it is
+// included.
 func (c *chain) withPool(ctx context.Context) ([]*wire.MsgTx, error) {
 	var ids []string
 	if err := c.call(ctx, &ids, "getrawmempool"); err != nil {

@@ -76,6 +76,10 @@ type Queue interface {
 	Unblock(ctx context.Context, behind Place) (Look, error)
 	// Well says which of these targets have no open breaker.
 	Well(ctx context.Context, targets []string) ([]string, error)
+	// Old lists the deliveries that have been leased to this process for longer than any statement may take.
+	Old(ctx context.Context) (ids []string, err error)
+	// Release makes leased deliveries due again, with no attempt counted.
+	Release(ctx context.Context, ids []string) error
 }
 
 // Place is one among the deliveries that wait, which stand in the order in which they will be due. The zero Place is
@@ -90,14 +94,6 @@ type Look struct {
 	Freed int
 	Waits bool  // some waited when it began, of whatever process, held by another or not
 	Next  Place // where to go on: the zero Place when the look came to the end
-}
-
-// Leases are what this process holds by the table's account.
-type Leases interface {
-	// Old lists the deliveries that have been leased to this process for longer than any statement may take.
-	Old(ctx context.Context) (ids []string, err error)
-	// Release makes leased deliveries due again, with no attempt counted.
-	Release(ctx context.Context, ids []string) error
 }
 
 // Breaker says after how many failures in a row a target gets single probes only, of how many attempts within a minute

@@ -278,7 +278,7 @@ func (s *ledger) Record(_ context.Context, results []Result, _ Breaker) ([]Targe
 func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{fails: 5}, &silent{}
-		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, func(n int64) int64 { return n / 2 }, time.Now, quiet)
+		r := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(n int64) int64 { return n / 2 }}, seen, time.Now, quiet)
 		var firsts atomic.Int32
 		r.OnFirst(func() { firsts.Add(1) })
 		var wg sync.WaitGroup
@@ -395,8 +395,8 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 			}
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
 		})
-		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
-		d := NewDispatcher(q, q, send, recorder, limits, time.Now, quiet)
+		recorder := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
+		d := NewDispatcher(q, send, recorder, limits, time.Now, quiet)
 		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -430,7 +430,7 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{}, &silent{}
-		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, nil, time.Now, quiet)
+		recorder := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: nil}, seen, time.Now, quiet)
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = recorder.Run(t.Context()) })
 		send := sender(func(d delivery.Delivery) (delivery.Outcome, error) {
@@ -439,7 +439,7 @@ func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 			}
 			return delivery.Outcome{}, errors.New("no keys")
 		})
-		d := NewDispatcher(&queue{}, &queue{}, send, recorder, limits, time.Now, quiet)
+		d := NewDispatcher(&queue{}, send, recorder, limits, time.Now, quiet)
 		waits := map[string]time.Duration{}
 		try := func(target string, n int, age time.Duration) {
 			j := job(target, n)
@@ -473,7 +473,7 @@ func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := Place{DueAt: time.Now(), ID: "dlv_1"}, Place{DueAt: time.Now(), ID: "dlv_2"}
 		q := &queue{looks: []Look{{Waits: true, Next: one}, {Waits: true, Next: two}, {Waits: true}}}
-		d := NewDispatcher(q, q, nil, nil, limits, time.Now, quiet)
+		d := NewDispatcher(q, nil, nil, limits, time.Now, quiet)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Sweep(ctx) }()
@@ -496,8 +496,8 @@ func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{away: true, stock: []delivery.Delivery{job("a", 1)}}
-		recorder := NewRecorder(&ledger{}, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
-		d := NewDispatcher(q, q, sender(func(delivery.Delivery) (delivery.Outcome, error) {
+		recorder := NewRecorder(&ledger{}, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
+		d := NewDispatcher(q, sender(func(delivery.Delivery) (delivery.Outcome, error) {
 			time.Sleep(10 * time.Second)
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
 		}), recorder, limits, time.Now, quiet)
@@ -531,7 +531,7 @@ func TestStrike_knowsEveryDeliveryHere(t *testing.T) {
 		for n := range 4 { // 2 under way
 			push(l, job("x", n))
 		}
-		r := NewRecorder(nil, nil, breaker, &silent{}, nil, time.Now, quiet)
+		r := NewRecorder(nil, Rules{Schedules: nil, Breaker: breaker, Jitter: nil}, &silent{}, time.Now, quiet)
 		r.Postpone(job("y", 1), time.Second)
 		batch := r.take()
 		r.Postpone(job("y", 2), time.Second)

@@ -31,7 +31,6 @@ const (
 // Dispatcher claims what is due and runs it through the lanes.
 type Dispatcher struct {
 	queue    Queue
-	leases   Leases
 	sender   Sender
 	recorder *Recorder
 	lanes    *Lanes
@@ -44,9 +43,9 @@ type Dispatcher struct {
 }
 
 // NewDispatcher makes a dispatcher with lanes of its own.
-func NewDispatcher(queue Queue, leases Leases, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
+func NewDispatcher(queue Queue, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
-		queue: queue, leases: leases, sender: sender, recorder: recorder, log: log, spare: telemetry.NewSparing(log, now), now: now,
+		queue: queue, sender: sender, recorder: recorder, log: log, spare: telemetry.NewSparing(log, now), now: now,
 		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
 	}
 	d.lanes = NewLanes(limits, d.attempt, func() { kick(d.claim) }, now)
@@ -142,7 +141,7 @@ func (d *Dispatcher) targets(all []Target) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	if err := d.leases.Release(ctx, back); err != nil {
+	if err := d.queue.Release(ctx, back); err != nil {
 		d.log.Warn("deliveries of failing target not released", "err", err) // Reconcile gives it back
 	}
 }
@@ -218,7 +217,7 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(surplus) > 0 {
-		if err := d.leases.Release(context.WithoutCancel(ctx), surplus); err != nil {
+		if err := d.queue.Release(context.WithoutCancel(ctx), surplus); err != nil {
 			return false, fmt.Errorf("give %d deliveries back: %w", len(surplus), err)
 		}
 	}
@@ -262,7 +261,7 @@ func (d *Dispatcher) Reconcile(ctx context.Context) error {
 }
 
 func (d *Dispatcher) reconcile(ctx context.Context) error {
-	old, err := d.leases.Old(ctx)
+	old, err := d.queue.Old(ctx)
 	if err != nil {
 		return fmt.Errorf("list leases: %w", err)
 	}
@@ -278,7 +277,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 		return nil
 	}
 	d.log.WarnContext(ctx, "stray leases found", "deliveries", len(strays))
-	if err := d.leases.Release(ctx, strays); err != nil {
+	if err := d.queue.Release(ctx, strays); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}
 	kick(d.claim)

@@ -21,14 +21,12 @@ const (
 
 // Recorder judges outcomes and writes them in batches.
 type Recorder struct {
-	ledger    Ledger
-	schedules map[string]delivery.Schedule // by mode
-	observer  Observer
-	breaker   Breaker
-	jitter    func(n int64) int64
-	log       *slog.Logger
-	first     func()         // called after first attempts were recorded
-	targets   func([]Target) // called with breakers that are open or were closed
+	ledger   Ledger
+	rules    Rules
+	observer Observer
+	log      *slog.Logger
+	first    func()         // called after first attempts were recorded
+	targets  func([]Target) // called with breakers that are open or were closed
 
 	turn chan time.Duration // holds how long the next batch waits; the writer that takes it collects
 
@@ -42,16 +40,21 @@ type Recorder struct {
 	closed  chan struct{}
 }
 
-// NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
-func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker Breaker, observer Observer, jitter func(n int64) int64,
-	now func() time.Time, log *slog.Logger,
-) *Recorder {
+// Rules say when a delivery is tried again, and when a target gets probes only.
+type Rules struct {
+	Schedules map[string]delivery.Schedule // by mode
+	Breaker   Breaker
+	Jitter    func(n int64) int64 // returns a number in [0, n)
+}
+
+// NewRecorder makes a recorder; Run must run for Add not to block for ever.
+func NewRecorder(ledger Ledger, rules Rules, observer Observer, now func() time.Time, log *slog.Logger) *Recorder {
 	turn := make(chan time.Duration, 1)
 	turn <- batchWait
 	r := &Recorder{
 		turn:   turn,
-		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
-		first: func() {}, tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
+		ledger: ledger, rules: rules, observer: observer, log: log, targets: func([]Target) {},
+		first: func() {}, tally: tally{sample: rules.Breaker.Sample, now: now, targets: map[string]*recent{}},
 		some: make(chan struct{}, 1), many: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	r.room = sync.NewCond(&r.mu)
@@ -67,7 +70,7 @@ func (r *Recorder) OnTargets(f func([]Target)) { r.targets = f }
 // Add takes the outcome of an attempt. It blocks while the queue is full.
 func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
 	res := Result{Delivery: d, Number: d.Attempts + 1, Outcome: o}
-	res.Verdict = r.schedules[d.Mode].Judge(d, o, r.jitter)
+	res.Verdict = r.rules.Schedules[d.Mode].Judge(d, o, r.rules.Jitter)
 	_, _ = rand.Read(res.AttemptID[:])
 	r.observer.Attempted(res)
 	r.mu.Lock()
@@ -196,7 +199,7 @@ func (r *Recorder) take() (batch []Result) {
 func (r *Recorder) persist(ctx context.Context, batch []Result) {
 	for wait := recordRetry; ; wait = min(2*wait, recordBackoff) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-		targets, err := r.ledger.Record(bounded, batch, r.breaker)
+		targets, err := r.ledger.Record(bounded, batch, r.rules.Breaker)
 		cancel()
 		if err == nil {
 			r.targets(targets)

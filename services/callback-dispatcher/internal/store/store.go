@@ -136,7 +136,7 @@ func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string
 	return nil
 }
 
-// Old implements app.Leases.
+// Old implements app.Queue.
 func (s *Store) Old(ctx context.Context) ([]string, error) {
 	rows, err := s.db.Query(ctx, oldSQL, s.instance)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Store) Old(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Release implements app.Leases.
+// Release implements app.Queue.
 func (s *Store) Release(ctx context.Context, ids []string) error {
 	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
 		return fmt.Errorf("release leases: %w", err)
@@ -184,7 +184,6 @@ func (s *Store) Unblock(ctx context.Context, behind app.Place) (app.Look, error)
 var (
 	_ app.Inbound = (*Store)(nil)
 	_ app.Queue   = (*Store)(nil)
-	_ app.Leases  = (*Store)(nil)
 	_ app.Ledger  = (*Store)(nil)
 	_ app.Vault   = (*Store)(nil)
 )

@@ -41,7 +41,7 @@ type Fleet struct {
 	Options
 	errors *prometheus.CounterVec
 	open   *prometheus.GaugeVec
-	// What sweeps bring, and what they and their fundings cost; their ratio is the cost of collecting.
+	// The sums that sweeps collected, and the fees of sweeps and fundings; their ratio is the cost of collecting.
 	collected, cost *prometheus.CounterVec
 }
 

@@ -17,8 +17,8 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// The chain queries of a sweep. Every one works on a pruned node without an index of transactions: the sweeper finds its
-// transactions in the blocks, which prove what they hold.
+// The chain queries of a sweep. Every one works on a pruned node without an index of transactions: the sweeper finds
+// its transactions in the blocks, which prove what they hold.
 
 // answered makes one call and decodes its result. It returns errRefused if no endpoint serves it.
 func answered[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, err error) {
@@ -183,7 +183,7 @@ func (d *Driver) Send(ctx context.Context, raw []byte) error {
 }
 
 // feeMost is the rate, in bitcoin for 1000 virtual bytes, above which a node refuses a transaction as a mistake: the
-// default of Bitcoin Core, which btcd wants to be told.
+// default of Bitcoin Core. btcd wants the rate in each call.
 const feeMost = 0.1
 
 // known are the ways in which nodes write that they, or the chain, have a transaction. An output that is "already
