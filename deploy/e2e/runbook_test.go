@@ -113,7 +113,7 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		return map[string]string{"BACKUP": backup(), "MODE": "test"}, []string{`{"reportId":"` + id + `","told":1,"here":0}`}
 	},
 	"restore-drill": func(*testing.T, scene) (map[string]string, []string) { return nil, []string{`"sum":"0"`} },
-	"rotation": func(*testing.T, scene) (map[string]string, []string) { return nil, []string{`"sealed"`} },
+	"rotation":      func(*testing.T, scene) (map[string]string, []string) { return nil, []string{`"sealed"`} },
 	"stopping": func(*testing.T, scene) (map[string]string, []string) {
 		return map[string]string{"SERVICE": "reports"}, []string{"reports stopped", "reports started"}
 	},
