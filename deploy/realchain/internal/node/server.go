@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -35,6 +36,11 @@ type Chain interface {
 	// Finality sets by how many blocks the final block trails the head, where the chain has such a thing.
 	Finality(ctx context.Context, depth int64) error
 	Close() error
+}
+
+// Setter is a chain with parameters that a test may change.
+type Setter interface {
+	Set(ctx context.Context, settings json.RawMessage) error
 }
 
 // Dropper is a chain whose waiting transactions can be lost.
@@ -235,6 +241,11 @@ func (s *Server) routes() http.Handler {
 		) (any, error) {
 			hash, err := k.Take(ctx, r.Raw)
 			return s.after(ctx, done{TxHash: hash}, err)
+		})
+	}
+	if d, ok := s.chain.(Setter); ok {
+		Handle(mux, s.alone, "POST /set", func(ctx context.Context, r json.RawMessage) (any, error) {
+			return s.after(ctx, done{}, d.Set(ctx, r))
 		})
 	}
 	Handle(mux, func(f func()) { f() }, "POST /rpc", s.front.Break)

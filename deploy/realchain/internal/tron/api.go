@@ -53,8 +53,11 @@ func (c *chain) serve() (*inner, error) {
 		c.handle(mux, "/"+view+"/getaccount", func(r object) any { return c.account(r, tip().number) })
 		c.handle(mux, "/"+view+"/triggerconstantcontract", func(r object) any { return c.constant(r, tip().number) })
 	}
-	c.handle(mux, "/wallet/getaccountresource", func(object) any { return object{"freeNetLimit": 600} })
-	c.handle(mux, "/wallet/broadcasttransaction", c.broadcastTransaction)
+	c.handle(mux, "/wallet/getaccountresource", c.resources)
+	c.handle(mux, "/wallet/getcandelegatedmaxsize", c.lendable)
+	c.handle(mux, "/wallet/getdelegatedresourcev2", c.lent)
+	c.handle(mux, "/wallet/getchainparameters", c.parameters)
+	c.handle(mux, "/wallet/broadcasthex", c.broadcastHex)
 	i := &inner{url: "http://" + listener.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
 	go func() { _ = i.server.Serve(listener) }()
 	return i, nil
@@ -98,7 +101,9 @@ func (b block) json(detail bool) object {
 
 func (t *tx) json() object {
 	value := object{"owner_address": hex.EncodeToString(t.data.Owner)}
-	if t.data.Type == transferContract {
+	if t.data.lends() {
+		value["receiver_address"], value["balance"], value["resource"] = hex.EncodeToString(t.data.To), t.data.Amount, "ENERGY"
+	} else if t.data.Type == transferContract {
 		value["to_address"], value["amount"] = hex.EncodeToString(t.data.To), t.data.Amount
 	} else {
 		value["contract_address"], value["data"] = hex.EncodeToString(t.data.To), hex.EncodeToString(t.data.Data)
@@ -118,7 +123,10 @@ func (t *tx) json() object {
 }
 
 func (t *tx) result() string {
-	if t.failed {
+	switch {
+	case t.outcome != "":
+		return t.outcome
+	case t.failed:
 		return "REVERT"
 	}
 	return "SUCCESS"
@@ -126,13 +134,17 @@ func (t *tx) result() string {
 
 func (t *tx) infoJSON(b block) object {
 	out := object{"id": t.id, "blockNumber": b.number, "blockTimeStamp": b.time, "contractResult": []string{""}, "receipt": object{"net_usage": 345}}
+	if t.fee > 0 {
+		out["fee"] = t.fee
+	}
 	if t.data.Type != triggerContract {
 		return out
 	}
 	out["contract_address"] = hex.EncodeToString(t.data.To)
-	out["receipt"] = object{"energy_usage_total": 64285, "net_usage": 345, "result": t.result()}
+	out["receipt"] = object{"energy_usage_total": max(t.energy, 64285), "net_usage": 345, "result": t.result()}
 	if t.failed {
 		out["result"] = "FAILED"
+		return out
 	}
 	var logs, internal []object
 	for _, m := range t.logs {
@@ -210,6 +222,9 @@ func (c *chain) balance(contract, who []byte, tip int64) *big.Int {
 	sum := new(big.Int)
 	for _, b := range c.blocks[:tip+1] {
 		for _, t := range b.txs {
+			if t.failed {
+				continue
+			}
 			moves := append(append([]movement{}, t.logs...), t.internal...)
 			if t.data.Type == transferContract {
 				moves = append(moves, movement{from: t.data.Owner, to: t.data.To, amount: new(big.Int).SetUint64(t.data.Amount)})
@@ -235,10 +250,20 @@ func (c *chain) account(r object, tip int64) any {
 	if err != nil || len(who) != 21 {
 		return object{}
 	}
+	if tip == c.head().number {
+		a := c.state.accounts[string(who)]
+		switch {
+		case a == nil:
+			return object{} // nobody has sent it TRX
+		case a.coins == 0:
+			return object{"address": hex.EncodeToString(who)}
+		}
+		return object{"address": hex.EncodeToString(who), "balance": a.coins}
+	}
 	if sum := c.balance(nil, who, tip); sum.Sign() > 0 {
 		return object{"address": hex.EncodeToString(who), "balance": sum.Int64()}
 	}
-	return object{} // an account that has no TRX does not exist
+	return object{}
 }
 
 func (c *chain) constant(r object, tip int64) any {
@@ -249,6 +274,14 @@ func (c *chain) constant(r object, tip int64) any {
 	}
 	parameter, _ := hex.DecodeString(fmt.Sprint(r["parameter"]))
 	selector := fmt.Sprint(r["function_selector"])
+	if data, _ := hex.DecodeString(fmt.Sprint(r["data"])); known && len(data) >= 4 && r["data"] != nil {
+		switch hex.EncodeToString(data[:4]) {
+		case balanceSelector:
+			selector, parameter = "balanceOf(address)", data[4:]
+		case transferSelector:
+			return c.estimate(r, contract, data)
+		}
+	}
 	var value *big.Int
 	switch {
 	case known && selector == "decimals()":
@@ -261,19 +294,41 @@ func (c *chain) constant(r object, tip int64) any {
 	return object{"result": object{"result": true}, "energy_used": 500, "constant_result": []string{hex.EncodeToString(word(value.Bytes()))}}
 }
 
-func (c *chain) broadcastTransaction(r object) any {
-	raw, err := hex.DecodeString(fmt.Sprint(r["raw_data_hex"]))
-	list, _ := r["signature"].([]any)
-	if err != nil || len(list) != 1 {
-		return object{"code": "SIGERROR", "message": hex.EncodeToString([]byte("raw_data_hex and one signature are wanted"))}
+// estimate carries a token's transfer out without effect.
+func (c *chain) estimate(r object, contract, data []byte) any {
+	owner, err := hex.DecodeString(fmt.Sprint(r["owner_address"]))
+	t := &tx{data: rawData{Type: triggerContract, Owner: owner, To: contract, Data: data}}
+	t.run(c.tokens)
+	if err != nil || t.failed || !c.state.covers(t) {
+		return object{
+			"result": object{"result": true, "message": ""}, "energy_used": 600, "constant_result": []string{""},
+			"transaction": object{"ret": []object{{"ret": "FAILED"}}},
+		}
 	}
-	signature, err := hex.DecodeString(fmt.Sprint(list[0]))
+	return object{
+		"result": object{"result": true}, "energy_used": c.state.needs(t), "constant_result": []string{hex.EncodeToString(word([]byte{1}))},
+		"transaction": object{"ret": []object{{}}},
+	}
+}
+
+func (c *chain) broadcastHex(r object) any {
+	b, err := hex.DecodeString(fmt.Sprint(r["transaction"]))
+	var raw, signature []byte
+	if err == nil {
+		raw, signature, err = unpack(b)
+	}
 	if err != nil {
-		return object{"code": "SIGERROR", "message": hex.EncodeToString([]byte(err.Error()))}
+		return object{"result": false, "code": "OTHER_ERROR", "message": err.Error()}
 	}
 	id, err := c.broadcast(raw, signature)
-	if err != nil {
-		return object{"code": "CONTRACT_VALIDATE_ERROR", "message": hex.EncodeToString([]byte(err.Error()))}
+	if err == nil {
+		return object{"result": true, "code": "SUCCESS", "message": "", "txid": id}
 	}
-	return object{"result": true, "txid": id}
+	code := "CONTRACT_VALIDATE_ERROR"
+	for _, known := range []error{errExpired, errTapos, errDuplicate, errBandwidth} {
+		if errors.Is(err, known) {
+			code = known.Error()
+		}
+	}
+	return object{"result": false, "code": code, "message": err.Error()}
 }

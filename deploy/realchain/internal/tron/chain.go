@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/btcsuite/btcd/address/v2/base58"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -41,6 +42,12 @@ type tx struct {
 	logs      []movement
 	internal  []movement
 	failed    bool
+	bad       bool // no contract understands the call
+
+	outcome string // of a call: SUCCESS, REVERT, OUT_OF_ENERGY
+	fee     int64  // sun that were burnt
+	energy  int64  // that a call used
+	wide    int64  // bytes of free bandwidth
 }
 
 // movement is one transfer inside a transaction: a log of a token, or coin that a contract sends.
@@ -72,6 +79,13 @@ type chain struct {
 	payer   *ecdsa.PrivateKey
 	tokens  map[string][]byte
 	inner   *inner
+
+	state  *state
+	prices prices
+	clock  func() time.Time // of blocks, once they are mined by time; nil: each is 3 s after the one before
+	now    func() time.Time
+	held   bool   // waiting transactions enter no block
+	stop   func() // mining by itself
 }
 
 var _ node.Chain = (*chain)(nil)
@@ -90,8 +104,8 @@ func Start(ctx context.Context, cfg node.Config) (*node.Server, error) {
 		return nil, fmt.Errorf("deriving the payer: %w", err)
 	}
 	c := &chain{
-		orphans: map[string]*tx{}, known: map[string]bool{}, lag: solidLag, salt: make([]byte, 8), payer: payer, began: cfg.Now().UnixMilli(),
-		tokens: map[string][]byte{"USDT": tokenAddress("USDT"), "FAKE": tokenAddress("FAKE")},
+		orphans: map[string]*tx{}, known: map[string]bool{}, lag: solidLag, salt: make([]byte, 8), payer: payer, began: cfg.Now().UnixMilli() - 3*blockEvery,
+		tokens: map[string][]byte{"USDT": tokenAddress("USDT"), "FAKE": tokenAddress("FAKE")}, prices: firstPrices, now: cfg.Now,
 	}
 	if _, err := rand.Read(c.salt); err != nil {
 		return nil, err
@@ -125,9 +139,22 @@ func read(text string) ([]byte, error) {
 
 // add appends the next block. The first is the same on every chain of this program.
 func (c *chain) add(txs []*tx) {
-	b := block{number: int64(len(c.blocks)), time: c.began + int64(len(c.blocks))*blockEvery, parent: make([]byte, 32), txs: txs}
-	if b.number == 0 {
+	b := block{number: int64(len(c.blocks)), time: c.began + int64(len(c.blocks))*blockEvery, parent: make([]byte, 32)}
+	switch {
+	case b.number == 0:
 		b.time = genesisAt
+		c.state = newState(c.owner(), c.prices)
+	case c.clock != nil:
+		b.time = max(c.head().time+1, c.clock().UnixMilli())
+	case b.number > 1:
+		b.time = max(b.time, c.head().time+1)
+	}
+	for _, t := range txs {
+		if c.valid(t.data) == nil && c.state.execute(t) == nil {
+			b.txs = append(b.txs, t)
+			continue
+		}
+		delete(c.known, t.id) // it expired, or its owner cannot pay for it any more
 	}
 	header := varint(nil, 1, uint64(b.time)) //nolint:gosec // not negative
 	if b.number > 0 {
@@ -136,7 +163,7 @@ func (c *chain) add(txs []*tx) {
 		header = field(header, 9, binary.BigEndian.AppendUint64(bytes.Clone(c.salt), c.made))
 	}
 	header = varint(field(header, 3, b.parent), 7, uint64(b.number)) //nolint:gosec // not negative
-	for _, t := range txs {
+	for _, t := range b.txs {
 		header = field(header, 2, []byte(t.id))
 	}
 	sum := sha256.Sum256(header)
@@ -160,10 +187,19 @@ func (c *chain) Mine(_ context.Context, blocks int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for range blocks {
-		c.add(c.waiting)
-		c.waiting = nil
+		c.mine()
 	}
 	return nil
+}
+
+func (c *chain) mine() {
+	if c.held {
+		c.add(nil)
+		return
+	}
+	list := c.waiting
+	c.waiting = nil
+	c.add(list)
 }
 
 // Transfer implements node.Chain: it signs a transaction and broadcasts it as anybody would.
@@ -175,9 +211,8 @@ func (c *chain) Transfer(_ context.Context, token string, payments []node.Paymen
 
 func (c *chain) transfer(token string, payments []node.Payment) (string, error) {
 	c.made++
-	owner := append([]byte{0x41}, crypto.PubkeyToAddress(c.payer.PublicKey).Bytes()...)
 	r := rawData{
-		RefBytes: c.head().id[6:8], RefHash: c.head().id[8:16], Owner: owner,
+		RefBytes: c.head().id[6:8], RefHash: c.head().id[8:16], Owner: c.owner(),
 		Expiration: uint64(c.head().time + expiresIn), Timestamp: uint64(c.head().time) + c.made, //nolint:gosec // not negative
 	}
 	if err := r.pays(c.tokens, token, payments); err != nil {
@@ -190,6 +225,11 @@ func (c *chain) transfer(token string, payments []node.Payment) (string, error) 
 		return "", fmt.Errorf("signing: %w", err)
 	}
 	return c.broadcast(raw, signature)
+}
+
+// owner is the payer's address.
+func (c *chain) owner() []byte {
+	return append([]byte{0x41}, crypto.PubkeyToAddress(c.payer.PublicKey).Bytes()...)
 }
 
 // The calls that contracts of this chain understand: a token's transfer, and several transfers at once.
@@ -255,7 +295,7 @@ func unhex(text string) []byte {
 
 func word(b []byte) []byte { return append(make([]byte, 32-len(b)), b...) }
 
-// broadcast takes a signed transaction in, as /wallet/broadcasttransaction does.
+// broadcast takes a signed transaction in, as /wallet/broadcasthex does.
 func (c *chain) broadcast(raw, signature []byte) (string, error) {
 	r, err := decode(raw)
 	if err != nil {
@@ -268,18 +308,18 @@ func (c *chain) broadcast(raw, signature []byte) (string, error) {
 	if !bytes.Equal(who, r.Owner) {
 		return "", fmt.Errorf("signed by %s, owned by %s", write(who), write(r.Owner))
 	}
-	if now := uint64(c.head().time); r.Expiration <= now || r.Expiration > now+expiresMax { //nolint:gosec // not negative
-		return "", errors.New("TRANSACTION_EXPIRATION_ERROR")
-	}
-	if !c.refers(r) {
-		return "", errors.New("TAPOS_ERROR")
+	if err := c.valid(r); err != nil {
+		return "", err
 	}
 	sum := sha256.Sum256(raw)
 	t := &tx{id: hex.EncodeToString(sum[:]), raw: raw, data: r, signature: signature}
 	if c.known[t.id] {
-		return "", errors.New("DUP_TRANSACTION_ERROR")
+		return "", errDuplicate
 	}
 	t.run(c.tokens)
+	if err := c.state.may(t); err != nil {
+		return "", err
+	}
 	c.enter(t)
 	return t.id, nil
 }
@@ -287,6 +327,25 @@ func (c *chain) broadcast(raw, signature []byte) (string, error) {
 func (c *chain) enter(t *tx) {
 	c.known[t.id] = true
 	c.waiting = append(c.waiting, t)
+}
+
+// The refusals of a node by their codes.
+var (
+	errExpired   = errors.New("TRANSACTION_EXPIRATION_ERROR")
+	errTapos     = errors.New("TAPOS_ERROR")
+	errDuplicate = errors.New("DUP_TRANSACTION_ERROR")
+	errBandwidth = errors.New("BANDWITH_ERROR")
+)
+
+// valid checks that the next block may hold the transaction: it builds on this chain, and has not expired.
+func (c *chain) valid(r rawData) error {
+	if now := uint64(c.head().time); r.Expiration <= now || r.Expiration > now+expiresMax { //nolint:gosec // not negative
+		return errExpired
+	}
+	if !c.refers(r) {
+		return errTapos
+	}
+	return nil
 }
 
 // refers reports whether the reference block is on the chain.
@@ -322,7 +381,8 @@ func (t *tx) run(tokens map[string][]byte) {
 			amounts = append(amounts, new(big.Int).SetBytes(d[132+32*(n+i):164+32*(n+i)]))
 		}
 	}
-	t.failed = len(to) == 0
+	t.bad = len(to) == 0
+	t.failed = t.bad
 	for i := range to {
 		m := movement{contract: t.data.To, from: t.data.Owner, to: append([]byte{0x41}, to[i]...), amount: amounts[i]}
 		if t.data.Amount > 0 {
@@ -349,6 +409,14 @@ func (c *chain) Fork(_ context.Context, depth int) ([]string, error) {
 		}
 	}
 	c.blocks = c.blocks[:len(c.blocks)-depth]
+	c.state = newState(c.owner(), c.prices).after(c.state)
+	for _, b := range c.blocks {
+		for _, t := range b.txs {
+			if err := c.state.execute(t); err != nil {
+				return nil, fmt.Errorf("block %d cannot be carried out again: %w", b.number, err)
+			}
+		}
+	}
 	return orphaned, nil
 }
 
@@ -393,7 +461,12 @@ func (c *chain) Finality(_ context.Context, depth int64) error {
 }
 
 // Close implements node.Chain.
-func (c *chain) Close() error { return c.inner.close() }
+func (c *chain) Close() error {
+	c.mu.Lock()
+	c.minesBy(0)
+	c.mu.Unlock()
+	return c.inner.close()
+}
 
 // number reads id_or_num.
 func number(text string) (int64, bool) {

@@ -10,18 +10,29 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The two contracts that this chain carries out (Tron.proto, Contract.ContractType).
+// The contracts that this chain carries out (Tron.proto, Contract.ContractType).
 const (
-	transferContract = 1
-	triggerContract  = 31
+	transferContract   = 1
+	triggerContract    = 31
+	delegateContract   = 57
+	undelegateContract = 58
 )
 
 var typeURLs = map[uint64]string{
 	transferContract: "type.googleapis.com/protocol.TransferContract",
 	triggerContract:  "type.googleapis.com/protocol.TriggerSmartContract",
+
+	delegateContract:   "type.googleapis.com/protocol.DelegateResourceContract",
+	undelegateContract: "type.googleapis.com/protocol.UnDelegateResourceContract",
 }
 
-var typeNames = map[uint64]string{transferContract: "TransferContract", triggerContract: "TriggerSmartContract"}
+var typeNames = map[uint64]string{
+	transferContract: "TransferContract", triggerContract: "TriggerSmartContract",
+	delegateContract: "DelegateResourceContract", undelegateContract: "UnDelegateResourceContract",
+}
+
+// lends reports whether the contract lends energy or takes it back.
+func (r rawData) lends() bool { return r.Type == delegateContract || r.Type == undelegateContract }
 
 // rawData is Transaction.raw of Tron.proto, as far as a wallet uses it.
 type rawData struct {
@@ -29,7 +40,8 @@ type rawData struct {
 	Expiration, Timestamp, FeeLimit uint64
 	Type                            uint64
 	Owner, To                       []byte // 21 bytes; To is the contract's address of a trigger
-	Amount                          uint64 // sun: the amount, or the call value
+	Amount                          uint64 // sun: the amount, the call value, or the stake whose energy is lent
+	Resource                        uint64 // that is lent: 1 is energy
 	Data                            []byte
 }
 
@@ -49,8 +61,12 @@ func varint(b []byte, number protowire.Number, value uint64) []byte {
 
 // encode writes it in the one form that java-tron writes: ascending fields, no zero values.
 func (r rawData) encode() []byte {
-	value := field(field(nil, 1, r.Owner), 2, r.To)
-	value = varint(value, 3, r.Amount)
+	var value []byte
+	if r.lends() {
+		value = field(varint(varint(field(nil, 1, r.Owner), 2, r.Resource), 3, r.Amount), 4, r.To)
+	} else {
+		value = varint(field(field(nil, 1, r.Owner), 2, r.To), 3, r.Amount)
+	}
 	if r.Type == triggerContract {
 		value = field(value, 4, r.Data)
 	}
@@ -167,6 +183,10 @@ func (r *rawData) contract(b []byte) error {
 		switch {
 		case number == 1:
 			r.Owner = raw
+		case number == 2 && r.lends():
+			r.Resource = value
+		case number == 4 && r.lends():
+			r.To = raw
 		case number == 2:
 			r.To = raw
 		case number == 3:
@@ -186,8 +206,11 @@ func (r *rawData) contract(b []byte) error {
 			return fmt.Errorf("%x is no address", a)
 		}
 	}
-	if r.Type == transferContract && r.Amount == 0 {
+	if r.Type != triggerContract && r.Amount == 0 {
 		return errors.New("amount must be greater than 0")
+	}
+	if r.lends() && r.Resource != 1 {
+		return fmt.Errorf("resource %d is not lent here", r.Resource)
 	}
 	return nil
 }
@@ -207,4 +230,25 @@ func signer(raw, signature []byte) ([]byte, error) {
 		return nil, fmt.Errorf("recovering the signer: %w", err)
 	}
 	return append([]byte{0x41}, crypto.PubkeyToAddress(*public).Bytes()...), nil
+}
+
+// unpack reads a signed transaction (Tron.proto, Transaction) with one signature.
+func unpack(b []byte) (raw, signature []byte, err error) {
+	signatures := 0
+	err = message(b, func(number protowire.Number, value []byte, _ uint64) bool {
+		switch number {
+		case 1:
+			raw = value
+		case 2:
+			signature = value
+			signatures++
+		default:
+			return false
+		}
+		return true
+	})
+	if err == nil && signatures != 1 {
+		err = fmt.Errorf("%d signatures", signatures)
+	}
+	return raw, signature, err
 }
