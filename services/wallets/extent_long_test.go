@@ -2,8 +2,21 @@
 
 package main
 
+import "causeway.internal/services/wallets/internal/intent"
+
 // killedOn: the scanner is killed at every call on every chain.
 const killedOn = "evm tron solana bitcoin simulated"
 
 // solanaStates are all the rows at whose writing wallets dies during a sweep of solana.
 var solanaStates = []string{"planned", "signed", "broadcast", "mined", "final"}
+
+// tronKills are all points of each transaction.
+func tronKills(intent.Kind) (list []tronKill) {
+	for _, answered := range []bool{false, true} {
+		list = append(list, killAtDoor("sign", answered, "wallets"), killAtDoor("sign", answered, "signer"), killAtDoor("send", answered, "wallets"))
+	}
+	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+		list = append(list, killAtRow(state))
+	}
+	return list
+}

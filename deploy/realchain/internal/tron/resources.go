@@ -57,9 +57,13 @@ func (c *chain) lent(r object) any {
 
 func (c *chain) parameters(object) any {
 	return object{"chainParameter": []object{
-		{"key": "getMaintenanceTimeInterval", "value": 21600000}, {"key": "getCreateAccountFee", "value": c.prices.openBytes},
-		{"key": "getTransactionFee", "value": c.prices.byte}, {"key": "getCreateNewAccountFeeInSystemContract", "value": c.prices.open},
-		{"key": "getEnergyFee", "value": c.prices.energy}, {"key": "getFreeNetLimit", "value": c.prices.free}, {"key": "getAllowMultiSign"},
+		{"key": "getMaintenanceTimeInterval", "value": 21600000},
+		{"key": "getCreateAccountFee", "value": c.prices.openBytes},
+		{"key": "getTransactionFee", "value": c.prices.byte},
+		{"key": "getCreateNewAccountFeeInSystemContract", "value": c.prices.open},
+		{"key": "getEnergyFee", "value": c.prices.energy},
+		{"key": "getFreeNetLimit", "value": c.prices.free},
+		{"key": "getAllowMultiSign"},
 	}}
 }
 

@@ -123,6 +123,17 @@ func (r Request) Fingerprint() (string, error) {
 	return string(b), err
 }
 
+// Contract is the token's contract, "" when the network's own coin or energy moves.
+func (r Request) Contract() string {
+	switch {
+	case r.EVM != nil:
+		return r.EVM.Contract
+	case r.Tron != nil:
+		return r.Tron.Contract
+	}
+	return ""
+}
+
 // ErrNoTerms says that a request has no terms of the EVM family.
 var ErrNoTerms = errors.New("the request has no EVM terms")
 

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -61,13 +62,22 @@ func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Mess
 // again under the same id.
 func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error) {
 	m := wire.OutgoingFinal{
-		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
+		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: kindOf(o.Kind), Asset: o.Sweep.Asset,
 		Amount: amount.String(), Fee: r.Fee.String(),
 	}
 	if r.Returned != nil && r.Returned.Sign() > 0 {
 		m.Returned = r.Returned.String()
 	}
 	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), m)
+}
+
+// kindOf is the kind of a transaction for payments, where lending energy and taking it back are fundings: they cost a
+// fee at most.
+func kindOf(k intent.Kind) wire.OutgoingKind {
+	if k == intent.Sweep {
+		return wire.OutgoingSweep
+	}
+	return wire.OutgoingFund
 }
 
 // AddressesAllocated publishes issued addresses, in as many messages as their limit requires.

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/soltx"
+	"causeway.internal/services/wallets/internal/trontx"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -27,6 +28,9 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 	}
 	if treasury, err := soltx.ParseAccount(s.Solana.Sweep.Treasury); err == nil {
 		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Solana, Address: treasury.String()})
+	}
+	if treasury, err := trontx.ParseAccount(s.Tron.Sweep.Treasury); err == nil {
+		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Tron, Address: treasury.String()})
 	}
 	if text := s.Bitcoin.Sweep.Treasury; text != "" {
 		if _, err := btctx.Treasury(text); err == nil {

@@ -100,6 +100,7 @@ type Tron struct {
 	Genesis string        `env:"GENESIS" doc:"id of block 0 that every endpoint must have; empty: the main network's"`
 	Tokens  string        `env:"TOKENS" doc:"token contracts as USDT:T…; empty: the listed ones"`
 	Key     config.Secret `env:"API_KEY" doc:"sent to every endpoint as TRON-PRO-API-KEY"`
+	Sweep   sweeper.TronSettings
 }
 
 func (s Tron) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {

@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/address"
@@ -12,6 +13,7 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/trontx"
 	"causeway.internal/services/wallets/internal/unseen"
 )
 
@@ -52,7 +54,38 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 		return nil, err
 	}
 	bitcoin, err := c.bitcoinSweep(signer)
-	return append(append(all, solana...), bitcoin...), err
+	if err != nil {
+		return nil, err
+	}
+	tron, err := c.tronSweep(signer)
+	return slices.Concat(all, solana, bitcoin, tron), err
+}
+
+// tronSweep is tron, if it has a treasury.
+func (c *Chains) tronSweep(signer bool) ([]sweeper.Config, error) {
+	const name = "tron"
+	chain, set := scanner.Chain{Mode: tenant.Live, Network: name}, c.Networks.Tron.Sweep
+	if set.Treasury == "" || c.Closed[chain] != nil {
+		return nil, nil
+	}
+	n, _ := money.NetworkOf(name)
+	driver, sweepable := c.readers[chain].Driver.(sweeper.Tron)
+	treasury, err := trontx.ParseAccount(set.Treasury)
+	switch {
+	case !signer:
+		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
+	case !sweepable:
+		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
+	case err != nil:
+		return nil, fmt.Errorf("treasury of %s: %w", name, err)
+	}
+	terms, tron, err := set.Terms(n)
+	if err != nil {
+		return nil, err
+	}
+	return []sweeper.Config{{
+		Network: name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury.String(), Terms: terms, Tron: tron, Resend: set.Resend,
+	}}, nil
 }
 
 // bitcoinSweep is bitcoin, if it has a treasury.

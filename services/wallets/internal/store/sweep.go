@@ -64,7 +64,7 @@ s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)
 AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
 	OR (o.kind = 'sweep' AND o.state IN ('mined', 'final')))) ORDER BY s.due_at LIMIT $2`
 
-	fundingSQL = `SELECT count(*) FROM outgoing_tx WHERE sweep = $1 AND kind = 'fund' AND state = 'mined'`
+	fundingSQL = `SELECT count(*) FROM outgoing_tx WHERE sweep = $1 AND kind IN ('fund', 'delegate') AND state = 'mined'`
 
 	waitSweepSQL = `UPDATE sweeps SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'open'`
 
@@ -623,7 +623,8 @@ func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sw
 type ending struct {
 	sweep.Outgoing
 	sweep.Outcome
-	txHash string
+	txHash  string
+	starved bool // of energy
 }
 
 // Finish implements sweeper.Store. The wallets' rows are locked before their deposits are read, as a scan does.
@@ -634,7 +635,9 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	}
 	wrote := false
 	err := s.land(ctx, o, state, r, amount, func(tx pgx.Tx) (err error) {
-		wrote, err = s.finish(ctx, tx, ending{o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee, Returned: r.Returned}, r.TxHash})
+		wrote, err = s.finish(ctx, tx, ending{
+			o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee, Returned: r.Returned}, r.TxHash, r.Starved,
+		})
 		return err
 	})
 	if err == nil && wrote {
@@ -707,6 +710,10 @@ func (s Sweeps) lockOwners(ctx context.Context, tx pgx.Tx, of []sweep.Sweep) (ma
 
 // endSweep ends a sweep whose transaction is final, and blocks it if that moved nothing.
 func (s Sweeps) endSweep(ctx context.Context, tx pgx.Tx, e ending, w sweep.Sweep, owner *wallet.Wallet) (wrote bool, err error) {
+	if !e.OK && e.starved { // the next one gets a higher limit
+		_, err := tx.Exec(ctx, waitSweepSQL, w.ID, time.Duration(0), "the transaction "+e.txHash+" ran out of energy")
+		return false, err
+	}
 	if !e.OK {
 		_, err := tx.Exec(ctx, failedSweepSQL, w.ID, "the transaction "+e.txHash+" is final and moved nothing", e.Tries())
 		return false, err

@@ -29,7 +29,7 @@ type Event string
 const (
 	Swept       Event = "swept"
 	SweepFailed Event = "sweep_failed"
-	Funded      Event = "funded"
+	Funded      Event = "funded" // coins or energy from the gas station
 )
 
 // Entry is one line; exactly one of debit and credit is positive.
@@ -71,6 +71,9 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 			debit(Fees, coin, fee), credit(GasStation, coin, fee),
 			debit(GasStation, coin, returned(p.Outcome)), credit(Rent, coin, returned(p.Outcome)),
 		}
+	case kind == intent.Delegate || kind == intent.Undelegate: // energy moves no money
+		event = Funded
+		entries = []Entry{debit(Fees, coin, fee), credit(GasStation, coin, fee)}
 	case kind == intent.Fund:
 		event = Funded
 		entries = []Entry{debit(GasFloat, coin, amount), debit(Fees, coin, fee), credit(GasStation, coin, new(big.Int).Add(amount, fee))}

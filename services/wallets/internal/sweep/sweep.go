@@ -46,7 +46,7 @@ const (
 	Mined     State = "mined"     // in a block of the chain
 	Final     State = "final"     // in a final block, with its effect
 	Failed    State = "failed"    // in a final block, without its effect
-	Replaced  State = "replaced"  // a foreign transaction used its nonce
+	Replaced  State = "replaced"  // it can land no more: a foreign transaction used its nonce, or it has expired
 )
 
 // moves are the allowed steps. A mined transaction goes back to broadcast when its block leaves the chain. A broadcast
@@ -308,6 +308,7 @@ type Receipt struct {
 	Moved  []Move   // of tokens
 	// Returned is the rent of closed token accounts that the station received, on solana; else nil.
 	Returned *big.Int
+	Starved  bool // it ran out of tron's energy: the same transfer with a higher limit may succeed
 }
 
 // Move is a token's movement as its contract logged it.
@@ -327,11 +328,12 @@ func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
 	if err != nil || !r.OK {
 		return new(big.Int), false
 	}
-	if a.Request.EVM == nil || a.Request.EVM.Contract == "" {
+	contract := a.Request.Contract()
+	if contract == "" {
 		return amount, true
 	}
 	for _, m := range r.Moved {
-		if m.Contract == a.Request.EVM.Contract && m.From == o.Sender && m.To == a.Request.To && m.Amount.Cmp(amount) == 0 {
+		if m.Contract == contract && m.From == o.Sender && m.To == a.Request.To && m.Amount.Cmp(amount) == 0 {
 			return amount, true
 		}
 	}

@@ -131,3 +131,28 @@ func (s SolanaSettings) Terms(n money.Network) (t sweep.Terms, err error) {
 	t.Least, err = leastOf(n, s.Least)
 	return t, err
 }
+
+// TronSettings are the conditions under which money leaves the deposit addresses of tron.
+type TronSettings struct {
+	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: tron is not swept"`
+	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDT:20,TRX:40; empty: the defaults of docs/custody.md"`
+	MaxFee   int64         `env:"SWEEP_MAX_FEE_SUN" envDefault:"30000000" doc:"most sun that a token's transfer may burn; while it would cost more, sweeps wait"`
+	MaxStake int64         `env:"SWEEP_MAX_STAKE_SUN" envDefault:"20000000000" doc:"most sun of the gas station's stake whose energy is lent to one address; 0: energy is never lent, TRX is burnt"`
+	Rent     int64         `env:"SWEEP_ENERGY_RENT_SUN" envDefault:"0" doc:"sun for which a thousand units of the stake's energy could be rented out; wallets lends energy where that and its two transactions are cheaper than TRX to burn"`
+	Expiry   time.Duration `env:"SWEEP_EXPIRY" envDefault:"5m" doc:"time from the newest final block to the expiration of a transaction; at most the signer's expiresWithin. An expired transaction is planned again only after a final block of a later time"`
+	Resend   time.Duration `env:"SWEEP_RESEND" envDefault:"15s" doc:"time without a block after which the same bytes are sent to a node again"`
+}
+
+// Terms are the limits of tron.
+func (s TronSettings) Terms(n money.Network) (t sweep.Terms, c TronConfig, err error) {
+	if s.MaxFee <= 0 || s.MaxStake < 0 || s.Rent < 0 || s.Expiry < time.Second || s.Resend <= 0 {
+		return t, c, fmt.Errorf("%s: the fee and times of sweeps must be positive, and stake and rent not negative", n.Name)
+	}
+	t.Share = worth
+	c.Expiry, c.Terms = s.Expiry, sweep.TronTerms{MaxFee: s.MaxFee, MaxStake: s.MaxStake, Rent: s.Rent, LendSize: lendSize, BackSize: lendSize}
+	t.Least, err = leastOf(n, s.Least)
+	return t, c, err
+}
+
+// lendSize bounds the bytes of lending energy, and of taking it back.
+const lendSize = 350

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -33,6 +34,12 @@ type Least struct {
 	Sum     map[string]*big.Int // of an address, by asset
 	Deposit *big.Int            // smallest deposit that counts, where each costs a fee of its own; nil for any
 	Most    int                 // deposits that one sweep may hold; 0 for the store's bound
+}
+
+// Lent is energy that a deposit address uses for a sweep.
+type Lent struct {
+	Outgoing string // that lent it
+	Sweep    sweep.Sweep
 }
 
 // Store keeps sweeps and their outgoing transactions. A write that was decided on an older version fails with ErrStale.
@@ -77,6 +84,16 @@ type Store interface {
 	Replaced(ctx context.Context, o sweep.Outgoing) error
 	// Finish ends a transaction and books it; with the last of a wallet's deposits the wallet is swept.
 	Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error
+	// FinalBlock is the newest final block in the scanner's view; known is false when the scanner keeps none.
+	FinalBlock(ctx context.Context, network string) (h chain.Header, known bool, err error)
+	// Lent is energy that was lent for sweeps which are not open any more, and is not on its way back.
+	Lent(ctx context.Context, network string, most int) ([]Lent, error)
+	// Returned notes that lent energy is back.
+	Returned(ctx context.Context, outgoing string) error
+	// Returning reports whether energy that was lent to the address of a sweep for another one is due back.
+	Returning(ctx context.Context, s sweep.Sweep) (bool, error)
+	// Failures are the transactions of a sweep that a block holds without their effect.
+	Failures(ctx context.Context, s sweep.Sweep) (int64, error)
 	// Counts are the numbers of open and of blocked sweeps, by network and state.
 	Counts(ctx context.Context) (map[[2]string]int64, error)
 }
@@ -130,6 +147,7 @@ type Config struct {
 	Settle   time.Duration // solana: age at which a token is swept and its account closed
 	Terms    sweep.Terms   // not on bitcoin
 	Batches  sweep.Batches // on bitcoin
+	Tron     TronConfig
 	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend   time.Duration // time after which the same bytes are sent to a node again
 	// Ended is called for each transaction that has become final, with its result.
@@ -157,6 +175,8 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 		s.family = solana{s, chain}
 	case Bitcoin:
 		s.family = newBitcoin(s, chain)
+	case Tron:
+		s.family = tron{s, chain}
 	default:
 		panic(fmt.Sprintf("sweeper: no family sweeps %T", chain))
 	}
@@ -283,7 +303,11 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 		end := s.store.Block
 		if no.Passing() {
 			end = func(ctx context.Context, w sweep.Sweep, reason string) error {
-				return s.store.Wait(ctx, w, waitLong, reason)
+				pause := waitLong
+				if no.Code == intent.Expiry { // minutes at most
+					pause = waitShort
+				}
+				return s.store.Wait(ctx, w, pause, reason)
 			}
 		}
 		if err := end(ctx, w, no.Error()); err != nil {
@@ -314,7 +338,7 @@ func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error 
 		return s.store.Wait(ctx, w, waitLong, why.Error())
 	case errors.Is(why, errBusy):
 		return s.store.Wait(ctx, w, waitShort, why.Error())
-	case errors.Is(why, sweep.ErrReverts):
+	case errors.Is(why, sweep.ErrReverts), errors.Is(why, errStarved):
 		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", why)
 		return s.store.Block(ctx, w, why.Error())
 	}

@@ -5,6 +5,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -119,6 +120,24 @@ func (p *Pool) Read(ctx context.Context, f func(e *Endpoint) error) error {
 		return errors.New("every RPC endpoint rests after its failures")
 	}
 	return errors.Join(problems...)
+}
+
+// All runs f on every endpoint, and fails unless it succeeds on each of them.
+func (p *Pool) All(ctx context.Context, f func(e *Endpoint) error) error {
+	for _, e := range p.endpoints {
+		if e.resting(time.Now()) {
+			return fmt.Errorf("RPC endpoint %s rests after its failures", e.Name)
+		}
+		err := p.verify(ctx, e)
+		if err == nil {
+			err = f(e)
+		}
+		if err != nil {
+			return err
+		}
+		p.ok(e)
+	}
+	return nil
 }
 
 func (p *Pool) verify(ctx context.Context, e *Endpoint) error {

@@ -1,0 +1,714 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
+	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/chain/tron"
+	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/keys"
+	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/trontx"
+	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/services/wallets/migrations"
+)
+
+const (
+	tronTreasury = "TMVQGm1qAQYVdetCeGRRkTWYYrLXuHK2HC"
+	// xpubTron is the account key of words on tron.
+	xpubTron = "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd"
+	// tronStake is enough energy for dozens of transfers.
+	tronStake = 1_000_000_000_000
+)
+
+// tronCustody is custody on tron.
+type tronCustody struct {
+	*custody
+	station string
+	hides   atomic.Bool // the liar shows no transaction of the station
+	hidden  sync.Map    // ids of those
+}
+
+// newTron starts a chain, a signer and wallets that sweeps tron. Blocks come every tenth of a second; the third after a
+// block makes it final.
+func newTron(t *testing.T, change func(policy string, environ map[string]string) string) *tronCustody {
+	t.Helper()
+	bin, dir := binaries(t), t.TempDir()
+	database := pg.URL(t, migrations.FS)
+	pool, err := pgxpool.New(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	c := &tronCustody{custody: &custody{node: subjectOf(t, "tron").start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}}
+	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
+	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
+	c.environ = map[string]string{
+		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
+		"MASTER_KEYS":    "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
+		"IDENTITY_KEYS":  base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
+		"XPUB_LIVE_TRON": xpubTron, "CONFIRMATIONS": "tron=2", "SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
+		"TRON_GENESIS": c.Genesis, "TRON_START": "1", "TRON_POLL": "50ms", "TRON_ROLLBACK_GRACE": "200ms", "TRON_TOKENS": "USDT:" + c.Tokens["USDT"],
+		"TRON_SWEEP_TREASURY": tronTreasury, "TRON_SWEEP_LEAST": "USDT:20,TRX:30", "TRON_SWEEP_EXPIRY": "20s", "TRON_SWEEP_RESEND": "1s",
+	}
+	policy := fmt.Sprintf(`{"mode":"live","account":0,"gasAccount":1,"indexBelow":100000,"networks":{"tron":{"treasury":"%s","countPerHour":10000,
+"assets":{"TRX":{"perHour":"1000000000000"},"USDT":{"contract":"%s","perHour":"1000000000000"}},"fund":{"most":"40000000","perHour":"1000000000000"},
+"tron":{"maxFeeLimit":"40000000","expiresWithin":120,"expiryMargin":1,"lend":{"most":"20000000000","perHour":"90000000000000"}}}}}`, tronTreasury, c.Tokens["USDT"])
+	if change != nil {
+		policy = change(policy, c.environ)
+	}
+	c.listen(t)
+	c.seal(t, policy)
+	c.openDoors(t, "TRON_RPC_URLS", c.requests)
+	c.do("/finality", map[string]int{"depth": 3})
+	t.Cleanup(func() { c.signer.kill(t) })
+	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so
+	c.startSigner(t)
+	stations, err := c.client.Stations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.station = stations.Tron
+	c.transfer(map[string]any{"to": c.station, "amount": "5000000000", "token": false})
+	c.transfer(map[string]any{"to": tronTreasury, "amount": "1000000", "token": false}) // it is an account
+	c.transfer(map[string]any{"to": tronTreasury, "amount": "1", "token": "USDT"})      // it has held the token before
+	c.do("/set", map[string]any{"every": "100ms", "stake": map[string]int64{c.station: tronStake}})
+	c.startWallets(t)
+	return c
+}
+
+// requests names the requests to the node at which a test may stop.
+func (c *tronCustody) requests(body []byte) (string, string) {
+	var r struct {
+		Transaction string `json:"transaction"`
+	}
+	if json.Unmarshal(body, &r) != nil || r.Transaction == "" {
+		return "", ""
+	}
+	raw, err := hex.DecodeString(r.Transaction)
+	if err != nil {
+		return "", ""
+	}
+	tx, err := trontx.Parse(raw)
+	if err != nil {
+		return "", ""
+	}
+	kind := intent.Sweep
+	switch {
+	case tx.Type == trontx.Delegate:
+		kind = intent.Delegate
+	case tx.Type == trontx.Undelegate:
+		kind = intent.Undelegate
+	case tx.Owner.String() == c.station:
+		kind = intent.Fund
+	}
+	return "send", string(kind)
+}
+
+// tronSource is the source of live tron addresses.
+func tronSource(t *testing.T) derivation.Source {
+	t.Helper()
+	given, err := chainSettings{XpubLiveTron: xpubTron}.keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := keys.Keeper{Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}}.Sources(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources[tenant.Live][money.Tron]
+}
+
+// wallet makes a standalone wallet as the API does.
+func (c *tronCustody) wallet(t *testing.T, crypto string) wallet.Wallet {
+	t.Helper()
+	now := time.Now()
+	made := wallet.Wallet{
+		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.Tron, Network: "tron", NetworkName: "tron",
+		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}.Born()
+	_, err := c.book.CreateWallet(t.Context(), made, tronSource(t), idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
+		made = w
+		return idempotency.Answer{Status: 201}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// post asks the node.
+func (c *tronCustody) post(t *testing.T, path string, body map[string]any, out any) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Post(c.RPC+path, "application/json", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func tronHex(t *testing.T, text string) string {
+	t.Helper()
+	a, err := trontx.ParseAccount(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Hex()
+}
+
+// sun is the balance of an address in TRX.
+func (c *tronCustody) sun(t *testing.T, of string) int64 {
+	t.Helper()
+	var out struct {
+		Balance int64 `json:"balance"`
+	}
+	c.post(t, "/wallet/getaccount", map[string]any{"address": tronHex(t, of)}, &out)
+	return out.Balance
+}
+
+// moved are the USDT transfers on the chain from one address to another.
+func (c *tronCustody) moved(t *testing.T, from, to string) (amounts []string) {
+	t.Helper()
+	topic := func(a string) string { return strings.Repeat("0", 24) + tronHex(t, a)[2:] }
+	var head struct {
+		Header struct {
+			Raw struct{ Number int64 } `json:"raw_data"`
+		} `json:"block_header"`
+	}
+	c.post(t, "/wallet/getnowblock", nil, &head)
+	for n := int64(1); n <= head.Header.Raw.Number; n++ {
+		var infos []struct {
+			Log []struct {
+				Topics []string
+				Data   string
+			}
+		}
+		c.post(t, "/wallet/gettransactioninfobyblocknum", map[string]any{"num": n}, &infos)
+		for _, i := range infos {
+			for _, l := range i.Log {
+				if l.Topics[1] == topic(from) && l.Topics[2] == topic(to) {
+					sum, _ := new(big.Int).SetString(l.Data, 16)
+					amounts = append(amounts, sum.String())
+				}
+			}
+		}
+	}
+	return amounts
+}
+
+// lent is the stake whose energy an address uses.
+func (c *tronCustody) lent(t *testing.T, to string) int64 {
+	t.Helper()
+	var out struct {
+		Resources []struct {
+			Sun int64 `json:"frozen_balance_for_energy"`
+		} `json:"delegatedResource"`
+	}
+	c.post(t, "/wallet/getdelegatedresourcev2", map[string]any{"fromAddress": tronHex(t, c.station), "toAddress": tronHex(t, to)}, &out)
+	if len(out.Resources) == 0 {
+		return 0
+	}
+	return out.Resources[0].Sun
+}
+
+func (c *tronCustody) books(t *testing.T, w wallet.Wallet, account, asset string) string {
+	t.Helper()
+	var text string
+	if err := c.pool.QueryRow(t.Context(), `SELECT coalesce(sum(e.debit - e.credit), 0)::text FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
+WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asset).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// holds checks the state after a sweep of a USDT wallet: the chain moved the money once, the wallet got one event, the
+// energy is back, every row has ended, and the books agree with the chain.
+func (c *tronCustody) holds(t *testing.T, w wallet.Wallet, amount string) {
+	t.Helper()
+	c.await(t, "swept "+w.Address, func() bool { return c.eventsOf(w) == "watching deposit_detected confirmed swept" })
+	c.await(t, "the energy of "+w.Address+" is back, and known to be", func() bool {
+		return c.lent(t, w.Address) == 0 && c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1
+AND (o.state IN ('planned', 'signed', 'broadcast', 'mined') OR (o.kind = 'delegate' AND o.state = 'final' AND NOT o.returned))`, w.ID) == 0
+	})
+	if got := c.moved(t, w.Address, tronTreasury); len(got) != 1 || got[0] != amount {
+		t.Errorf("the chain moved %v from %s, want %s once", got, w.Address, amount)
+	}
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = 'sweep' AND o.state = 'final'`, w.ID); n != 1 {
+		t.Errorf("%d sweeping transactions are final, want 1", n)
+	}
+	if n := c.count(t, `SELECT count(*) FROM deposits WHERE wallet_id = $1`, w.ID); n != 1 {
+		t.Errorf("the wallet has %d deposits, want 1: the gas station's TRX is none", n)
+	}
+	if got := c.books(t, w, "treasury", "USDT") + " " + c.books(t, w, "custody", "USDT") + " " + c.books(t, w, "merchant", "USDT"); got != amount+" 0 -"+amount {
+		t.Errorf("treasury, custody and merchant have %s, want %s 0 -%s", got, amount, amount)
+	}
+	if got, want := c.books(t, w, "gas_float", "TRX"), fmt.Sprint(c.sun(t, w.Address)); got != want {
+		t.Errorf("the books have %s sun of the station's on %s, the chain %s", got, w.Address, want)
+	}
+}
+
+// stationHolds compares the books of the gas station with the chain.
+func (c *tronCustody) stationHolds(t *testing.T) {
+	t.Helper()
+	var spent int64
+	if err := c.pool.QueryRow(t.Context(), `SELECT coalesce(sum(credit - debit), 0)::bigint FROM custody_entries WHERE account = 'gas_station'`).Scan(&spent); err != nil {
+		t.Fatal(err)
+	}
+	if left := c.sun(t, c.station); left+spent != 5_000_000_000 {
+		t.Errorf("the books say that the station spent %d sun, %d of 5000000000 are left", spent, left)
+	}
+}
+
+// TestSweep_tronKill9 kills wallets, or the signer, at the steps of a sweep for which an address is opened, gets energy
+// and gives it back, and starts it again. The money moves once.
+func TestSweep_tronKill9(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, nil)
+	c.installSteps(t)
+	for _, kind := range []intent.Kind{intent.Fund, intent.Delegate, intent.Sweep, intent.Undelegate} {
+		for _, k := range tronKills(kind) {
+			t.Run(fmt.Sprintf("%s, %s", kind, k.name), func(t *testing.T) { c.dies(t, k.at(c.custody, kind), k.side) })
+		}
+	}
+	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
+	c.stationHolds(t)
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
+	cmd.Env = c.vault
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
+		t.Errorf("verifying the signer's log says %v, %s", err, out)
+	}
+}
+
+// tronKill is a point at which a process dies.
+type tronKill struct {
+	name, side string
+	at         func(c *custody, kind intent.Kind) func(t *testing.T) stop
+}
+
+func killAtDoor(what string, answered bool, side string) tronKill {
+	return tronKill{fmt.Sprintf("%s, answered %v, %s dies", what, answered, side), side, func(c *custody, kind intent.Kind) func(t *testing.T) stop {
+		return c.door(what, kind, answered)
+	}}
+}
+
+func killAtRow(state string) tronKill {
+	return tronKill{"writing " + state, "wallets", func(c *custody, kind intent.Kind) func(t *testing.T) stop {
+		return c.row(string(kind) + " " + state)
+	}}
+}
+
+// dies holds one side at a point while a wallet is swept, kills it there, and starts it again.
+func (c *tronCustody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
+	c.made++
+	amount := fmt.Sprint(25_000_000 + c.made)
+	w := c.wallet(t, "USDT")
+	place := at(t)
+	c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+	place.wait(t)
+	if side == "signer" {
+		c.signer.kill(t)
+		place.gone(t)
+		c.startSigner(t)
+	} else {
+		c.wallets.kill(t)
+		place.gone(t)
+		c.startWallets(t)
+	}
+	c.holds(t, w, amount)
+}
+
+// Without a stake the gas station gives TRX to burn. An address that also holds a merchant's TRX loses none of it to the
+// token's transfer.
+func TestSweep_tronBurns(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, nil)
+	c.do("/set", map[string]any{"stake": map[string]int64{c.station: 0}})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
+	c.holds(t, w, "25000001")
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'delegate'`); n != 0 {
+		t.Errorf("energy was lent %d times without a stake", n)
+	}
+	if float := c.sun(t, w.Address); float >= 8_035_600 || c.books(t, w, "fees", "TRX") == "0" {
+		t.Errorf("%d sun are left of the funding, want less: the transfer burns some", float)
+	}
+	c.stationHolds(t)
+	// TRX pays for its own bytes. A sum that is not worth it stays.
+	c.do("/set", map[string]any{"stake": map[string]int64{c.station: tronStake}})
+	both := c.wallet(t, "TRX")
+	before := c.sun(t, tronTreasury)
+	c.transfer(map[string]any{"to": both.Address, "amount": "29000000", "token": false})
+	c.transfer(map[string]any{"to": both.Address, "amount": "26000000", "token": "USDT"})
+	c.await(t, "the token is swept", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND asset = 'USDT' AND state = 'swept'`, both.Address) == 1
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'delegate'`); n != 0 {
+		t.Errorf("energy was lent %d times to an address with a merchant's TRX", n)
+	}
+	if left, float := c.sun(t, both.Address), c.books(t, both, "gas_float", "TRX"); fmt.Sprint(left-29_000_000) != float {
+		t.Errorf("%d sun are on the address and %s of them are the station's, want 29000000 of the merchant", left, float)
+	}
+	c.transfer(map[string]any{"to": both.Address, "amount": "11000000", "token": false})
+	c.await(t, "the TRX is swept", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND asset = 'TRX' AND state = 'swept'`, both.Address) == 1
+	})
+	var amount, fee int64
+	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::bigint, o.fee::bigint FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep
+WHERE s.address = $1 AND s.asset = 'TRX' AND o.kind = 'sweep'`, both.Address).Scan(&amount, &fee); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.sun(t, tronTreasury) - before; got != amount || amount+fee != 40_000_000 {
+		t.Errorf("%d sun arrived for %d and a fee of %d, want 40000000 together", got, amount, fee)
+	}
+}
+
+// A transaction that no block takes is followed by another only when it has expired on the chain's own final blocks;
+// one of them lands.
+func TestSweep_tronExpired(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "3s"
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	sweeping := `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state = $1`
+	gate := c.door("send", intent.Sweep, false)(t)
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
+	gate.wait(t)
+	c.do("/set", map[string]any{"hold": true})
+	gate.gone(t)
+	c.await(t, "the first form has expired, and a second one is signed", func() bool {
+		return c.count(t, sweeping, "replaced") >= 1 && c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state IN ('signed', 'broadcast')`) == 1
+	})
+	c.do("/set", map[string]any{"hold": false})
+	c.holds(t, w, "25000001")
+	c.formsApart(t)
+}
+
+// formsApart checks the signer's log: no two signatures for one purpose could land in the same block.
+func (c *tronCustody) formsApart(t *testing.T) {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]int64{}
+	for line := range bytes.Lines(log) {
+		var e struct {
+			At      time.Time
+			Event   string
+			Request intent.Request
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event != "signed" {
+			continue
+		}
+		purpose := fmt.Sprint(e.Request.Kind, e.Request.Index, e.Request.Asset)
+		if e.At.UnixMilli() <= ends[purpose] {
+			t.Errorf("%s was signed at %s, when an earlier form could still land", purpose, e.At)
+		}
+		ends[purpose] = e.Request.Tron.Expiration
+	}
+}
+
+// A node that hides a transaction, which is in a block, does not get a second one signed, however late it is.
+func TestSweep_tronHidden(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "2s"
+		return policy
+	})
+	liar := c.liar(t)
+	c.wallets.kill(t)
+	c.environ["TRON_RPC_URLS"] = liar + "," + c.environ["TRON_RPC_URLS"]
+	c.startWallets(t)
+	c.hides.Store(true)
+	w := c.wallet(t, "USDT")
+	c.do("/set", map[string]any{"stake": map[string]int64{c.station: 0}})
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
+	c.await(t, "the funding is in a block that has long been final, and wallets has not seen it", func() bool {
+		return c.sun(t, w.Address) > 0 && c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id
+WHERE o.kind = 'fund' AND o.state = 'broadcast' AND a.signed_at < now() - interval '5 seconds'`) == 1
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 1 {
+		t.Errorf("%d transactions were planned, want the hidden one alone", n)
+	}
+	c.hides.Store(false)
+	c.holds(t, w, "25000001")
+	c.formsApart(t)
+	c.stationHolds(t)
+}
+
+// liar is an endpoint that shows the chain without the gas station's transactions while c.hides is set.
+func (c *tronCustody) liar(t *testing.T) string {
+	t.Helper()
+	owner := tronHex(t, c.station)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		res, err := http.Post(c.RPC+r.URL.Path, "application/json", r.Body) //nolint:gosec // the node of the test
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if c.hides.Load() {
+			answer = c.without(owner, r.URL.Path, answer)
+		}
+		_, _ = w.Write(answer)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// without is an answer of the node without the transactions of an owner.
+func (c *tronCustody) without(owner, path string, answer []byte) []byte {
+	hidden := func(tx any) bool {
+		text, _ := json.Marshal(tx)
+		return bytes.Contains(text, []byte(`"owner_address":"`+owner+`"`))
+	}
+	switch {
+	case strings.HasSuffix(path, "/gettransactioninfobyid"):
+		return []byte("{}")
+	case strings.HasSuffix(path, "/getblock"):
+		var b map[string]any
+		if json.Unmarshal(answer, &b) != nil || b["transactions"] == nil {
+			return answer
+		}
+		var kept []any
+		for _, tx := range b["transactions"].([]any) {
+			if hidden(tx) {
+				c.hidden.Store(tx.(map[string]any)["txID"], true)
+				continue
+			}
+			kept = append(kept, tx)
+		}
+		if b["transactions"] = kept; kept == nil {
+			delete(b, "transactions")
+		}
+		answer, _ = json.Marshal(b)
+	case strings.HasSuffix(path, "/gettransactioninfobyblocknum"):
+		var list, kept []map[string]any
+		if json.Unmarshal(answer, &list) != nil {
+			return answer
+		}
+		for _, i := range list {
+			if _, is := c.hidden.Load(i["id"]); !is {
+				kept = append(kept, i)
+			}
+		}
+		answer, _ = json.Marshal(kept)
+	}
+	return answer
+}
+
+// A block that holds a transaction leaves the chain: the same bytes are sent again and mined once.
+func TestSweep_tronReorganised(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "100s" // the test stops the chain's blocks for a while
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	state := `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2 AND o.state = $3`
+	kinds := []intent.Kind{intent.Fund, intent.Delegate, intent.Sweep, intent.Undelegate}
+	gate := c.door("send", kinds[0], false)(t)
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT"})
+	for i, each := range kinds {
+		kind := string(each)
+		gate.wait(t)
+		c.do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
+		gate.gone(t)
+		c.await(t, kind+" is with the node", func() bool { return c.count(t, state, w.ID, kind, "broadcast") == 1 })
+		c.do("/finality", map[string]int{"depth": 20})
+		c.do("/set", map[string]any{"hold": false})
+		c.mine(1)
+		c.await(t, kind+" is mined", func() bool { return c.count(t, state, w.ID, kind, "mined") == 1 })
+		c.do("/set", map[string]any{"hold": true})
+		c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+		c.await(t, kind+" is in no block", func() bool { return c.count(t, state, w.ID, kind, "broadcast") == 1 })
+		c.do("/set", map[string]any{"hold": false})
+		c.await(t, kind+" is mined again", func() bool {
+			c.mine(1)
+			return c.count(t, state, w.ID, kind, "mined") == 1
+		})
+		if i+1 < len(kinds) {
+			gate = c.door("send", kinds[i+1], false)(t)
+		}
+		c.do("/finality", map[string]int{"depth": 3})
+		c.do("/set", map[string]any{"every": "100ms"})
+	}
+	c.holds(t, w, "25000002")
+	c.stationHolds(t)
+}
+
+// Lent energy goes away before the transfer is in a block: the transfer fails, its fee is booked, and it is planned
+// again.
+func TestSweep_tronOutOfEnergy(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "6s"
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	gate := c.door("send", intent.Sweep, false)(t)
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT"})
+	gate.wait(t)
+	c.do("/set", map[string]any{"unlend": []string{w.Address}})
+	gate.gone(t)
+	c.await(t, "the transfer has failed", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state = 'failed'`) == 1
+	})
+	c.holds(t, w, "25000003")
+	var first, second int64
+	if err := c.pool.QueryRow(t.Context(), `SELECT min((a.request::json->'tron'->>'feeLimit')::bigint), max((a.request::json->'tron'->>'feeLimit')::bigint)
+FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.kind = 'sweep'`).Scan(&first, &second); err != nil {
+		t.Fatal(err)
+	}
+	if second <= first {
+		t.Errorf("the limits were %d and %d, want a higher one after the failure", first, second)
+	}
+	c.formsApart(t)
+	c.stationHolds(t)
+}
+
+// The signer signs transfers to its own treasury only, and lends energy to its own addresses only, whatever wallets
+// requests.
+func TestSweep_tronWrongDestination(t *testing.T) {
+	t.Parallel()
+	const thief = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_TREASURY"] = thief
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT"})
+	for kind, asset := range map[intent.Kind]string{intent.Sweep: "USDT", intent.Fund: "TRX", intent.Delegate: "TRX"} {
+		r := intent.Request{
+			ID: "theft" + string(kind), Kind: kind, Network: "tron", Index: 5, Asset: asset, Amount: "25000003", To: thief,
+			Tron: &intent.Tron{Block: strings.Repeat("0", 64), Expiration: time.Now().Add(time.Minute).UnixMilli()},
+		}
+		if kind == intent.Sweep {
+			r.Tron.Contract, r.Tron.FeeLimit = c.Tokens["USDT"], 1
+		}
+		_, err := c.client.Sign(t.Context(), r)
+		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
+			t.Errorf("%s to a stranger is %v, want a refusal with the code %s", kind, err, intent.Destination)
+		}
+	}
+	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
+	// wallets does not even send a request: the treasuries differ.
+	c.await(t, "wallets refuses to sweep", func() bool {
+		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="tron"}`)
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
+		t.Errorf("%d transactions were planned, want none", n)
+	}
+}
+
+// A final refusal of the signer blocks the sweep until an operator releases it; lent energy goes back meanwhile.
+func TestSweep_tronRefused(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, func(policy string, environ map[string]string) string {
+		return strings.Replace(policy, `"maxFeeLimit":"40000000"`, `"maxFeeLimit":"1"`, 1)
+	})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
+	c.await(t, "the sweep is blocked", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
+	})
+	c.await(t, "the energy is back", func() bool {
+		return c.lent(t, w.Address) == 0 && c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'delegate' AND returned`) == 1
+	})
+	if got := c.moved(t, w.Address, tronTreasury); len(got) != 0 {
+		t.Errorf("the chain moved %v, want nothing", got)
+	}
+}
+
+// Two sweepers that both believe to lead, beside a third that does, make one transaction of each kind.
+func TestSweep_tronTwoSweepers(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, nil)
+	n, _ := money.NetworkOf("tron")
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	terms, tronTerms, err := sweeper.TronSettings{MaxFee: 30_000_000, MaxStake: 20_000_000_000, Expiry: 20 * time.Second, Resend: time.Second}.Terms(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var rounds sync.WaitGroup
+	t.Cleanup(func() { cancel(); rounds.Wait() })
+	for range 2 {
+		driver, err := tron.New(tron.Config{
+			Network: n, Genesis: c.Genesis, Tokens: map[string]string{"USDT": c.Tokens["USDT"]}, RPC: rpc.Config{URLs: []string{c.RPC}, Timeout: 10 * time.Second, Lag: 7},
+		}, log, rpc.NewMetrics(prometheus.NewRegistry()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := sweeper.New(sweeper.Config{
+			Network: "tron", Chain: driver, Coin: "TRX", Treasury: tronTreasury, Station: c.station, Terms: terms, Tron: tronTerms, Resend: time.Second,
+		}, c.book.Sweeps(), c.client, log, func() string { return id.New("out_", time.Now()) })
+		rounds.Go(func() {
+			for ctx.Err() == nil {
+				_ = one.Round(ctx)
+			}
+		})
+	}
+	for n := range 3 {
+		w := c.wallet(t, "USDT")
+		amount := fmt.Sprint(25_000_010 + n)
+		c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+		c.holds(t, w, amount)
+		for _, kind := range []string{"fund", "delegate", "sweep", "undelegate"} {
+			if n := c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2`, w.ID, kind); n != 1 {
+				t.Errorf("%d transactions %s, want 1", n, kind)
+			}
+		}
+	}
+	c.stationHolds(t)
+}
