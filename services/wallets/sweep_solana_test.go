@@ -513,7 +513,7 @@ func TestSweep_solanaStuck(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
-		if last != nil && (r.Solana.Slot() != last.Slot() || r.Solana.UnitPrice <= last.UnitPrice) {
+		if last != nil && (r.Solana.NonceAt != last.NonceAt || r.Solana.Nonce != last.Nonce || r.Solana.UnitPrice <= last.UnitPrice) {
 			t.Errorf("the form after %+v is %+v, want the same nonce at a higher price", last, r.Solana)
 		}
 		last = r.Solana

@@ -75,9 +75,6 @@ func (r Request) SolanaTransaction() (tx soltx.Transaction, err error) {
 	return tx, err
 }
 
-// Slot names the durable nonce that a transaction uses up: of those that name the same one, the chain takes one.
-func (s Solana) Slot() string { return s.NonceAt + "/" + s.Nonce }
-
 // checkSolana is Check for solana. from is the nonce account, whose value the transaction uses up.
 func (s Signed) checkSolana(r Request, from string, raw []byte) error {
 	want, err := r.SolanaTransaction()

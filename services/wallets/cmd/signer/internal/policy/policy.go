@@ -178,14 +178,16 @@ type Spend struct {
 	At            time.Time
 }
 
-// Spent is a signed request as the limits count it. On tron every form counts: no number keeps two of them apart.
+// Spent is a signed request as the limits count it. Every form counts on tron, where no number keeps two of them apart,
+// and on solana: the signer sees no chain, so it cannot tell the value of a nonce account, which one transaction uses
+// up, from a recent block hash, under which every form may land.
 func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	s := Spend{Network: r.Network, Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at}
 	switch {
 	case r.EVM != nil:
 		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
 	case r.Solana != nil:
-		s.Slot = r.Solana.Slot()
+		s.Slot = r.ID
 	case r.Bitcoin != nil:
 		s.Slot = from // the set of inputs
 	case r.Tron != nil:
@@ -316,25 +318,28 @@ func native(network, asset string) bool {
 	return ok && a.Native && a.Symbol == asset
 }
 
-// limits adds up the hour. Of the transactions in one slot the largest counts.
+// limits adds up the hour. One transaction of a slot can land, so a slot counts once, and its largest amount of a kind
+// and asset is in their sum. Amounts of two assets are no numbers of the same unit: a slot counts in the sum of each.
 func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
-	slots := map[string]Spend{next.Slot: next}
+	slots, largest := map[string]bool{next.Slot: true}, map[string]*big.Int{next.Slot: next.Amount}
 	for _, s := range before {
 		if s.Network != r.Network || now.Sub(s.At) >= Window {
 			continue
 		}
-		if twin, ok := slots[s.Slot]; !ok || s.Amount.Cmp(twin.Amount) > 0 {
-			slots[s.Slot] = s
+		slots[s.Slot] = true
+		if s.Kind != r.Kind || s.Asset != r.Asset {
+			continue
+		}
+		if twin, ok := largest[s.Slot]; !ok || s.Amount.Cmp(twin) > 0 {
+			largest[s.Slot] = s.Amount
 		}
 	}
 	if len(slots) > n.CountPerHour {
 		return intent.Refuse(intent.Count, "more than %d transactions an hour on %s", n.CountPerHour, r.Network)
 	}
 	sum := new(big.Int)
-	for _, s := range slots {
-		if s.Kind == r.Kind && s.Asset == r.Asset {
-			sum.Add(sum, s.Amount)
-		}
+	for _, amount := range largest {
+		sum.Add(sum, amount)
 	}
 	var most Units
 	switch r.Kind {
