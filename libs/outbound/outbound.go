@@ -103,7 +103,9 @@ type readable struct{ net.Conn }
 // Write implements net.Conn.
 func (c readable) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+	// The transport closes the connection under a write of its own once it has the answer, and may then return that
+	// write's error instead of the answer.
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) {
 		return len(p), nil
 	}
 	return n, err
