@@ -361,6 +361,8 @@ func (c *chain) answer(method string, params []json.RawMessage) (result any, cod
 		return c.blocks[0].hash.String(), 0, true
 	case "getSlot":
 		return tip.slot, 0, true
+	case "getFirstAvailableBlock":
+		return c.blocks[0].slot, 0, true
 	case "getBlocks":
 		list := []int64{}
 		for _, b := range c.blocks {

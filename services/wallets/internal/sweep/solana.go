@@ -51,8 +51,8 @@ func Leave(balance, sum uint64) uint64 {
 	return 0
 }
 
-// UnitPrice is the price per compute unit that a transaction offers: the network's, or the highest that keeps the whole
-// fee within the cap. ErrDear means that the network asks for more.
+// UnitPrice is the price per compute unit that a transaction offers: the network's. ErrDear means that it would take
+// the whole fee above the cap.
 func (t Terms) UnitPrice(tx soltx.Transaction, market uint64) (uint64, error) {
 	tx.UnitPrice = market
 	if tx.Fee().Cmp(t.MaxFee) > 0 {
@@ -62,11 +62,21 @@ func (t Terms) UnitPrice(tx soltx.Transaction, market uint64) (uint64, error) {
 }
 
 // RaiseUnit is the price of a transaction that no block takes: a quarter more and a step, or the network's present
-// price if that is higher. It reports false when the cap is too low for that.
+// price if that is higher, and at most the highest price that keeps the whole fee within the cap. It reports false when
+// the cap is too low for the step.
 func (t Terms) RaiseUnit(tx soltx.Transaction, market uint64) (uint64, bool) {
-	const step = 1_000
-	price, err := t.UnitPrice(tx, max(tx.UnitPrice+tx.UnitPrice/4+step, market))
-	return price, err == nil
+	const step, micro = 1_000, 1_000_000
+	least := tx.UnitPrice + tx.UnitPrice/4 + step
+	if _, err := t.UnitPrice(tx, least); err != nil || tx.UnitLimit == 0 {
+		return 0, false
+	}
+	tx.UnitPrice = 0
+	most := new(big.Int).Sub(t.MaxFee, tx.Fee())
+	most.Mul(most, big.NewInt(micro)).Div(most, big.NewInt(int64(tx.UnitLimit)))
+	if most.Cmp(new(big.Int).SetUint64(market)) < 0 {
+		return most.Uint64(), true
+	}
+	return max(least, market), true
 }
 
 // solanaTries is how many transactions of a sweep may fail until it is blocked. On solana a batch fails as a whole,

@@ -24,8 +24,8 @@ type Solana interface {
 	UnitPrice(ctx context.Context, accounts []string) (uint64, error)
 	// Try runs an unsigned transaction without sending it; nil means that it would succeed.
 	Try(ctx context.Context, raw []byte) (*sweep.Fault, error)
-	// Absent reports whether a node that has seen a slot has no record of a transaction in its whole history.
-	Absent(ctx context.Context, hash string, slot int64) (bool, error)
+	// Absent reports whether no endpoint has a record of a transaction; each must have all blocks between two slots.
+	Absent(ctx context.Context, hash string, since, seen int64) (bool, error)
 }
 
 // solana sweeps solana. Many sweeps of one asset enter one transaction. Each uses up the value of a nonce account, so a
@@ -59,21 +59,29 @@ func (s solana) plan(ctx context.Context, idle []sweep.Sweep, note func(what str
 			note("nonce account "+at, err)
 			continue
 		}
-		var batch, rest []sweep.Sweep
-		for _, w := range ready {
-			if w.Asset == ready[0].Asset && len(batch) < soltx.Most(w.Native()) {
-				batch = append(batch, w)
-			} else {
-				rest = append(rest, w)
-			}
-		}
-		ready = rest
+		var batch []sweep.Sweep
+		batch, ready = alike(ready)
 		if err := s.planBatch(ctx, batch, at, number); err != nil {
 			for _, w := range batch {
 				note("sweep "+w.ID, s.postpone(ctx, w, err))
 			}
 		}
 	}
+}
+
+// alike parts the sweeps that fit into one transaction with the first one from the rest. A transaction moves one asset
+// to one treasury, and sweeps of before a change of the treasury keep the earlier one.
+func alike(ready []sweep.Sweep) (batch, rest []sweep.Sweep) {
+	first := ready[0]
+	for _, w := range ready {
+		same := w.Asset == first.Asset && w.Contract == first.Contract && w.Treasury == first.Treasury
+		if same && len(batch) < soltx.Most(w.Native()) {
+			batch = append(batch, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	return batch, rest
 }
 
 // draft is a batch while it is planned: the request, and the sweep of each of its moves.
@@ -273,7 +281,8 @@ func (d *draft) price(ctx context.Context, s solana) (tx soltx.Transaction, err 
 }
 
 // wait implements family. A transaction whose nonce has another value in a final block can land no more. The node that
-// says so must have seen the block in which the nonce was read, and a node that has seen as much must know no form.
+// says so must have seen the block in which the nonce was read, and every endpoint must have seen as much, keep its
+// blocks since then, and know no form.
 func (s solana) wait(ctx context.Context, o sweep.Outgoing, _ int64) error {
 	newest := o.Newest()
 	if newest.Request.Solana == nil {
@@ -293,7 +302,7 @@ func (s solana) wait(ctx context.Context, o sweep.Outgoing, _ int64) error {
 	}
 	if slot >= o.From && nonce.String() != newest.Request.Solana.Nonce {
 		for _, hash := range o.Sent() {
-			if absent, err := s.chain.Absent(ctx, hash, slot); err != nil || !absent {
+			if absent, err := s.chain.Absent(ctx, hash, o.From, slot); err != nil || !absent {
 				return err
 			}
 		}

@@ -150,7 +150,7 @@ type Config struct {
 	Tron     TronConfig
 	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend   time.Duration // time after which the same bytes are sent to a node again
-	// Ended is called for each transaction that has become final, with its result.
+	// Ended is called for each transaction that has become final, with its result; nil calls nothing.
 	Ended func(o sweep.Outgoing, end sweep.Outcome)
 }
 
@@ -269,7 +269,9 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 	if err := s.store.Finish(ctx, o, r, ok, amount); err != nil {
 		return err
 	}
-	s.cfg.Ended(o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee})
+	if s.cfg.Ended != nil {
+		s.cfg.Ended(o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee})
+	}
 	return nil
 }
 

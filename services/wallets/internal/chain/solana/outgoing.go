@@ -174,14 +174,23 @@ func (d *Driver) status(ctx context.Context, e *rpc.Endpoint, hash string) (s *s
 	return s, got.Context.Slot, nil
 }
 
-// Absent reports whether a node that has seen a slot has no record of a signature, its whole history included.
-func (d *Driver) Absent(ctx context.Context, hash string, slot int64) (absent bool, err error) {
-	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
-		s, seen, err := d.status(ctx, e, hash)
-		absent = s == nil && seen >= slot
+// Absent reports whether no endpoint has a record of a signature. Each must keep the blocks from one slot on and have
+// seen the other: a node that was started from a later snapshot knows nothing of earlier transactions.
+func (d *Driver) Absent(ctx context.Context, hash string, since, seen int64) (absent bool, err error) {
+	absent = true
+	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
+		first, err := askOne[int64](ctx, e, "getFirstAvailableBlock")
+		if err != nil {
+			return err
+		}
+		if first > since {
+			return fmt.Errorf("endpoint %s keeps the blocks from %d on, and not from %d", e.Name, first, since)
+		}
+		s, now, err := d.status(ctx, e, hash)
+		absent = absent && err == nil && s == nil && now >= seen
 		return err
 	})
-	return absent, err
+	return absent && err == nil, err
 }
 
 // Receipt is the transaction's record in a confirmed block; false when no block holds it.

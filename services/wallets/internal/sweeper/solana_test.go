@@ -1,0 +1,30 @@
+package sweeper
+
+import (
+	"testing"
+
+	"causeway.internal/services/wallets/internal/soltx"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// One transaction has one asset and one treasury: after a change of the treasury a batch mixes no destinations.
+func TestAlike(t *testing.T) {
+	ready := []sweep.Sweep{
+		{ID: "a", Asset: "USDC", Contract: "mint", Treasury: "earlier"},
+		{ID: "b", Asset: "USDC", Contract: "mint", Treasury: "present"},
+		{ID: "c", Asset: "USDC", Contract: "another mint", Treasury: "earlier"},
+		{ID: "d", Asset: "SOL", Treasury: "earlier"},
+	}
+	for range soltx.Most(false) {
+		ready = append(ready, sweep.Sweep{ID: "e", Asset: "USDC", Contract: "mint", Treasury: "earlier"})
+	}
+	batch, rest := alike(ready)
+	if len(batch) != soltx.Most(false) || len(batch)+len(rest) != len(ready) {
+		t.Fatalf("part %d sweeps: got %d and %d, want %d in the batch", len(ready), len(batch), len(rest), soltx.Most(false))
+	}
+	for _, w := range batch {
+		if w.Treasury != "earlier" || w.Contract != "mint" {
+			t.Errorf("sweep %s to %s of %s is beside the first one", w.ID, w.Treasury, w.Contract)
+		}
+	}
+}
