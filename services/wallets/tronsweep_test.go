@@ -359,8 +359,8 @@ func (c *tronCustody) dies(t *testing.T, at func(t *testing.T) stop, side string
 	c.holds(t, w, amount)
 }
 
-// Without a stake the gas station gives TRX to burn. An address that also holds a merchant's TRX loses none of it to the
-// token's transfer.
+// Without a stake the gas station gives TRX to burn. An address that also holds a merchant's TRX loses none of it to
+// the token's transfer.
 func TestSweep_tronBurns(t *testing.T) {
 	t.Parallel()
 	c := newTron(t, nil)
