@@ -242,9 +242,11 @@ func TestRights_sufficeForTheWholeWay(t *testing.T) {
 	if dead, err := deadList(t.Context(), cfg, billing, lines(), 10); err != nil || len(dead) != 1 || dead[0].Reason != "not yet" {
 		t.Errorf("dead: %+v, %v", dead, err)
 	}
+	// A list leaves its messages unacknowledged: the broker puts them back after it has closed the list's connection.
+	eventually(t, "it is dead again", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
 	close(healed)
 	if n, err := deadRedrive(t.Context(), cfg, billing, lines(), 10, nil); n != 1 || err != nil {
-		t.Fatalf("%d put back, %v", n, err)
+		t.Fatalf("deadRedrive(one dead message) = %d, %v, want 1 put back", n, err)
 	}
 	if m := receive(t, got); m.ID != "1" || !m.Returned || m.Name != string(placed) {
 		t.Errorf("put back: %+v", m)
