@@ -185,7 +185,7 @@ func (c *tronCustody) post(t *testing.T, path string, body map[string]any, out a
 	}
 	defer res.Body.Close()
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
-		t.Fatalf("%s: %v", path, err)
+		t.Fatalf("read the node's answer to %s: %v", path, err)
 	}
 }
 
