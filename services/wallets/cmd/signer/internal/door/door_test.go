@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +82,25 @@ func code(err error) string {
 		return r.Code
 	}
 	return fmt.Sprint(err)
+}
+
+// A request that does not fit in a line of the log is refused and logged with its id alone.
+func TestHandler_longRefusal(t *testing.T) {
+	d := open(t, nil)
+	r := request("long", 0)
+	r.To = strings.Repeat("0", 70_000)
+	if _, err := d.Sign(r); code(err) != intent.Malformed {
+		t.Errorf("sign a request of 70 kB: got %v, want the refusal %s", code(err), intent.Malformed)
+	}
+	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
+	if err != nil || !strings.Contains(string(log), `"refused","request":{"id":"long",`) {
+		t.Errorf("read the log: got %.300s, %v, want a line about the request", log, err)
+	}
+	if _, err := d.Sign(request("a", 0)); err != nil {
+		t.Errorf("sign after that: %v", err)
+	}
+	d = open(t, d)
+	defer d.Close()
 }
 
 // The signer repeats an answer after a restart, byte for byte, and counts it once. It refuses another request under the

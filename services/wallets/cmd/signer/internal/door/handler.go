@@ -199,7 +199,12 @@ func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Tim
 		return refusal
 	}
 	kept := r.Terms()
-	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal}); err != nil {
+	err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal})
+	if errors.Is(err, journal.ErrLong) { // such a request is never one of wallets': its id is enough
+		kept = intent.Request{ID: r.ID[:min(len(r.ID), intent.IDMost)]}
+		err = h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal})
+	}
+	if err != nil {
 		return err
 	}
 	return refusal

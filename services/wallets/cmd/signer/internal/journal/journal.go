@@ -53,6 +53,9 @@ type Journal struct {
 // ErrBroken says that a line does not follow from the one before it.
 var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, removed or added")
 
+// ErrLong says that an entry does not fit in a line.
+var ErrLong = errors.New("a line of the log is too long")
+
 // Open verifies the whole log, calls f for every line and makes the log ready for appending. A last line without its
 // end was being written when the machine stopped: nobody received its answer, so it is cut off.
 func Open(path string, f func(Entry)) (*Journal, error) {
@@ -96,11 +99,7 @@ func read(r io.Reader, f func(Entry)) (last Entry, whole int64, err error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, err)
 		}
-		want, err := e.seal()
-		if err != nil {
-			return last, whole, err
-		}
-		if e.Number != last.Number+1 || e.Before != last.Hash || e.Hash != want {
+		if e.Number != last.Number+1 || e.Before != last.Hash || !sealed(bytes.TrimSuffix(line, []byte("\n")), e.Hash) {
 			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, ErrBroken)
 		}
 		last, whole = e, whole+int64(len(line))
@@ -108,15 +107,22 @@ func read(r io.Reader, f func(Entry)) (last Entry, whole int64, err error) {
 	}
 }
 
-// seal is the hash of a line without its own hash.
-func (e Entry) seal() (string, error) {
-	e.Hash = ""
-	b, err := json.Marshal(e)
-	if err != nil {
-		return "", err
+// seal adds its hash to a line, as the last member.
+func seal(line []byte) (whole []byte, hash string) {
+	sum := sha256.Sum256(line)
+	hash = hex.EncodeToString(sum[:])
+	return append(line[:len(line)-1], `,"hash":"`+hash+`"}`...), hash
+}
+
+// sealed reports whether a line ends with the hash of the rest. It hashes the bytes as they are, since a newer signer
+// may have written members that this one does not know.
+func sealed(line []byte, hash string) bool {
+	rest, found := bytes.CutSuffix(line, []byte(`,"hash":"`+hash+`"}`))
+	if !found {
+		return false
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	_, want := seal(append(bytes.Clone(rest), '}'))
+	return hash == want
 }
 
 // Append writes a line and waits until it is on the disk. After a failure every further call fails: a signer that
@@ -128,17 +134,14 @@ func (j *Journal) Append(e Entry) error {
 		return j.bad
 	}
 	e.Number, e.Before, e.At = j.last.Number+1, j.last.Hash, e.At.UTC()
-	hash, err := e.seal()
-	if err != nil {
-		return err
-	}
-	e.Hash = hash
+	e.Hash = ""
 	b, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
+	b, e.Hash = seal(b)
 	if len(b) >= lineMost || bytes.ContainsRune(b, '\n') {
-		return errors.New("a line of the log is too long")
+		return ErrLong
 	}
 	if _, err = j.file.Write(append(b, '\n')); err == nil {
 		err = j.file.Sync()

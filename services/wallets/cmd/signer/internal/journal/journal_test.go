@@ -2,6 +2,8 @@ package journal
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -75,6 +77,33 @@ func TestJournal_cutLine(t *testing.T) {
 		t.Error(err)
 	} else if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A newer signer may have written members that this one does not know: its lines stay valid, and a change of such a
+// member shows.
+func TestJournal_unknownMember(t *testing.T) {
+	path := fill(t)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, head, err := Verify(bytes.NewReader(text))
+	if err != nil || head != "405042229253e9e3e6913aa5f7d9d8d136a728fe07ca58eeaae87b4d083f76d3" { // a log that exists keeps its hashes
+		t.Fatalf("verify a log: got %s, %v", head, err)
+	}
+	line := `{"number":4,"at":"1970-01-01T00:00:01Z","event":"signed","request":{"id":"d","later":{"b":1,"a":"<"}},"before":"` + head + `"`
+	sum := sha256.Sum256([]byte(line + "}"))
+	later := append(text, line+`,"hash":"`+hex.EncodeToString(sum[:])+"\"}\n"...)
+	if lines, _, err := Verify(bytes.NewReader(later)); err != nil || lines != 4 {
+		t.Errorf("verify a log with a member of a newer signer: got %d lines, %v, want 4", lines, err)
+	}
+	for old, changed := range map[string]string{`"b":1`: `"b":2`, `"hash":"` + hex.EncodeToString(sum[:]): `"hash":"` + head, `"}` + "\n": `","x":1}` + "\n"} {
+		at := bytes.LastIndex(later, []byte(old))
+		other := append(append(bytes.Clone(later[:at]), changed...), later[at+len(old):]...)
+		if _, _, err := Verify(bytes.NewReader(other)); !errors.Is(err, ErrBroken) {
+			t.Errorf("verify a log with %s in place of %s: got %v, want ErrBroken", changed, old, err)
+		}
 	}
 }
 
