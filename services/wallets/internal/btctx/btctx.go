@@ -269,13 +269,14 @@ func Parse(raw []byte) (*wire.MsgTx, error) {
 func Treasury(text string) ([]byte, error) {
 	for _, net := range []address.Net{address.Mainnet, address.Testnet, address.Regtest} {
 		key, err := address.Parse(money.Bitcoin, net, text)
-		switch {
-		case err != nil || address.Canonical(money.Bitcoin, text) != text:
-		case len(key) == keyHash:
-			return Script([keyHash]byte(key)), nil
-		default:
-			return key, nil
+		if err != nil || address.Canonical(money.Bitcoin, text) != text {
+			continue
 		}
+		// A script of a later witness version may have the length of a key's hash.
+		if own, err := address.Encode(money.Bitcoin, net, key); err == nil && own == text {
+			return Script([keyHash]byte(key)), nil
+		}
+		return key, nil
 	}
 	return nil, fmt.Errorf("%.100q is not a bitcoin address in its usual form", text)
 }

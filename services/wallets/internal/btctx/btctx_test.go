@@ -170,6 +170,7 @@ func TestCheck(t *testing.T) {
 func TestTreasury(t *testing.T) {
 	for text, bytes := range map[string]int{
 		treasury: 22,
+		"bc1pqqqsyqcyq5rqwzqfpg9scrgwpugpza0fksc":                        20, // a program of 18 bytes of witness version 1
 		"bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3": 34, // P2WSH
 		"bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr": 34, // P2TR
 		"1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2":                             25,

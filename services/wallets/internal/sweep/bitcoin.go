@@ -46,12 +46,14 @@ func (b Batches) Ready(sum int64, now Rate, age time.Duration) error {
 	return b.Pace.Now(big.NewInt(int64(now)), big.NewInt(int64(b.Most)), age)
 }
 
-// Raise is the fee of a transaction that is stuck, as nodes accept a replacement: a higher rate, and the price of its
-// own bytes on top of the fee before. It reports false when the cap, or the sum that it moves, does not allow that.
+// Raise is the fee of a transaction that is stuck: the present rate or an eighth more, up to the cap and to what the
+// sum is worth. It reports false when that is less than nodes want of a replacement: the price of its own bytes on top
+// of the fee before.
 func (b Batches) Raise(fee, size, sum int64, now Rate) (int64, bool) {
 	old := RateOf(fee, size)
-	raised := max(now.Fee(size), (old + old/8).Fee(size), fee+RelayStep.Fee(size))
-	return raised, raised <= b.Most.Fee(size) && raised*worthInput <= sum
+	step := fee + RelayStep.Fee(size)
+	raised := min(max(now.Fee(size), (old+old/8).Fee(size), step), b.Most.Fee(size), sum/worthInput)
+	return raised, raised >= step
 }
 
 // Spending is a block with its transactions that spend certain outputs.

@@ -38,7 +38,8 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// A raised fee is one that nodes take as a replacement, pays the market, and stays within the cap and the sum's worth.
+// A raised fee is one that nodes take as a replacement, within the cap and the sum's worth, and pays the market as far
+// as these allow. It is refused only when nodes would not take any fee within them.
 func TestBatches_raise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Batches{Most: Rate(rapid.Int64Range(1_000, 500_000).Draw(t, "most"))}
@@ -46,10 +47,14 @@ func TestBatches_raise(t *testing.T) {
 		fee := Rate(rapid.Int64Range(1_000, 500_000).Draw(t, "rate")).Fee(size)
 		now, sum := Rate(rapid.Int64Range(1_000, 500_000).Draw(t, "market")), rapid.Int64Range(1, 1e9).Draw(t, "sum")
 		raised, ok := b.Raise(fee, size, sum, now)
-		if raised < fee+RelayStep.Fee(size) || RateOf(raised, size) < RateOf(fee, size) || raised < now.Fee(size) {
+		most, step := min(b.Most.Fee(size), sum/worthInput), fee+RelayStep.Fee(size)
+		if ok != (step <= most) {
+			t.Fatalf("raise %d of %d virtual bytes within %d: got %v", fee, size, most, ok)
+		}
+		if ok && (raised < step || RateOf(raised, size) < RateOf(fee, size) || raised < min(now.Fee(size), most)) {
 			t.Fatalf("raise %d of %d virtual bytes: got %d", fee, size, raised)
 		}
-		if ok && (raised > b.Most.Fee(size) || raised > sum/worthInput) {
+		if ok && raised > most {
 			t.Fatalf("raise %d of %d virtual bytes: got %d, above the cap or the worth of %d", fee, size, raised, sum)
 		}
 	})
