@@ -58,13 +58,24 @@ WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal
 
 	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset,
 s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)::bigint,
-(SELECT count(*) FROM outgoing_parts f WHERE f.sweep = s.id AND f.kind = 'sweep' AND f.state = 'failed')`
+(SELECT count(*) FROM outgoing_parts f WHERE f.sweep = s.id AND f.kind = 'sweep' AND f.state = 'failed'), s.together`
 
 	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
 AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
 	OR (o.kind = 'sweep' AND o.state IN ('mined', 'final')))) ORDER BY s.due_at LIMIT $2`
 
 	fundingSQL = `SELECT count(*) FROM outgoing_tx WHERE sweep = $1 AND kind IN ('fund', 'delegate') AND state = 'mined'`
+
+	togetherSQL = `UPDATE sweeps SET together = $2, due_at = now(), reason = $3 WHERE id = ANY($1) AND state = 'open'`
+
+	leaveSQL = `UPDATE deposits d SET sweep = NULL FROM unnest($2::text[], $3::int[]) AS k(tx_hash, ordinal)
+WHERE d.sweep = $1 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
+
+	keptSQL = `UPDATE sweeps SET amount = d.sum FROM (SELECT sum(amount) AS sum FROM deposits WHERE sweep = $1) d
+WHERE id = $1 AND d.sum > 0`
+
+	// A sweep is locked before its transactions are counted, so that no plan of it comes in between.
+	lockSweepSQL = `SELECT state IN ('open', 'blocked') FROM sweeps WHERE id = $1 FOR UPDATE`
 
 	waitSweepSQL = `UPDATE sweeps SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'open'`
 
@@ -85,10 +96,11 @@ AND s.state IS DISTINCT FROM 'swept'`
 count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
 
 	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height)
-VALUES ($1, $2, $3, 'live', $4, $5, $6, 'planned', 1, 1, $7) ON CONFLICT DO NOTHING`
+SELECT $1, s.id, $3, 'live', $4, $5, $6, 'planned', 1, 1, $7 FROM sweeps s
+WHERE s.id = $2 AND (s.state = 'open' OR $3 = 'undelegate') FOR SHARE OF s ON CONFLICT DO NOTHING`
 
 	bindSweepsSQL = `INSERT INTO outgoing_sweeps (outgoing, sweep)
-SELECT $1, s.id FROM sweeps s WHERE s.id = ANY($2) AND s.state = 'open' ON CONFLICT DO NOTHING`
+SELECT $1, s.id FROM sweeps s WHERE s.id = ANY($2) AND s.state = 'open' ORDER BY s.id FOR SHARE OF s ON CONFLICT DO NOTHING`
 
 	bindInputsSQL = `INSERT INTO outgoing_inputs (outgoing, mode, network, sweep, tx_hash, ordinal, amount, idx, block)
 SELECT $1, 'live', $2, i.sweep, i.tx_hash, i.ordinal, i.amount::numeric, i.idx, i.block
@@ -269,6 +281,7 @@ func (r *sweepRow) fields() []any {
 	w := &r.sweep
 	return []any{
 		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &w.Failed,
+		&w.Together,
 	}
 }
 
@@ -311,6 +324,58 @@ func (s Sweeps) Wait(ctx context.Context, w sweep.Sweep, d time.Duration, reason
 func (s Sweeps) Block(ctx context.Context, w sweep.Sweep, reason string) error {
 	_, err := s.pool.Exec(ctx, blockSweepSQL, w.ID, reason)
 	return err
+}
+
+// Together implements sweeper.Store.
+func (s Sweeps) Together(ctx context.Context, of []sweep.Sweep, most int, reason string) error {
+	ids := make([]string, len(of))
+	for i, w := range of {
+		ids[i] = w.ID
+	}
+	_, err := s.pool.Exec(ctx, togetherSQL, ids, most, reason)
+	return err
+}
+
+// Leave implements sweeper.Store. The deposits may enter another sweep once this one has ended.
+func (s Sweeps) Leave(ctx context.Context, w sweep.Sweep, outputs []sweep.Input) error {
+	hashes, ordinals := make([]string, len(outputs)), make([]int, len(outputs))
+	for i, out := range outputs {
+		hashes[i], ordinals[i] = out.TxHash, out.Output
+	}
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		if err := lockFree(ctx, tx, w.ID); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, leaveSQL, w.ID, hashes, ordinals); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, keptSQL, w.ID)
+		if err != nil || tag.RowsAffected() > 0 {
+			return err
+		}
+		_, err = tx.Exec(ctx, endSweepSQL, w.ID, "released", sweep.ErrSmall.Error())
+		return err
+	})
+}
+
+// lockFree locks a sweep that has not ended, and fails with ErrSweepBusy if a transaction of it may still be mined.
+func lockFree(ctx context.Context, tx pgx.Tx, sweepID string) error {
+	var unfinished bool
+	err := tx.QueryRow(ctx, lockSweepSQL, sweepID).Scan(&unfinished)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	if !unfinished {
+		return fmt.Errorf("%.40q is not an open or blocked sweep", sweepID)
+	}
+	var busy int64
+	if err := tx.QueryRow(ctx, blockedSweepSQL, sweepID).Scan(&busy); err != nil {
+		return err
+	}
+	if busy > 0 {
+		return ErrSweepBusy
+	}
+	return nil
 }
 
 // Held implements sweeper.Store.
@@ -838,21 +903,13 @@ var ErrSweepBusy = errors.New("a transaction of this sweep is under way: it cann
 // the cause.
 func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
-		var busy int64
-		if err := tx.QueryRow(ctx, blockedSweepSQL, sweepID).Scan(&busy); err != nil {
+		if err := lockFree(ctx, tx, sweepID); err != nil {
 			return err
 		}
-		if busy > 0 {
-			return ErrSweepBusy
-		}
-		tag, err := tx.Exec(ctx, endSweepSQL, sweepID, "released", "released by an operator")
-		if err != nil {
+		if _, err := tx.Exec(ctx, endSweepSQL, sweepID, "released", "released by an operator"); err != nil {
 			return err
 		}
-		if tag.RowsAffected() == 0 {
-			return fmt.Errorf("%.40q is not an open or blocked sweep", sweepID)
-		}
-		_, err = tx.Exec(ctx, releaseSweepSQL, sweepID)
+		_, err := tx.Exec(ctx, releaseSweepSQL, sweepID)
 		return err
 	})
 }

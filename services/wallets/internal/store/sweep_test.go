@@ -283,3 +283,137 @@ func TestSweeps_batch(t *testing.T) {
 		t.Errorf("a plan of ended sweeps: %v, want ErrStale", err)
 	}
 }
+
+// planned is a transaction of a sweep, alone or as a batch.
+func planned(id string, w sweep.Sweep, batch bool) sweep.Outgoing {
+	r := intent.Request{ID: id + "-1", Kind: intent.Sweep, Amount: "15", EVM: &intent.EVM{}}
+	o := sweep.Outgoing{
+		ID: id, Kind: intent.Sweep, Sweep: w, Sender: id, State: sweep.Planned, Version: 1, Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+	}
+	if batch {
+		o.Batch = []sweep.Sweep{w}
+	}
+	return o
+}
+
+// opened is the only open sweep of a new database.
+func opened(t *testing.T, base *store.Store, pool *pgxpool.Pool, deposits int) sweep.Sweep {
+	t.Helper()
+	s, ctx := base.Sweeps(), t.Context()
+	paid(t, base, pool, deposits)
+	due, err := s.Due(ctx, "ethereum", sweeper.Least{Sum: map[string]*big.Int{"USDT": big.NewInt(1)}}, 10)
+	if err != nil || len(due) != 1 {
+		t.Fatalf("list the due sums: got %+v, %v, want one", due, err)
+	}
+	if done, err := s.Open(ctx, "ethereum", due[0], "0xtreasury"); err != nil || !done {
+		t.Fatalf("open a sweep: got %v, %v", done, err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the idle sweeps: got %+v, %v, want one", idle, err)
+	}
+	return idle[0]
+}
+
+// A plan and a release of the same sweep at the same time: the later one sees the earlier one, and fails.
+func TestSweeps_planOrRelease(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []bool{false, true} {
+		base, pool := open(t)
+		s, ctx := base.Sweeps(), t.Context()
+		w := opened(t, base, pool, 3)
+		// waits runs f while another transaction has done first, and commits that one when f waits for a lock or has ended.
+		waits := func(f func() error, first ...string) error {
+			t.Helper()
+			tx, err := pool.Begin(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sql := range first {
+				if _, err := tx.Exec(ctx, sql, w.ID); err != nil {
+					t.Fatalf("prepare with %s: %v", sql, err)
+				}
+			}
+			done := make(chan error, 1)
+			go func() { done <- f() }()
+			for {
+				var locked bool
+				if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).
+					Scan(&locked); err != nil {
+					t.Fatal(err)
+				}
+				if locked || len(done) > 0 {
+					break
+				}
+			}
+			if err := tx.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			return <-done
+		}
+		row := `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt) SELECT 'out_before', id, 'sweep',
+			'live', network, 'out_before', 0, 'planned', 1, 1 FROM sweeps WHERE id = $1 AND state = 'open' FOR SHARE`
+		if err := waits(func() error { return s.ReleaseSweep(ctx, w.ID) }, row); !errors.Is(err, store.ErrSweepBusy) {
+			t.Errorf("release a sweep during its plan, batch %v: got %v, want ErrSweepBusy", batch, err)
+		}
+		if _, err := pool.Exec(ctx, `DELETE FROM outgoing_tx`); err != nil {
+			t.Fatal(err)
+		}
+		err := waits(func() error { return s.Plan(ctx, planned("out_late", w, batch)) },
+			`SELECT FROM sweeps WHERE id = $1 FOR UPDATE`, `UPDATE sweeps SET state = 'released' WHERE id = $1`, `UPDATE deposits SET sweep = NULL WHERE sweep = $1`)
+		if !errors.Is(err, sweeper.ErrStale) {
+			t.Errorf("plan a sweep during its release, batch %v: got %v, want ErrStale", batch, err)
+		}
+		var n int
+		if err := pool.QueryRow(ctx, `SELECT count(*) FROM outgoing_tx`).Scan(&n); err != nil || n != 0 {
+			t.Errorf("count the transactions of a released sweep, batch %v: got %d, %v, want 0", batch, n, err)
+		}
+	}
+}
+
+// A sweep leaves outputs behind: its sum falls by them, and they may enter another sweep. Without any it ends. Nothing
+// leaves a sweep whose transaction may land.
+func TestSweeps_leave(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Sweeps(), t.Context()
+	w := opened(t, base, pool, 3)
+	outputs, err := s.Outputs(ctx, []sweep.Sweep{w})
+	if err != nil || len(outputs) != 3 {
+		t.Fatalf("list the outputs: got %+v, %v, want 3", outputs, err)
+	}
+	if err := s.Plan(ctx, planned("out_one", w, true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Leave(ctx, w, outputs[:1]); !errors.Is(err, store.ErrSweepBusy) {
+		t.Errorf("leave an output of a transaction that may land: got %v, want ErrSweepBusy", err)
+	}
+	if list, err := s.Underway(ctx, "ethereum", 10); err != nil || len(list) != 1 {
+		t.Fatalf("list what is under way: got %+v, %v, want one", list, err)
+	} else if err := s.Drop(ctx, list[0]); err != nil {
+		t.Fatal(err)
+	}
+	holds := func(what, state string, amount, free int) {
+		t.Helper()
+		var gotState string
+		var gotAmount, gotFree int
+		if err := pool.QueryRow(ctx, `SELECT state, amount::int, (SELECT count(*) FROM deposits WHERE sweep IS NULL AND finalized) FROM sweeps WHERE id = $1`, w.ID).
+			Scan(&gotState, &gotAmount, &gotFree); err != nil || gotState != state || gotAmount != amount || gotFree != free {
+			t.Errorf("%s: got %s of %d with %d free deposits, %v, want %s of %d with %d", what, gotState, gotAmount, gotFree, err, state, amount, free)
+		}
+	}
+	if err := s.Leave(ctx, w, outputs[:1]); err != nil {
+		t.Fatal(err)
+	}
+	holds("leave one of three", "open", 10, 1)
+	if err := s.Together(ctx, []sweep.Sweep{w}, 7, "refused"); err != nil {
+		t.Fatal(err)
+	}
+	if idle, err := s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].Together != 7 || idle[0].Amount.Int64() != 10 {
+		t.Errorf("list the idle sweeps: got %+v, %v, want one of 10 in a batch of 7", idle, err)
+	}
+	if err := s.Leave(ctx, w, outputs[1:]); err != nil {
+		t.Fatal(err)
+	}
+	holds("leave the rest", "released", 10, 3)
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/money"
@@ -30,6 +31,17 @@ type Sweep struct {
 	Treasury string
 	Age      time.Duration // since it was opened
 	Failed   int           // transactions that ended without effect
+	Together int           // sweeps that its next transaction may carry, after a refused batch; 0 for any number
+}
+
+// Fits reports whether a sweep may enter a batch: the batch stays as small as the sweep and all of its sweeps want.
+func (s Sweep) Fits(batch []Sweep) bool {
+	for _, w := range append(slices.Clone(batch), s) {
+		if w.Together > 0 && len(batch) >= w.Together {
+			return false
+		}
+	}
+	return true
 }
 
 // Native reports whether the network's own coin is swept, which then pays for itself.

@@ -192,3 +192,32 @@ func TestParts_addUp(t *testing.T) {
 		}
 	})
 }
+
+// Sweeps of a refused batch enter smaller ones: no batch is larger than any of its sweeps wants, and each enters one.
+func TestSweep_fits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rest []Sweep
+		for _, most := range rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(t, "bounds") {
+			rest = append(rest, Sweep{Together: most})
+		}
+		for len(rest) > 0 {
+			var batch, left []Sweep
+			for _, w := range rest {
+				if w.Fits(batch) {
+					batch = append(batch, w)
+				} else {
+					left = append(left, w)
+				}
+			}
+			if len(batch) == 0 {
+				t.Fatalf("batch %+v: got none", rest)
+			}
+			for _, w := range batch {
+				if w.Together > 0 && len(batch) > w.Together {
+					t.Fatalf("batch %+v: got %d sweeps together", rest, len(batch))
+				}
+			}
+			rest = left
+		}
+	})
+}

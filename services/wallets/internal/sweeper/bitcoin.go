@@ -2,11 +2,13 @@ package sweeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/btcsuite/btcd/chainhash/v2"
 	"github.com/btcsuite/btcd/wire/v2"
@@ -205,6 +207,9 @@ func (s *bitcoin) plan(ctx context.Context, idle []sweep.Sweep, note func(what s
 		return
 	}
 	underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
+	if err == nil && len(idle) == roundMost { // they wait for one another, so that all of them count
+		idle, err = s.store.Idle(ctx, s.cfg.Network, idleMost)
+	}
 	if err == nil {
 		maps.DeleteFunc(s.walks, func(id string, _ *walk) bool {
 			return !slices.ContainsFunc(underway, func(o sweep.Outgoing) bool { return o.ID == id })
@@ -215,6 +220,9 @@ func (s *bitcoin) plan(ctx context.Context, idle []sweep.Sweep, note func(what s
 		note("planning", err)
 	}
 }
+
+// idleMost bounds the sweeps that one round of bitcoin looks at.
+const idleMost = 10_000
 
 // candidate is an open sweep with its outputs.
 type candidate struct {
@@ -236,15 +244,19 @@ func (s *bitcoin) planAll(ctx context.Context, idle []sweep.Sweep, note func(wha
 	for _, out := range outputs {
 		of[out.Sweep] = append(of[out.Sweep], out)
 	}
-	least := big.NewInt(s.cfg.Batches.Deposit(rate))
+	least := big.NewInt(s.cfg.Batches.Deposit(min(rate, s.cfg.Batches.Most)))
 	var ready []candidate
-	sum, oldest := int64(0), idle[0].Age
+	sum, oldest := int64(0), time.Duration(0)
 	for _, w := range idle {
-		if slices.ContainsFunc(of[w.ID], func(out sweep.Input) bool { return out.Amount.Cmp(least) < 0 }) {
-			note("sweep "+w.ID, s.remember(ctx, w, sweep.ErrSmall))
+		small := slices.DeleteFunc(slices.Clone(of[w.ID]), func(out sweep.Input) bool { return out.Amount.Cmp(least) >= 0 })
+		if len(small) > 0 { // the next round sees the sweep without them
+			note("sweep "+w.ID, s.store.Leave(ctx, w, small))
 			continue
 		}
 		ready, sum, oldest = append(ready, candidate{w, of[w.ID]}), sum+w.Amount.Int64(), max(oldest, w.Age)
+	}
+	if slices.ContainsFunc(ready, func(c candidate) bool { return c.Together > 0 }) {
+		sum = max(sum, s.cfg.Batches.Least) // they were enough together, until the signer refused them
 	}
 	if why := s.cfg.Batches.Ready(sum, rate, oldest); why != nil {
 		for _, c := range ready {
@@ -281,13 +293,17 @@ func (s *bitcoin) planBatch(ctx context.Context, ready []candidate, rate sweep.R
 	o := sweep.Outgoing{ID: s.newID(), Kind: intent.Sweep, State: sweep.Planned, Version: 1, From: final}
 	previous, size := map[chainhash.Hash]*wire.MsgTx{}, 0
 	for i, c := range ready {
+		if !c.Fits(o.Batch) {
+			rest = append(rest, c)
+			continue
+		}
 		txs, bytes, err := s.previous(ctx, c)
 		if err != nil { // the others do not wait for it
 			note("sweep "+c.ID, s.postpone(ctx, c.Sweep, err))
 			continue
 		}
 		if len(o.Inputs) > 0 && (len(o.Inputs)+len(c.outputs) > btctx.InputsMost || size+bytes > btctx.PreviousMost) {
-			rest = ready[i:]
+			rest = append(rest, ready[i:]...)
 			break
 		}
 		maps.Copy(previous, txs)
@@ -310,7 +326,7 @@ func (s *bitcoin) planBatch(ctx context.Context, ready []candidate, rate sweep.R
 // errShort when the chain does not have one of the outputs any more.
 func (s *bitcoin) previous(ctx context.Context, c candidate) (txs map[chainhash.Hash]*wire.MsgTx, size int, err error) {
 	txs = map[chainhash.Hash]*wire.MsgTx{}
-	for _, out := range c.outputs {
+	for i, out := range c.outputs {
 		unspent, err := s.chain.Unspent(ctx, out.TxHash, out.Output)
 		if err != nil {
 			return nil, 0, err
@@ -327,7 +343,9 @@ func (s *bitcoin) previous(ctx context.Context, c candidate) (txs map[chainhash.
 			return nil, 0, err
 		}
 		txs[tx.TxHash()] = tx
-		size += tx.SerializeSizeStripped()
+		if size += tx.SerializeSizeStripped(); size > btctx.PreviousMost {
+			return nil, 0, errors.Join(errHeavy, s.store.Leave(ctx, c.Sweep, c.outputs[i:]))
+		}
 	}
 	return txs, size, nil
 }

@@ -75,7 +75,7 @@ func alike(ready []sweep.Sweep) (batch, rest []sweep.Sweep) {
 	first := ready[0]
 	for _, w := range ready {
 		same := w.Asset == first.Asset && w.Contract == first.Contract && w.Treasury == first.Treasury
-		if same && len(batch) < soltx.Most(w.Native()) {
+		if same && len(batch) < soltx.Most(w.Native()) && w.Fits(batch) {
 			batch = append(batch, w)
 		} else {
 			rest = append(rest, w)

@@ -28,3 +28,18 @@ func TestAlike(t *testing.T) {
 		}
 	}
 }
+
+// After the signer refused a batch, its sweeps enter smaller ones.
+func TestAlike_afterRefusal(t *testing.T) {
+	ready := make([]sweep.Sweep, 5)
+	for i := range ready {
+		ready[i] = sweep.Sweep{Asset: "USDC", Contract: "mint", Together: 3}
+	}
+	ready[4].Together = 1
+	for _, want := range []int{3, 1, 1} {
+		var batch []sweep.Sweep
+		if batch, ready = alike(ready); len(batch) != want {
+			t.Fatalf("part the sweeps of a refused batch: got %d together, want %d", len(batch), want)
+		}
+	}
+}

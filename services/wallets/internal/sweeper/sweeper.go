@@ -60,6 +60,10 @@ type Store interface {
 	// Wait postpones the next try; Block ends the tries until an operator releases the sweep.
 	Wait(ctx context.Context, s sweep.Sweep, d time.Duration, reason string) error
 	Block(ctx context.Context, s sweep.Sweep, reason string) error
+	// Together bounds the sweeps of the next transaction of each of these, which is planned at once.
+	Together(ctx context.Context, of []sweep.Sweep, most int, reason string) error
+	// Leave takes outputs out of a sweep, whose sum falls by them. A sweep without outputs ends.
+	Leave(ctx context.Context, s sweep.Sweep, outputs []sweep.Input) error
 	// Held is the part of an address's coin that belongs to a merchant.
 	Held(ctx context.Context, network, address string) (*big.Int, error)
 
@@ -301,7 +305,18 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err
 	}
-	for _, w := range o.Sweeps() {
+	sweeps := o.Sweeps()
+	if half := (len(sweeps) + 1) / 2; len(sweeps) > 1 && (no.Code == intent.Value || !no.Passing()) {
+		// A part of the batch may be within the hour's limit, or without the sweep that the signer refuses.
+		if err := s.store.Together(ctx, sweeps, half, no.Error()); err != nil {
+			return err
+		}
+		if no.Code != intent.Value {
+			return nil
+		}
+		sweeps = sweeps[half:]
+	}
+	for _, w := range sweeps {
 		end := s.store.Block
 		if no.Passing() {
 			end = func(ctx context.Context, w sweep.Sweep, reason string) error {
@@ -338,7 +353,7 @@ func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error 
 	switch {
 	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrLoud), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
 		return s.store.Wait(ctx, w, waitLong, why.Error())
-	case errors.Is(why, errBusy):
+	case errors.Is(why, errBusy), errors.Is(why, errHeavy):
 		return s.store.Wait(ctx, w, waitShort, why.Error())
 	case errors.Is(why, sweep.ErrReverts), errors.Is(why, errStarved):
 		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", why)
@@ -350,4 +365,5 @@ func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error 
 var (
 	errShort = errors.New("the balance on the chain is below the amount to move")
 	errBusy  = errors.New("an earlier transaction of the same sender is under way")
+	errHeavy = errors.New("the previous transactions of its deposits are too large for one PSBT: some wait for the next sweep")
 )
