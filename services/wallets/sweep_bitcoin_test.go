@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -215,49 +214,6 @@ func (c *btc) paid(t *testing.T, hash string) {
 	}
 }
 
-// TestSweepBitcoin_kill9 kills wallets, or the signer, at every step of a sweep of bitcoin, and starts it again. The
-// money moves once.
-func TestSweepBitcoin_kill9(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, nil)
-	c.mines(t)
-	c.installSteps(t)
-	die := func(name string, at func(t *testing.T) stop, side string) {
-		t.Run(name, func(t *testing.T) {
-			c.made++
-			w := c.wallet(t)
-			place := at(t)
-			c.pay(w.Address, 100_000+c.made)
-			place.wait(t)
-			if side == "signer" {
-				c.signer.kill(t)
-				place.gone(t)
-				c.startSigner(t)
-			} else {
-				c.wallets.kill(t)
-				place.gone(t)
-				c.startWallets(t)
-			}
-			c.holds(t, w, int64(100_000+c.made))
-		})
-	}
-	for _, answered := range []bool{false, true} {
-		for _, side := range []string{"wallets", "signer"} {
-			die(fmt.Sprintf("signing, answered %v, %s dies", answered, side), c.door("sign", intent.Sweep, answered), side)
-		}
-		die(fmt.Sprintf("sending, answered %v", answered), c.door("send", intent.Sweep, answered), "wallets")
-	}
-	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
-		die("writing "+state, c.row("sweep "+state), "wallets")
-	}
-	die("opening", c.row("open"), "wallets")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.final) != 0 {
-		t.Errorf("payments was told of standalone wallets: %v", c.final)
-	}
-}
-
 // One transaction collects the deposits of several addresses. Dust stays, and payments learns its own part.
 func TestSweepBitcoin_batch(t *testing.T) {
 	t.Parallel()
@@ -373,77 +329,6 @@ func TestSweepBitcoin_stuck(t *testing.T) {
 	}
 }
 
-// A higher fee that the signer refuses leaves the transaction as it was: it is mined.
-func TestSweepBitcoin_stuckAndRefused(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, func(policy string, environ map[string]string) string {
-		environ["BITCOIN_SWEEP_STUCK"] = "1s"
-		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":1700`, 1)
-	})
-	w := c.wallet(t)
-	c.pay(w.Address, 1_000_002)
-	c.mine(6)
-	c.await(t, "a raised fee is refused", func() bool {
-		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
-		return err == nil && bytes.Contains(log, []byte(`"code":"fee"`))
-	})
-	c.mines(t)
-	c.holds(t, w, 1_000_002)
-}
-
-// The block of a sweep leaves the chain: the sweep is sent again and mined once.
-func TestSweepBitcoin_reorganised(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, nil)
-	w := c.wallet(t)
-	c.pay(w.Address, 1_000_003)
-	c.mine(6)
-	state := func(s string) func() bool {
-		return func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = $1`, s) == 1 }
-	}
-	c.await(t, "the sweep is with the node", state("broadcast"))
-	c.mine(1)
-	c.await(t, "it is mined", state("mined"))
-	c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	c.do("/drop", map[string]any{})
-	c.await(t, "it is in no block", state("broadcast"))
-	c.await(t, "it is in the pool again", func() bool {
-		var pool []string
-		return json.Unmarshal(c.call(t, "getrawmempool"), &pool) == nil && len(pool) == 1
-	})
-	raws, _ := c.forms(t)
-	c.do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
-	c.mines(t)
-	c.holds(t, w, 1_000_003)
-}
-
-// A foreign transaction spends an input of a batch: the batch ends as replaced once that is final, and is planned again
-// without the output.
-func TestSweepBitcoin_replaced(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, nil)
-	lost, kept := c.wallet(t), c.wallet(t)
-	c.pay(lost.Address, 100_001)
-	c.pay(kept.Address, 100_002)
-	c.mine(6)
-	c.await(t, "the sweep is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) >= 1 })
-	_, requests := c.forms(t)
-	// An operator with the words sends one deposit elsewhere: a signer with another policy plays that operator.
-	c.wallets.kill(t)
-	raw := c.elsewhere(t, requests[0], lost)
-	c.do("/take", map[string]string{"raw": raw})
-	c.mine(1)
-	c.startWallets(t)
-	c.mines(t)
-	c.holds(t, kept, 100_002)
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'replaced'`); n != 1 {
-		t.Errorf("%d transactions are replaced, want 1", n)
-	}
-	c.await(t, "the lost deposit waits", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1 AND state = 'open' AND reason LIKE '%is spent'`, lost.ID) == 1
-	})
-}
-
 // elsewhere signs a transaction of one wallet's deposit to another treasury.
 func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string {
 	t.Helper()
@@ -496,71 +381,6 @@ func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string
 	}
 	c.startSigner(t)
 	return signed.Raw
-}
-
-// The signer signs transfers to its own treasury only, whatever wallets requests, and wallets does not ask one that has
-// another treasury.
-func TestSweepBitcoin_wrongDestination(t *testing.T) {
-	t.Parallel()
-	thief := vaultOf(t, 0xde)
-	c := newBTC(t, func(policy string, environ map[string]string) string {
-		environ["BITCOIN_SWEEP_TREASURY"] = thief
-		return policy
-	})
-	w := c.wallet(t)
-	c.pay(w.Address, 100_001)
-	c.mine(6)
-	r := intent.Request{
-		ID: "theft", Kind: intent.Sweep, Network: "bitcoin", Asset: "BTC", Amount: "90000", To: thief,
-		Bitcoin: &intent.Bitcoin{Inputs: []intent.Output{{TxID: strings.Repeat("ab", 32), Value: 91_000}}},
-	}
-	_, err := c.client.Sign(t.Context(), r)
-	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
-		t.Errorf("sign a transfer to a thief: got %v, want the refusal %s", err, intent.Destination)
-	}
-	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
-	c.await(t, "wallets refuses to sweep", func() bool {
-		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="bitcoin"}`)
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
-		t.Errorf("%d transactions were planned, want none", n)
-	}
-}
-
-// A final refusal of the signer blocks the sweeps of the batch until an operator releases them.
-func TestSweepBitcoin_refused(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, func(policy string, _ map[string]string) string {
-		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":10`, 1)
-	})
-	w := c.wallet(t)
-	c.pay(w.Address, 100_004)
-	c.mines(t)
-	c.await(t, "blocked", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`) + c.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 0 {
-		t.Errorf("%d rows hold sweeps and outputs that nothing was signed for", n)
-	}
-	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxFee":10`), []byte(`"maxFee":2000000`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.signer.kill(t)
-	c.startSigner(t)
-	var blocked string
-	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
-	cmd.Env = c.wallets.Env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("release the sweep: %v: %s", err, out)
-	}
-	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 }
 
 // The signer refuses a batch of two sweeps more than the hour allows: the half that fits goes, and the rest waits for

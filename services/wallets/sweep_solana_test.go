@@ -429,54 +429,6 @@ func mustAccount(t *testing.T, text string) soltx.Account {
 	return a
 }
 
-// Wallets or the signer dies at every step of a sweep, and starts again. The money moves once.
-func TestSweep_solanaKill9(t *testing.T) {
-	t.Parallel()
-	c := newSolCustody(t, nil)
-	c.installSteps(t)
-	c.flow(t)
-	amount := 25_000_000
-	dies := func(name string, at func(t *testing.T) stop, side string) {
-		t.Run(name, func(t *testing.T) {
-			amount++
-			w := c.wallet(t, "USDC")
-			before := c.tokens(t, c.treasury.String())
-			place := at(t)
-			c.pay(w.Address, "USDC", fmt.Sprint(amount))
-			place.wait(t)
-			if side == "signer" {
-				c.signer.kill(t)
-				place.gone(t)
-				c.startSigner(t)
-			} else {
-				c.wallets.kill(t)
-				place.gone(t)
-				c.startWallets(t)
-			}
-			c.ended(t, w)
-			if got := c.tokens(t, c.treasury.String()) - before; got != uint64(amount) {
-				t.Errorf("%d arrived at the treasury, want %d", got, amount)
-			}
-		})
-	}
-	for _, answered := range []bool{false, true} {
-		for _, side := range []string{"wallets", "signer"} {
-			dies(fmt.Sprintf("signing, answered %v, %s dies", answered, side), c.door("sign", intent.Sweep, answered), side)
-		}
-		dies(fmt.Sprintf("sending, answered %v", answered), c.door("send", intent.Sweep, answered), "wallets")
-	}
-	for _, state := range solanaStates {
-		dies("writing "+state, c.row("sweep "+state), "wallets")
-	}
-	dies("opening", c.row("open"), "wallets")
-	c.agree(t)
-	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
-	cmd.Env = c.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("the signer's log: %v, %s", err, out)
-	}
-}
-
 // outgoing counts the transactions in a state.
 func (c *solCustody) outgoing(t *testing.T, state string) int64 {
 	t.Helper()
@@ -524,23 +476,6 @@ func TestSweep_solanaStuck(t *testing.T) {
 	}
 }
 
-// Somebody else uses up the nonce: the transaction can land no more, and the sweep is planned again under the next one.
-func TestSweep_solanaReplaced(t *testing.T) {
-	t.Parallel()
-	c := newSolRounds(t, 1, nil)
-	at := c.live.addresses[0]
-	c.transfer(map[string]any{"to": at, "amount": "25000002", "token": "USDC", "mine": 8})
-	c.await(t, "the sweep is with the node", func() bool { return c.outgoing(t, "broadcast") == 1 })
-	c.setNonce(t, soltx.Account{77, 4})
-	c.mine(1)
-	c.flow(t)
-	c.swept(t, at)
-	if n := c.outgoing(t, "replaced"); n != 1 {
-		t.Errorf("%d transactions are replaced, want the first", n)
-	}
-	c.agree(t)
-}
-
 // A transaction that fails in its block is booked, and its sweeps are planned again. The one at fault is blocked by the
 // next trial, the other arrives.
 func TestSweep_solanaFailed(t *testing.T) {
@@ -561,23 +496,6 @@ func TestSweep_solanaFailed(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'blocked'`, frozen); n != 1 {
 		t.Error("the sweep of the frozen account is not blocked")
 	}
-	c.agree(t)
-}
-
-// The block that holds the sweep leaves the chain: the same bytes are sent again and land once.
-func TestSweep_solanaReorganised(t *testing.T) {
-	t.Parallel()
-	c := newSolRounds(t, 1, nil)
-	c.do("/finality", map[string]int{"depth": 12})
-	at := c.live.addresses[0]
-	c.transfer(map[string]any{"to": at, "amount": "25000004", "token": "USDC", "mine": 16})
-	c.await(t, "the sweep is with the node", func() bool { return c.outgoing(t, "broadcast") == 1 })
-	c.mine(1)
-	c.await(t, "it is mined", func() bool { return c.outgoing(t, "mined") == 1 })
-	c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	c.await(t, "it is in no block", func() bool { return c.outgoing(t, "mined") == 0 })
-	c.flow(t)
-	c.swept(t, at)
 	c.agree(t)
 }
 
@@ -609,37 +527,4 @@ func TestSweep_solanaWrongDestination(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
 		t.Errorf("%d transactions were planned", n)
 	}
-}
-
-// A final refusal of the signer blocks the sweep until an operator releases it.
-func TestSweep_solanaRefused(t *testing.T) {
-	t.Parallel()
-	c := newSolRounds(t, 1, func(policy string, _ *sweeper.Config) string {
-		return strings.Replace(policy, `"maxFee":"100000"`, `"maxFee":"9999"`, 1) // two signatures cost more
-	})
-	c.flow(t)
-	c.pay(c.live.addresses[0], "USDC", "25000006")
-	c.await(t, "blocked", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
-		t.Errorf("%d transactions hold a nonce that nothing was signed for", n)
-	}
-}
-
-// Three sweepers work on the same deposits: the money moves once.
-func TestSweep_solanaTwoSweepers(t *testing.T) {
-	t.Parallel()
-	c := newSolRounds(t, 3, nil)
-	c.flow(t)
-	for _, at := range c.live.addresses {
-		c.pay(at, "USDC", "25000007")
-	}
-	for _, at := range c.live.addresses {
-		c.swept(t, at)
-	}
-	if got, want := c.tokens(t, c.treasury.String()), uint64(len(c.live.addresses)*25_000_007); got != want {
-		t.Errorf("%d arrived at the treasury, want %d", got, want)
-	}
-	c.agree(t)
 }
