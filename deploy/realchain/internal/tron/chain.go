@@ -211,8 +211,9 @@ func (c *chain) Transfer(_ context.Context, token string, payments []node.Paymen
 
 func (c *chain) transfer(token string, payments []node.Payment) (string, error) {
 	c.made++
+	ref := c.solid() // as wallets of payers do: the transaction stays valid on every fork
 	r := rawData{
-		RefBytes: c.head().id[6:8], RefHash: c.head().id[8:16], Owner: c.owner(),
+		RefBytes: ref.id[6:8], RefHash: ref.id[8:16], Owner: c.owner(),
 		Expiration: uint64(c.head().time + expiresIn), Timestamp: uint64(c.head().time) + c.made, //nolint:gosec // not negative
 	}
 	if err := r.pays(c.tokens, token, payments); err != nil {
