@@ -67,6 +67,9 @@ func TestGateway_rotateKey(t *testing.T) {
 		w.call(t, "POST", path+"/rotate", operatorToken, bad).want(t, 400, "validation_failed")
 	}
 	w.call(t, "POST", "/v1/admin/keys/999999/rotate", operatorToken, "").want(t, 404, "api_key_not_found")
+	for _, other := range []string{"0" + id, "+" + id} { // another spelling would be another scope of its Idempotency-Key
+		w.call(t, "POST", "/v1/admin/keys/"+other+"/rotate", operatorToken, "").want(t, 404, "api_key_not_found")
+	}
 	w.call(t, "POST", path+"/rotate", fourth, "").want(t, 401, "operator_token_invalid")
 	w.call(t, "DELETE", path, operatorToken, "").want(t, 200, "")
 	works(fourth, "api_key_revoked")

@@ -55,7 +55,9 @@ func Success(v any) ([]byte, error) {
 // answerOf is the answer that a result makes. A stored answer stays as it is for the middleware idempotent.
 func answerOf(result any) (any, error) {
 	switch r := result.(type) {
-	case Answer, idempotency.Answer:
+	case Answer:
+		return r.buffered(), nil
+	case idempotency.Answer:
 		return r, nil
 	case []byte:
 		return Answer{Status: http.StatusOK, Body: r}, nil
@@ -109,18 +111,30 @@ func refuse(ctx context.Context, err error, w http.ResponseWriter) {
 // streamBuffer is how much of a stream is collected before it is sent.
 const streamBuffer = 32 << 10
 
+// buffered is the answer with its stream behind a buffer. The stream ends once the buffer is sent, so that a reader who
+// left before that is seen by those who measure the stream.
+func (a Answer) buffered() Answer {
+	if a.Stream == nil {
+		return a
+	}
+	write := a.Stream
+	a.Stream = func(ctx context.Context, w io.Writer) error {
+		buffer := bufio.NewWriterSize(w, streamBuffer)
+		if err := write(ctx, buffer); err != nil {
+			return err
+		}
+		return buffer.Flush()
+	}
+	return a
+}
+
 func stream(ctx context.Context, w http.ResponseWriter, answer Answer) error {
 	req := From(ctx)
 	ctx, cancel := context.WithTimeout(req.reader, streamMax)
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(streamMax)) // recorders have no connection
 	w.WriteHeader(answer.Status)
-	buffered := bufio.NewWriterSize(w, streamBuffer)
-	err := answer.Stream(ctx, buffered)
-	if err == nil {
-		err = buffered.Flush()
-	}
-	if err != nil {
+	if err := answer.Stream(ctx, w); err != nil {
 		if ctx.Err() == nil {
 			req.log.ErrorContext(ctx, "stream cut", "route", req.Route, "err", err)
 		}

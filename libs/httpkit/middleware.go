@@ -96,12 +96,13 @@ func streamed(response any) (Answer, bool) {
 	return answer, ok && answer.Stream != nil
 }
 
-// then calls done once the stream of an answer has been written or cut.
+// then calls done once the stream of an answer has been written or cut. A panic cuts it too.
 func (a Answer) then(done func(cut error)) Answer {
 	stream := a.Stream
 	a.Stream = func(ctx context.Context, w io.Writer) error {
-		err := stream(ctx, w)
-		done(err)
+		err := http.ErrAbortHandler
+		defer func() { done(err) }()
+		err = stream(ctx, w)
 		return err
 	}
 	return a

@@ -4,15 +4,61 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/tenant"
 )
+
+// gone is a reader that went away before anything was written.
+type gone struct{ *httptest.ResponseRecorder }
+
+func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A stream whose reader goes away before its last bytes, or that panics, is not counted as an answer.
+func TestStream_cutIsNotCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := httpkit.NewServer(slog.New(slog.DiscardHandler), registry, httpkit.Verifier{Audience: "payments", Keys: [][]byte{newKey}, Now: time.Now})
+	httpkit.Handle(s, "GET /v1/stream", httpkit.ForMerchants, func(_ context.Context, r streamRequest) (httpkit.Answer, error) {
+		return httpkit.Answer{Status: http.StatusOK, Stream: func(_ context.Context, w io.Writer) error {
+			if r.fails {
+				panic("a row that no renderer expects")
+			}
+			_, err := io.WriteString(w, "less than the buffer")
+			return err
+		}}, nil
+	})
+	for _, path := range []string{"/v1/stream", "/v1/stream?fails=yes"} {
+		i := identity()
+		i.Method, i.Path, i.IssuedAt = http.MethodGet, path, time.Now().UnixMilli()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Header.Set(httpkit.IdentityHeader, sign(t, i, newKey))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("GET %s: the connection was not cut", path)
+				}
+			}()
+			s.ServeHTTP(gone{httptest.NewRecorder()}, r)
+		}()
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "http_request_seconds" && len(f.GetMetric()) > 0 {
+			t.Errorf("cut streams: got %d series of answers, want none: %v", len(f.GetMetric()), f.GetMetric())
+		}
+	}
+}
 
 type streamRequest struct{ fails bool }
 

@@ -250,7 +250,7 @@ func TestSweepBitcoin_batch(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM deposits WHERE address = $1 AND amount = 1000 AND sweep IS NULL`, at); n != 1 {
 		t.Errorf("%d deposits of dust are left, want 1", n)
 	}
-	c.await(t, "payments is told", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.final) == 1 })
+	c.await(t, "payments gets the message", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.final) == 1 })
 	amount, fee := c.count(t, `SELECT p.amount::bigint FROM outgoing_sweeps p JOIN sweeps s ON s.id = p.sweep WHERE s.address = $1`, at),
 		c.count(t, `SELECT p.fee::bigint FROM outgoing_sweeps p JOIN sweeps s ON s.id = p.sweep WHERE s.address = $1`, at)
 	c.mu.Lock()
@@ -258,7 +258,7 @@ func TestSweepBitcoin_batch(t *testing.T) {
 	for _, ids := range c.final {
 		for _, o := range ids {
 			if len(ids) != 1 || o.Amount != fmt.Sprint(amount) || o.Fee != fmt.Sprint(fee) || amount+fee != 100_003 || o.Asset != "BTC" {
-				t.Errorf("payments is told %+v, want %d and a fee of %d", o, amount, fee)
+				t.Errorf("message to payments: got %+v, want %d and a fee of %d", o, amount, fee)
 			}
 		}
 	}

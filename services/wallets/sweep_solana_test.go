@@ -408,7 +408,7 @@ func TestSweep_solana(t *testing.T) {
 		t.Errorf("%d transactions for five sweeps", n)
 	}
 	c.agree(t)
-	c.await(t, "payments is told", func() bool {
+	c.await(t, "payments gets the message", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, ids := range c.final {

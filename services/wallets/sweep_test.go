@@ -877,7 +877,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 		}
 		return all
 	}
-	c.await(t, "payments is told of two transactions", func() bool {
+	c.await(t, "payments gets the messages of two transactions", func() bool {
 		return len(told()) == 2 && c.count(t, `SELECT count(*) FROM outbox`) == 0
 	})
 	for _, ids := range told() {
@@ -920,7 +920,7 @@ func (c *custody) payments(t *testing.T) {
 	if left := c.coins(t, at).String(); add(t, gone, left) != "600000000000000000" {
 		t.Errorf("the books say that %s left, %s is still there", gone, left)
 	}
-	c.await(t, "payments is told", func() bool {
+	c.await(t, "payments gets the message", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, ids := range c.final {

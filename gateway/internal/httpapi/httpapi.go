@@ -293,12 +293,14 @@ func readCursor(text string) (int64, error) {
 	return id, nil
 }
 
-// oneRequest names a key in the path. An id that is not a number gets the answer of an unknown one.
+// oneRequest names a key in the path. An id that is not a number, or not in its usual form, gets the answer of an
+// unknown one: the path is part of the scope of an Idempotency-Key.
 type oneRequest struct{ id int64 }
 
 // Read implements httpkit.Reader.
 func (o *oneRequest) Read(in *httpkit.Input) {
-	if id, err := strconv.ParseInt(in.Path("id"), 10, 64); err == nil {
+	text := in.Path("id")
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(id, 10) == text {
 		o.id = id
 	}
 }
