@@ -41,7 +41,7 @@ var importRules = []importRule{
 	{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
-		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
+		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|order|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
 			`services/wallets/internal/(wallet|derivation|evmtx|trontx|soltx|btctx|intent)`,
 	},
 	{
@@ -76,7 +76,7 @@ var importRules = []importRule{
 		in: `.*`, out: inside + `httpapi|libs/httpkit`,
 	},
 	{name: "libs", why: "libs import no service and no tool", tests: true, in: `libs`, never: `services|gateway|deploy`},
-	{name: "wire", why: "messages are values", in: `libs/wire`, only: `libs/(money|tenant)`},
+	{name: "wire", why: "messages are values", in: `libs/wire`, only: `libs/(money|order|tenant)`},
 	{name: "gateway", why: "the gateway calls services over HTTP", tests: true, in: `gateway`, never: `services`},
 	{name: "payments", why: speak, tests: true, in: `services/payments`, never: `services/(wallets|reports|callback-dispatcher)|gateway`},
 	{name: "wallets", why: speak, tests: true, in: `services/wallets`, never: `services/(payments|reports|callback-dispatcher)|gateway`},

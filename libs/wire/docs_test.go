@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
@@ -57,6 +58,17 @@ var examples = map[wire.Name]any{
 	}}},
 	wire.LookAtTransactionV1: wire.LookAtTransaction{
 		Mode: tenant.Live, Network: "base", Address: addressExample, Asset: "ETH", TxHash: hashExample,
+	},
+	wire.RefundApprovedV1: wire.RefundApproved{
+		Order: order.Order{
+			Kind: order.Refund, ID: "rfd_01", Mode: tenant.Live, Network: "ethereum", Asset: "USDT",
+			Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", Amount: "25000000", To: addressExample, Approval: order.Automatic,
+		},
+		Signature: "3q2+7w==", ApprovedAt: at,
+	},
+	wire.RefundChangedV1: wire.RefundChanged{
+		RefundID: "rfd_01", Version: 3, Mode: tenant.Live, Network: "ethereum", State: wire.RefundConfirmed, TxHash: hashExample,
+		Amount: "25000000", Fee: "1200000000000000", Reason: wire.RefundReverted, OccurredAt: at,
 	},
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),

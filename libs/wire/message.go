@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 )
 
@@ -192,6 +193,48 @@ type LookAtTransaction struct {
 	Asset   string      `json:"asset"` // symbol of the network's own coin
 	TxHash  string      `json:"txHash"`
 }
+
+// RefundApproved orders a refund, which wallets carries out once for each id. It may come any number of times; another
+// order under the same id is refused. The signature is that of the order's approval, for which wallets has no key.
+type RefundApproved struct {
+	order.Order
+	Signature  string    `json:"signature"` // base64
+	ApprovedAt time.Time `json:"approvedAt"`
+}
+
+// RefundState is the progress of a refund.
+type RefundState string
+
+// The states of a refund at wallets.
+const (
+	RefundSigning   RefundState = "signing"   // wallets has it: its transaction is planned or signed, or waits
+	RefundSent      RefundState = "sent"      // a node has the newest form; also after a confirmed one left the chain
+	RefundConfirmed RefundState = "confirmed" // in a final block, with its effect
+	RefundFailed    RefundState = "failed"    // it can never land
+)
+
+// RefundChanged is a full snapshot of a refund at wallets. One with a larger Version replaces an older one; an equal or
+// smaller one is stale.
+type RefundChanged struct {
+	RefundID string      `json:"refundId"`
+	Version  int64       `json:"version"` // 1, 2, 3 for each refund
+	Mode     tenant.Mode `json:"mode"`
+	Network  string      `json:"network"`
+	State    RefundState `json:"state"`
+	TxHash   string      `json:"txHash,omitempty"` // of the newest form that a node has, or of the one in a block
+	Amount   string      `json:"amount"`           // base units of the asset, as ordered
+	// Fee is in base units of the network's own coin, "0" until the refund is confirmed or has failed in a block.
+	Fee        string    `json:"fee"`
+	Reason     string    `json:"reason,omitempty"` // a stable code, of a failed one
+	OccurredAt time.Time `json:"occurredAt"`
+}
+
+// The reasons of failed refunds.
+const (
+	RefundReverted = "reverted" // its transaction is in a final block and moved nothing
+	RefundReplaced = "replaced" // another transaction of the refund station has used its number or its inputs
+	RefundGivenUp  = "given_up" // an operator ended it before anything was signed
+)
 
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.

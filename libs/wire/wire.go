@@ -1,5 +1,5 @@
 // Package wire holds the shape of every message that crosses RabbitMQ and the one table of exchanges and queues
-// (docs/architecture.md#messages). Both sides of a message import it; it imports only libs/money and has no behaviour.
+// (docs/architecture.md#messages). Both sides of a message import it; it imports values alone and has no behaviour.
 package wire
 
 // Name is a message's routing key: <owner>.<message>.v<version>.
@@ -16,6 +16,8 @@ const (
 	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
 	AddressesUsedV1        Name = "payments.addresses_used.v1"
 	LookAtTransactionV1    Name = "payments.look_at_transaction.v1"
+	RefundApprovedV1       Name = "payments.refund_approved.v1"
+	RefundChangedV1        Name = "wallets.refund_changed.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
@@ -69,6 +71,8 @@ func Topology() []Route {
 		route(SimulateDepositV1, Payments, Wallets),
 		route(AddressesUsedV1, Payments, Wallets),
 		route(LookAtTransactionV1, Payments, Wallets),
+		route(RefundApprovedV1, Payments, Wallets),
+		route(RefundChangedV1, Wallets, Payments),
 		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),
