@@ -39,11 +39,11 @@ func setLoad() figure {
 }
 
 func setLoadDatabase() figure {
-	return figure{wallets, "Million", "BenchmarkMillion", "load-ms", "100x", million / 10, func(ms float64) float64 { return million / (ms / 1e3) }}
+	return figure{wallets + "/internal/network", "Million", "BenchmarkMillion", "load-ms", "100x", million / 10, func(ms float64) float64 { return million / (ms / 1e3) }}
 }
 
 func found() figure {
-	return figure{wallets, "Million", "BenchmarkMillion", "found-ms-p99", "100x", perSecond(250), perSecond}
+	return figure{wallets + "/internal/network", "Million", "BenchmarkMillion", "found-ms-p99", "100x", perSecond(250), perSecond}
 }
 
 func blockCPU() figure {

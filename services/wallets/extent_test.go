@@ -4,10 +4,6 @@ package main
 
 import "causeway.internal/services/wallets/internal/intent"
 
-// The scanner is killed at every call on one real chain and on the simulated one. Each call starts a process, which
-// makes this the slowest case of the suite, and scanner and store are the same on every chain.
-const killedOn = "evm simulated"
-
 // solanaStates are the rows at whose writing wallets dies during a sweep of solana. The store is the same on every
 // chain.
 var solanaStates = []string{"planned", "signed", "mined"}

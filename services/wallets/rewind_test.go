@@ -4,9 +4,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,13 +15,12 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/fixture"
 )
 
 // rewound is the output of the verb.
@@ -45,149 +42,7 @@ func typed(t *testing.T, environ map[string]string, args ...string) (out rewound
 	return out
 }
 
-// environ is the environment of this chain's service.
-func (c crashSettings) environ() map[string]string {
-	n, _ := money.NetworkOf(c.Network)
-	prefix := strings.ToUpper(c.Network) + "_"
-	if n.Family == money.EVM {
-		prefix = "EVM_" + prefix
-	}
-	out := map[string]string{
-		"DATABASE_URL": c.Database, "LOG_LEVEL": "warn", "BITCOIN_NETWORK_LIVE": string(c.Net),
-		"MASTER_KEYS":       "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
-		prefix + "RPC_URLS": c.URLs,
-	}
-	if c.Tokens != "" {
-		out[prefix+"TOKENS"] = c.Tokens
-	}
-	if c.Genesis != "" && n.Family != money.Bitcoin {
-		out[prefix+"GENESIS"] = c.Genesis
-	}
-	if c.ChainID != 0 && n.Family == money.EVM {
-		out[prefix+"CHAIN_ID"] = fmt.Sprint(c.ChainID)
-	}
-	return out
-}
-
-// work runs the scan by leases, as the service does, until the test ends.
-func (l *liveChain) work() {
-	l.t.Helper()
-	job := scanner.Job{Chain: l.cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
-		watch := scanner.NewWatch(tenant.Live, l.cfg.Family, l.book)
-		return scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics).Run(ctx, epoch)
-	}}
-	if _, err := l.pool.Exec(l.t.Context(), `UPDATE cursors SET epoch = 0`); err != nil { // leases count from one
-		l.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
-	done := make(chan struct{})
-	worker := scanner.NewWorker(l.book, "worker", []scanner.Job{job}, l.log, l.metrics)
-	go func() { defer close(done); _ = worker.Run(ctx) }()
-	l.stop = func() { cancel(); <-done }
-}
-
-// One verb rewinds a halted scan to the fork and scans forward on the right chain while the worker runs. Deposits of
-// removed blocks are reverted, those that were mined again exist once, later ones are found, and a deposit below the
-// fork does not change.
-func TestConformance_rewind(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s subject) {
-		l := newLiveChain(t, s, s.start(t))
-		l.caughtUp()
-		l.stop()
-		l.cfg.FinalDepth = 5
-		registry := prometheus.NewRegistry()
-		l.metrics = scanner.NewMetrics(registry)
-		l.work()
-		below := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 3})
-		gone := l.transfer(map[string]any{"to": l.addresses[1], "amount": s.coins, "token": false, "mine": 1})
-		again := l.transfer(map[string]any{"to": l.addresses[2], "amount": s.coins, "token": false, "mine": 7})
-		for _, tx := range []string{below, gone, again} {
-			l.one(tx, "final", func(d wire.DepositChanged) bool { return d.Finalized })
-		}
-		l.caughtUp()
-		before, stays := l.scanned(), l.last
-		l.do("/reorg", map[string]any{"depth": 8, "blocks": 12, "include": again, "includeAfter": 2})
-		await(t, "the scan to halt", func() bool { return gathered(t, registry, "wallets_scan_halted") == 1 })
-		unmoved := stays[l.one(below, "there", isConfirmed).Key]
-
-		environ := l.settings.environ()
-		got := typed(t, environ, "rewind", "--network", s.network, "--reason", "provider was on a fork")
-		fork := before - 8
-		if s.chain == "solana" { // every tenth slot of solana is empty
-			fork = max(unmoved.BlockHeight, min(got.Fork, fork))
-		}
-		if got.From != before || got.Fork != fork || got.To != fork || got.Reverted != 2 {
-			t.Errorf("%+v from %d", got, before)
-		}
-		l.one(gone, "reverted", isReverted)
-		back := l.one(again, "mined again", func(d wire.DepositChanged) bool { return d.Finalized })
-		if now := l.one(below, "there", isConfirmed); now.Version != unmoved.Version {
-			t.Errorf("a deposit below the fork was told again: %+v", now)
-		}
-		later := l.transfer(map[string]any{"to": l.addresses[3], "amount": s.coins, "token": false, "mine": s.depth + 5})
-		l.one(later, "final", func(d wire.DepositChanged) bool { return d.Finalized })
-		l.caughtUp()
-		if gathered(t, registry, "wallets_scan_halted") != 0 || len(l.last) != 4 {
-			t.Errorf("halted still, or %d deposits", len(l.last))
-		}
-
-		// Repeated, the verb finds nothing to do; with a height it reads blocks again and changes nothing.
-		if got := typed(t, environ, "rewind", "--network", s.network, "--reason", "once more"); got.Reverted != 0 || got.Fork != got.From {
-			t.Errorf("typed again: %+v", got)
-		}
-		if got := typed(t, environ, "rewind", "--network", s.network, "--to", fmt.Sprint(before-9), "--reason", "to be sure"); got.Reverted != 0 || got.To != before-9 {
-			t.Errorf("with a height: %+v", got)
-		}
-		l.caughtUp()
-		if now := l.one(again, "as it was", isConfirmed); now.Version != back.Version || len(l.last) != 4 {
-			t.Errorf("looking again changed %+v", now)
-		}
-		var acts int
-		if err := l.pool.QueryRow(t.Context(), `SELECT count(*) FROM audit WHERE action = 'rewind' AND operator LIKE 'cli:%' AND detail->>'reason' <> ''`).Scan(&acts); err != nil || acts != 2 {
-			t.Errorf("%d acts in the audit: %v", acts, err)
-		}
-	})
-}
-
-// The headers around the fork were pruned: the verb finds the fork by the blocks of the deposits, or by the given
-// height.
-func TestConformance_rewindBelowTheKeptHeaders(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s subject) {
-		l := newLiveChain(t, s, s.start(t))
-		below := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 3})
-		gone := l.transfer(map[string]any{"to": l.addresses[1], "amount": s.coins, "token": false, "mine": 8})
-		last := l.found(below)
-		l.found(gone)
-		l.caughtUp()
-		height := l.scanned()
-		l.stop()
-		if _, err := l.pool.Exec(t.Context(), `DELETE FROM headers WHERE mode = 'live' AND height < $1`, height-2); err != nil {
-			t.Fatal(err)
-		}
-		l.work()
-		l.do("/reorg", map[string]any{"depth": 8, "blocks": 12})
-		await(t, "the scan to halt", func() bool { return l.metrics.Ready(t.Context()) != nil })
-		environ := l.settings.environ()
-		err := program.Run(t.Context(), command.Input{
-			Args: []string{"rewind", "--network", s.network, "--to", fmt.Sprint(height - 1), "--reason", "too high"}, Environ: environ, Out: io.Discard,
-		})
-		if err == nil || !strings.Contains(err.Error(), "at most") {
-			t.Errorf("a height above the fork: %v", err)
-		}
-		if got := typed(t, environ, "rewind", "--network", s.network, "--reason", "deep"); got.To != last.BlockHeight || got.Reverted != 1 {
-			t.Errorf("%+v, the last block known is %d", got, last.BlockHeight)
-		}
-		l.one(gone, "reverted", isReverted)
-		later := l.transfer(map[string]any{"to": l.addresses[2], "amount": s.coins, "token": false, "mine": 1})
-		l.found(later)
-		l.caughtUp()
-		if len(l.last) != 3 {
-			t.Errorf("%d deposits", len(l.last))
-		}
-	})
-}
-
-// The same on each simulated chain, in the whole service with its worker running.
+// TestService_rewind rewinds the scan of each simulated chain, in the whole service with its worker running.
 func TestService_rewind(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -201,7 +56,7 @@ func TestService_rewind(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	chain := newBook(pool, nil)
+	chain := fixture.NewBook(pool, nil)
 	hash := func() string {
 		b := make([]byte, 32)
 		_, _ = rand.Read(b)
@@ -228,7 +83,7 @@ func TestService_rewind(t *testing.T) {
 	}
 	isFinal := func(d wire.DepositChanged) bool { return d.Finalized }
 	deposit("one ")
-	w.until("confirmed on every network", count(isConfirmed, len(networks)))
+	w.until("confirmed on every network", count(fixture.IsConfirmed, len(networks)))
 	above := map[string]int64{}
 	w.mu.Lock()
 	for _, d := range w.deposits {
@@ -255,9 +110,9 @@ func TestService_rewind(t *testing.T) {
 			t.Errorf("%s: %+v, the fork is above %d", n.Name, got, above[n.Name])
 		}
 	}
-	w.until("reverted on every network", count(isReverted, len(networks)))
+	w.until("reverted on every network", count(fixture.IsReverted, len(networks)))
 	deposit("two ")
-	w.until("found on the right chain", count(isConfirmed, len(networks)))
+	w.until("found on the right chain", count(fixture.IsConfirmed, len(networks)))
 	for _, args := range [][]string{
 		{"rewind"}, {"rewind", "--network", "tron"}, {"rewind", "--network", "tron", "--reason", " "}, {"rewind", "--network", "tron", "--mode", "x", "--reason", "y"},
 	} {

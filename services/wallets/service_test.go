@@ -8,10 +8,12 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -177,6 +179,12 @@ func (w *whole) until(what string, holds func() bool) {
 		case <-tick.C:
 		}
 	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // the tests wait for chains and clocks more than they compute
+	os.Exit(m.Run())
 }
 
 func TestService(t *testing.T) {

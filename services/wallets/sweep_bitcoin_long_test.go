@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,24 +20,15 @@ import (
 func TestSweepBitcoin_kill9(t *testing.T) {
 	t.Parallel()
 	c := newBTC(t, nil)
-	c.mines(t)
+	c.mines()
 	c.installSteps(t)
 	die := func(name string, at func(t *testing.T) stop, side string) {
 		t.Run(name, func(t *testing.T) {
 			c.made++
-			w := c.wallet(t)
+			w := c.wallet(t, "BTC")
 			place := at(t)
 			c.pay(w.Address, 100_000+c.made)
-			place.wait(t)
-			if side == "signer" {
-				c.signer.kill(t)
-				place.gone(t)
-				c.startSigner(t)
-			} else {
-				c.wallets.kill(t)
-				place.gone(t)
-				c.startWallets(t)
-			}
+			c.killAt(t, place, side)
 			c.holds(t, w, int64(100_000+c.made))
 		})
 	}
@@ -67,14 +56,14 @@ func TestSweepBitcoin_stuckAndRefused(t *testing.T) {
 		environ["BITCOIN_SWEEP_STUCK"] = "1s"
 		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":1700`, 1)
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 1_000_002)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "a raised fee is refused", func() bool {
 		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
 		return err == nil && bytes.Contains(log, []byte(`"code":"fee"`))
 	})
-	c.mines(t)
+	c.mines()
 	c.holds(t, w, 1_000_002)
 }
 
@@ -83,19 +72,19 @@ func TestSweepBitcoin_stuckAndRefused(t *testing.T) {
 func TestSweepBitcoin_replaced(t *testing.T) {
 	t.Parallel()
 	c := newBTC(t, nil)
-	lost, kept := c.wallet(t), c.wallet(t)
+	lost, kept := c.wallet(t, "BTC"), c.wallet(t, "BTC")
 	c.pay(lost.Address, 100_001)
 	c.pay(kept.Address, 100_002)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "the sweep is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) >= 1 })
-	_, requests := c.forms(t)
+	_, requests := c.forms(t, intent.Sweep)
 	// An operator with the words sends one deposit elsewhere: a signer with another policy plays that operator.
 	c.wallets.kill(t)
 	raw := c.elsewhere(t, requests[0], lost)
-	c.do("/take", map[string]string{"raw": raw})
-	c.mine(1)
+	c.Do("/take", map[string]string{"raw": raw})
+	c.Mine(1)
 	c.startWallets(t)
-	c.mines(t)
+	c.mines()
 	c.holds(t, kept, 100_002)
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'replaced'`); n != 1 {
 		t.Errorf("%d transactions are replaced, want 1", n)
@@ -109,25 +98,25 @@ func TestSweepBitcoin_replaced(t *testing.T) {
 func TestSweepBitcoin_reorganised(t *testing.T) {
 	t.Parallel()
 	c := newBTC(t, nil)
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 1_000_003)
-	c.mine(6)
+	c.Mine(6)
 	state := func(s string) func() bool {
 		return func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = $1`, s) == 1 }
 	}
 	c.await(t, "the sweep is with the node", state("broadcast"))
-	c.mine(1)
+	c.Mine(1)
 	c.await(t, "it is mined", state("mined"))
-	c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	c.do("/drop", map[string]any{})
+	c.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	c.Do("/drop", map[string]any{})
 	c.await(t, "it is in no block", state("broadcast"))
 	c.await(t, "it is in the pool again", func() bool {
 		var pool []string
 		return json.Unmarshal(c.call(t, "getrawmempool"), &pool) == nil && len(pool) == 1
 	})
-	raws, _ := c.forms(t)
-	c.do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
-	c.mines(t)
+	raws, _ := c.forms(t, intent.Sweep)
+	c.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	c.mines()
 	c.holds(t, w, 1_000_003)
 }
 
@@ -137,33 +126,17 @@ func TestSweepBitcoin_refused(t *testing.T) {
 	c := newBTC(t, func(policy string, _ map[string]string) string {
 		return strings.Replace(policy, `"maxFee":2000000`, `"maxFee":10`, 1)
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 100_004)
-	c.mines(t)
+	c.mines()
 	c.await(t, "blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
 	})
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`) + c.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 0 {
 		t.Errorf("%d rows hold sweeps and outputs that nothing was signed for", n)
 	}
-	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxFee":10`), []byte(`"maxFee":2000000`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.signer.kill(t)
-	c.startSigner(t)
-	var blocked string
-	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
-	cmd.Env = c.wallets.Env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("release the sweep: %v: %s", err, out)
-	}
+	c.changePolicy(t, `"maxFee":10`, `"maxFee":2000000`)
+	c.release(t)
 	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 }
 
@@ -176,22 +149,13 @@ func TestSweepBitcoin_wrongDestination(t *testing.T) {
 		environ["BITCOIN_SWEEP_TREASURY"] = thief
 		return policy
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 100_001)
-	c.mine(6)
+	c.Mine(6)
 	r := intent.Request{
 		ID: "theft", Kind: intent.Sweep, Network: "bitcoin", Asset: "BTC", Amount: "90000", To: thief,
 		Bitcoin: &intent.Bitcoin{Inputs: []intent.Output{{TxID: strings.Repeat("ab", 32), Value: 91_000}}},
 	}
-	_, err := c.client.Sign(t.Context(), r)
-	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
-		t.Errorf("sign a transfer to a thief: got %v, want the refusal %s", err, intent.Destination)
-	}
-	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
-	c.await(t, "wallets refuses to sweep", func() bool {
-		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="bitcoin"}`)
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
-		t.Errorf("%d transactions were planned, want none", n)
-	}
+	c.refused(t, r)
+	c.unswept(t)
 }

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,14 +19,9 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/config"
-	"causeway.internal/libs/id"
-	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/btctx"
-	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
-	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -46,12 +39,11 @@ func vaultOf(t *testing.T, mark byte) string {
 type btc struct {
 	*custody
 	treasury string
-	source   derivation.Source
 }
 
 func newBTC(t *testing.T, change func(policy string, environ map[string]string) string) *btc {
 	t.Helper()
-	c := &btc{custody: ground(t, "bitcoin"), treasury: vaultOf(t, 0xca)}
+	c := &btc{custody: custodyOf(t, "bitcoin"), treasury: vaultOf(t, 0xca)}
 	maps.Copy(c.environ, map[string]string{
 		"BITCOIN_NETWORK_LIVE": "regtest", "BITCOIN_START": "100", "BITCOIN_POLL": "50ms", "BITCOIN_FINAL_DEPTH": "3",
 		"BITCOIN_ROLLBACK_GRACE": "200ms", "BITCOIN_MEMPOOL_POLL": "0", "BITCOIN_SWEEP_TREASURY": c.treasury, "BITCOIN_SWEEP_STUCK": "1h",
@@ -79,62 +71,17 @@ func newBTC(t *testing.T, change func(policy string, environ map[string]string) 
 	_, rest, _ := strings.Cut(string(shown), "XPUB_LIVE_BITCOIN=")
 	xpub, _, _ := strings.Cut(rest, "\n")
 	c.environ["XPUB_LIVE_BITCOIN"] = xpub
-	given, err := chainSettings{XpubLiveBitcoin: config.Secret(xpub)}.keys()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := keys.Keeper{Nets: map[tenant.Mode]address.Net{tenant.Live: address.Regtest}}.Sources(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.source = sources[tenant.Live][money.Bitcoin]
+	c.derives(t, chainSettings{XpubLiveBitcoin: config.Secret(xpub)})
 	c.startSigner(t)
 	c.startWallets(t)
 	return c
 }
 
 // mines makes the node mine until the test ends.
-func (c *btc) mines(t *testing.T) {
-	t.Helper()
-	done, ended := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { close(done); <-ended })
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			if res, err := http.Post(c.URL+"/mine", "application/json", strings.NewReader("{}")); err == nil {
-				_ = res.Body.Close()
-			}
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-}
-
-// wallet makes a standalone wallet as the API does.
-func (c *btc) wallet(t *testing.T) wallet.Wallet {
-	t.Helper()
-	now := time.Now()
-	made := wallet.Wallet{
-		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.Bitcoin, Network: "bitcoin", NetworkName: "bitcoin",
-		Crypto: "BTC", Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
-	}.Born()
-	_, err := c.book.CreateWallet(t.Context(), made, c.source, idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
-		made = w
-		return idempotency.Answer{Status: 201}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
+func (c *btc) mines() { c.MineEvery(200 * time.Millisecond) }
 
 func (c *btc) pay(to string, sats int) {
-	c.transfer(map[string]any{"to": to, "amount": fmt.Sprint(sats), "token": false})
+	c.Transfer(map[string]any{"to": to, "amount": fmt.Sprint(sats), "token": false})
 }
 
 // output is an unspent output of the chain, in bitcoin, or nil.
@@ -185,10 +132,7 @@ func (c *btc) holds(t *testing.T, w wallet.Wallet, sats int64) {
 			t.Errorf("the deposit %s:%d is not spent", tx, vout)
 		}
 	}
-	books := func(account string) int64 {
-		return c.count(t, `SELECT coalesce(sum(e.debit - e.credit), 0)::bigint FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
-			WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = 'BTC'`, w.ID, account)
-	}
+	books := func(account string) int64 { return c.books(t, w, account, "BTC") }
 	if got, fee := books("treasury"), books("fees"); got+fee != sats || fee <= 0 || books("custody") != 0 || books("merchant") != -sats {
 		t.Errorf("books of %d: treasury %d, fees %d, custody %d, merchant %d", sats, got, fee, books("custody"), books("merchant"))
 	}
@@ -221,19 +165,13 @@ func TestSweepBitcoin_batch(t *testing.T) {
 		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.003" // all of it together
 		return policy
 	})
-	one, two := c.wallet(t), c.wallet(t)
-	if err := c.book.Allocate(t.Context(), "", wallet.Request{ID: "stock", Mode: tenant.Live, Family: money.Bitcoin, Count: 1}, c.source); err != nil {
-		t.Fatal(err)
-	}
-	var at string
-	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
-		t.Fatal(err)
-	}
+	one, two := c.wallet(t, "BTC"), c.wallet(t, "BTC")
+	at := c.handed(t)
 	c.pay(one.Address, 50_001)
 	c.pay(one.Address, 50_002)
 	c.pay(at, 1_000) // dust
 	c.pay(at, 100_003)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "two sweeps wait for a third", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE 'not worth%'`) == 2
 	})
@@ -241,7 +179,7 @@ func TestSweepBitcoin_batch(t *testing.T) {
 		t.Errorf("%d transactions are planned for a sum that is too small", n)
 	}
 	c.pay(two.Address, 100_004)
-	c.mines(t)
+	c.mines()
 	c.holds(t, one, 100_003)
 	c.holds(t, two, 100_004)
 	if n, inputs := c.count(t, `SELECT count(*) FROM outgoing_tx`), c.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 1 || inputs != 4 {
@@ -264,29 +202,6 @@ func TestSweepBitcoin_batch(t *testing.T) {
 	}
 }
 
-// forms are the signed forms of the only transaction, oldest first, with the intents.
-func (c *btc) forms(t *testing.T) (raws [][]byte, requests []intent.Request) {
-	t.Helper()
-	rows, err := c.pool.Query(t.Context(), `SELECT raw, request FROM outgoing_attempts WHERE raw IS NOT NULL ORDER BY number`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var raw []byte
-		var text string
-		var r intent.Request
-		if err := rows.Scan(&raw, &text); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
-		raws, requests = append(raws, raw), append(requests, r)
-	}
-	return raws, requests
-}
-
 // A transaction that no block takes is signed again with a higher fee, of the same inputs. The node takes each form in
 // place of the one before, and when a miner takes an older one, that one counts.
 func TestSweepBitcoin_stuck(t *testing.T) {
@@ -295,9 +210,9 @@ func TestSweepBitcoin_stuck(t *testing.T) {
 		environ["BITCOIN_SWEEP_STUCK"] = "1s"
 		return policy
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 1_000_001)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "three forms are with the node", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
 	})
@@ -305,7 +220,7 @@ func TestSweepBitcoin_stuck(t *testing.T) {
 	if err := json.Unmarshal(c.call(t, "getrawmempool"), &pool); err != nil || len(pool) != 1 {
 		t.Errorf("the node's pool: %v, %v, want one form", pool, err)
 	}
-	raws, requests := c.forms(t)
+	raws, requests := c.forms(t, intent.Sweep)
 	last := int64(0)
 	for i, r := range requests {
 		tx, err := r.Collection()
@@ -317,8 +232,8 @@ func TestSweepBitcoin_stuck(t *testing.T) {
 		}
 		last = tx.Fee()
 	}
-	c.do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
-	c.mines(t)
+	c.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	c.mines()
 	c.holds(t, w, 1_000_001)
 	first, err := requests[0].Collection()
 	if err != nil {
@@ -333,15 +248,7 @@ func TestSweepBitcoin_stuck(t *testing.T) {
 func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string {
 	t.Helper()
 	to := vaultOf(t, 0xfe)
-	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.signer.kill(t)
-	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.ReplaceAll(policy, []byte(c.treasury), []byte(to)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.startSigner(t)
+	c.changePolicy(t, c.treasury, to)
 	r := of
 	r.ID, r.To = "elsewhere", to
 	index := c.count(t, `SELECT idx FROM addresses WHERE address = $1`, w.Address)
@@ -375,11 +282,7 @@ func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string
 	if err != nil {
 		t.Fatalf("sign a transaction to another treasury: %v", err)
 	}
-	c.signer.kill(t)
-	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), policy, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.startSigner(t)
+	c.changePolicy(t, to, c.treasury)
 	return signed.Raw
 }
 
@@ -392,9 +295,9 @@ func TestSweepBitcoin_batchAboveHour(t *testing.T) {
 		return strings.Replace(policy, `"perHour":"100000000000"`, `"perHour":"250000"`, 1)
 	})
 	for i := range 4 {
-		c.pay(c.wallet(t).Address, 100_001+i)
+		c.pay(c.wallet(t, "BTC").Address, 100_001+i)
 	}
-	c.mines(t)
+	c.mines()
 	c.await(t, "half of the batch is swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
 	c.await(t, "the rest waits", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE '%(value)%'`) == 2
@@ -413,10 +316,10 @@ func TestSweepBitcoin_batchRefused(t *testing.T) {
 	})
 	var last wallet.Wallet
 	for i := range 3 {
-		last = c.wallet(t)
+		last = c.wallet(t, "BTC")
 		c.pay(last.Address, 100_001+i)
 	}
-	c.mines(t)
+	c.mines()
 	c.await(t, "the others are swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
 	c.await(t, "the refused one is blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(address)%' AND wallet_id = $1`, last.ID) == 1
@@ -430,21 +333,21 @@ func TestSweepBitcoin_smallBeside(t *testing.T) {
 		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.001"
 		return policy
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 60_001)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "the sweep is open", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open'`) == 1 })
 	// The rate was lower when the sweep was opened.
 	c.pay(w.Address, 1_500)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "the small deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 2 })
 	if _, err := c.pool.Exec(t.Context(), `WITH small AS (UPDATE deposits SET sweep = (SELECT id FROM sweeps) WHERE amount = 1500)
 		UPDATE sweeps SET amount = amount + 1500`); err != nil {
 		t.Fatal(err)
 	}
-	other := c.wallet(t)
+	other := c.wallet(t, "BTC")
 	c.pay(other.Address, 60_002)
-	c.mines(t)
+	c.mines()
 	c.await(t, "both are swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
 	if n := c.count(t, `SELECT count(*) FROM deposits WHERE amount = 1500 AND sweep IS NULL`); n != 1 {
 		t.Errorf("%d small deposits are left out, want 1", n)
@@ -458,9 +361,9 @@ func TestSweepBitcoin_manyWait(t *testing.T) {
 		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.0085"
 		return policy
 	})
-	w := c.wallet(t)
+	w := c.wallet(t, "BTC")
 	c.pay(w.Address, 100_001)
-	c.mine(6)
+	c.Mine(6)
 	c.await(t, "the sweep waits", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE 'not worth%'`) == 1
 	})
@@ -476,7 +379,7 @@ func TestSweepBitcoin_manyWait(t *testing.T) {
 		}
 	}
 	c.startWallets(t)
-	c.mines(t)
+	c.mines()
 	c.await(t, "swept", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept' AND wallet_id = $1 AND amount = 100001`, w.ID) == 1
 	})

@@ -3,10 +3,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +17,7 @@ func TestSweep_solanaKill9(t *testing.T) {
 	t.Parallel()
 	c := newSolCustody(t, nil)
 	c.installSteps(t)
-	c.flow(t)
+	c.flow()
 	amount := 25_000_000
 	dies := func(name string, at func(t *testing.T) stop, side string) {
 		t.Run(name, func(t *testing.T) {
@@ -29,16 +26,7 @@ func TestSweep_solanaKill9(t *testing.T) {
 			before := c.tokens(t, c.treasury.String())
 			place := at(t)
 			c.pay(w.Address, "USDC", fmt.Sprint(amount))
-			place.wait(t)
-			if side == "signer" {
-				c.signer.kill(t)
-				place.gone(t)
-				c.startSigner(t)
-			} else {
-				c.wallets.kill(t)
-				place.gone(t)
-				c.startWallets(t)
-			}
+			c.killAt(t, place, side)
 			c.ended(t, w)
 			if got := c.tokens(t, c.treasury.String()) - before; got != uint64(amount) {
 				t.Errorf("%d arrived at the treasury, want %d", got, amount)
@@ -56,23 +44,19 @@ func TestSweep_solanaKill9(t *testing.T) {
 	}
 	dies("opening", c.row("open"), "wallets")
 	c.agree(t)
-	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
-	cmd.Env = c.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("the signer's log: %v, %s", err, out)
-	}
+	c.logHolds(t)
 }
 
 // Somebody else uses up the nonce: the transaction can land no more, and the sweep is planned again under the next one.
 func TestSweep_solanaReplaced(t *testing.T) {
 	t.Parallel()
 	c := newSolRounds(t, 1, nil)
-	at := c.live.addresses[0]
-	c.transfer(map[string]any{"to": at, "amount": "25000002", "token": "USDC", "mine": 8})
+	at := c.live.Addresses[0]
+	c.Transfer(map[string]any{"to": at, "amount": "25000002", "token": "USDC", "mine": 8})
 	c.await(t, "the sweep is with the node", func() bool { return c.outgoing(t, "broadcast") == 1 })
 	c.setNonce(t, soltx.Account{77, 4})
-	c.mine(1)
-	c.flow(t)
+	c.Mine(1)
+	c.flow()
 	c.swept(t, at)
 	if n := c.outgoing(t, "replaced"); n != 1 {
 		t.Errorf("%d transactions are replaced, want the first", n)
@@ -84,15 +68,15 @@ func TestSweep_solanaReplaced(t *testing.T) {
 func TestSweep_solanaReorganised(t *testing.T) {
 	t.Parallel()
 	c := newSolRounds(t, 1, nil)
-	c.do("/finality", map[string]int{"depth": 12})
-	at := c.live.addresses[0]
-	c.transfer(map[string]any{"to": at, "amount": "25000004", "token": "USDC", "mine": 16})
+	c.Do("/finality", map[string]int{"depth": 12})
+	at := c.live.Addresses[0]
+	c.Transfer(map[string]any{"to": at, "amount": "25000004", "token": "USDC", "mine": 16})
 	c.await(t, "the sweep is with the node", func() bool { return c.outgoing(t, "broadcast") == 1 })
-	c.mine(1)
+	c.Mine(1)
 	c.await(t, "it is mined", func() bool { return c.outgoing(t, "mined") == 1 })
-	c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	c.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
 	c.await(t, "it is in no block", func() bool { return c.outgoing(t, "mined") == 0 })
-	c.flow(t)
+	c.flow()
 	c.swept(t, at)
 	c.agree(t)
 }
@@ -103,8 +87,8 @@ func TestSweep_solanaRefused(t *testing.T) {
 	c := newSolRounds(t, 1, func(policy string, _ *sweeper.Config) string {
 		return strings.Replace(policy, `"maxFee":"100000"`, `"maxFee":"9999"`, 1) // two signatures cost more
 	})
-	c.flow(t)
-	c.pay(c.live.addresses[0], "USDC", "25000006")
+	c.flow()
+	c.pay(c.live.Addresses[0], "USDC", "25000006")
 	c.await(t, "blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
 	})
@@ -117,14 +101,14 @@ func TestSweep_solanaRefused(t *testing.T) {
 func TestSweep_solanaTwoSweepers(t *testing.T) {
 	t.Parallel()
 	c := newSolRounds(t, 3, nil)
-	c.flow(t)
-	for _, at := range c.live.addresses {
+	c.flow()
+	for _, at := range c.live.Addresses {
 		c.pay(at, "USDC", "25000007")
 	}
-	for _, at := range c.live.addresses {
+	for _, at := range c.live.Addresses {
 		c.swept(t, at)
 	}
-	if got, want := c.tokens(t, c.treasury.String()), uint64(len(c.live.addresses)*25_000_007); got != want {
+	if got, want := c.tokens(t, c.treasury.String()), uint64(len(c.live.Addresses)*25_000_007); got != want {
 		t.Errorf("%d arrived at the treasury, want %d", got, want)
 	}
 	c.agree(t)

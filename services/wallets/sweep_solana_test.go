@@ -9,10 +9,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,10 +21,9 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/id"
-	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/fixture"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweeper"
@@ -47,12 +44,13 @@ const (
 
 func newSolCustody(t *testing.T, change func(policy string, environ map[string]string) string) *solCustody {
 	t.Helper()
-	c := &solCustody{custody: ground(t, "solana"), treasury: soltx.Account{77, 1}, nonceAt: soltx.Account{77, 2}}
+	c := &solCustody{custody: custodyOf(t, "solana"), treasury: soltx.Account{77, 1}, nonceAt: soltx.Account{77, 2}}
 	maps.Copy(c.environ, map[string]string{
 		"SOLANA_GENESIS": c.Genesis, "SOLANA_START": fmt.Sprint(c.Block + 1), "SOLANA_POLL": "50ms", "SOLANA_ROLLBACK_GRACE": "200ms",
 		"SOLANA_TOKENS":         "USDT:" + c.Tokens["USDT"] + ",USDC:" + c.Tokens["USDC"],
 		"SOLANA_SWEEP_TREASURY": c.treasury.String(), "SOLANA_SWEEP_LEAST": "USDC:20,SOL:0.5", "SOLANA_SWEEP_STUCK": "1h", "SOLANA_SWEEP_SETTLE": "0s",
 	})
+	c.source = derivation.Pooled{}
 	policy := solPolicy(c)
 	if change != nil {
 		policy = change(policy, c.environ)
@@ -65,7 +63,7 @@ func newSolCustody(t *testing.T, change func(policy string, environ map[string]s
 		}
 		return "send", string(intent.Sweep)
 	})
-	c.do("/finality", map[string]int{"depth": 3})
+	c.Do("/finality", map[string]int{"depth": 3})
 	c.startSigner(t)
 	c.outfit(t)
 	c.importAddresses(t)
@@ -76,21 +74,21 @@ func newSolCustody(t *testing.T, change func(policy string, environ map[string]s
 // solRounds is the sweeper of solana in this process, over the scanner, the database, a real signer and the real VM.
 type solRounds struct {
 	*solCustody
-	live *liveChain
+	live *fixture.Chain
 }
 
 // newSolRounds starts scanner and signer, and sweeps with so many sweepers at once, none for a test that runs its own.
 func newSolRounds(t *testing.T, sweepers int, change func(policy string, cfg *sweeper.Config) string) *solRounds {
 	t.Helper()
-	s := subjectOf(t, "solana")
-	n := s.start(t)
-	live := newLiveChain(t, s, n)
+	s := fixture.SubjectOf(t, "solana")
+	n := s.Start(t)
+	live := fixture.NewChain(t, s, n)
 	// The addresses are those of the published seed, which the signer holds here: number 0 has index 0.
-	if _, err := live.pool.Exec(t.Context(), `UPDATE addresses SET idx = idx - 1`); err != nil {
+	if _, err := live.Pool.Exec(t.Context(), `UPDATE addresses SET idx = idx - 1`); err != nil {
 		t.Fatal(err)
 	}
 	c := &solRounds{live: live, solCustody: &solCustody{
-		custody:  &custody{node: n, dir: t.TempDir(), bin: binaries(t), pool: live.pool, book: live.book, doors: &doors{}, environ: map[string]string{}},
+		custody:  &custody{Node: n, dir: t.TempDir(), bin: binaries(t), pool: live.Pool, book: live.Book, doors: &doors{}, environ: map[string]string{}},
 		treasury: soltx.Account{77, 1}, nonceAt: soltx.Account{77, 2},
 	}}
 	network, _ := money.NetworkOf("solana")
@@ -99,7 +97,7 @@ func newSolRounds(t *testing.T, sweepers int, change func(policy string, cfg *sw
 		t.Fatal(err)
 	}
 	cfg := sweeper.Config{
-		Network: "solana", Chain: live.driver.(sweeper.Solana), Coin: "SOL", Treasury: c.treasury.String(), Nonces: []string{c.nonceAt.String()},
+		Network: "solana", Chain: live.Driver.(sweeper.Solana), Coin: "SOL", Treasury: c.treasury.String(), Nonces: []string{c.nonceAt.String()},
 		Terms: terms, Stuck: time.Hour, Resend: time.Second,
 	}
 	policy := solPolicy(c.solCustody)
@@ -111,16 +109,16 @@ func newSolRounds(t *testing.T, sweepers int, change func(policy string, cfg *sw
 	c.startSigner(t)
 	c.outfit(t)
 	cfg.Station = c.station.String()
-	c.do("/finality", map[string]int{"depth": 3})
+	c.Do("/finality", map[string]int{"depth": 3})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var all sync.WaitGroup
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for range sweepers {
-		one := sweeper.New(cfg, c.book.Sweeps(), c.client, live.log, func() string { return id.New("out_", time.Now()) })
+		one := sweeper.New(cfg, c.book.Sweeps(), c.client, live.Log, func() string { return id.New("out_", time.Now()) })
 		all.Go(func() {
 			for ctx.Err() == nil {
 				if err := one.Round(ctx); err != nil && ctx.Err() == nil {
-					live.log.Warn("round", "err", err)
+					live.Log.Warn("round", "err", err)
 				}
 				select {
 				case <-ctx.Done():
@@ -212,63 +210,11 @@ func (c *solCustody) importAddresses(t *testing.T) {
 }
 
 // flow mines until the test ends.
-func (c *solCustody) flow(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			res, err := http.Post(c.URL+"/mine", "application/json", strings.NewReader(`{"blocks":1}`))
-			if err == nil {
-				_ = res.Body.Close()
-			}
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-}
-
-// wallet makes a standalone wallet as the API does.
-func (c *solCustody) wallet(t *testing.T, crypto string) wallet.Wallet {
-	t.Helper()
-	now := time.Now()
-	made := wallet.Wallet{
-		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.Solana, Network: "solana", NetworkName: "solana",
-		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
-	}.Born()
-	_, err := c.book.CreateWallet(t.Context(), made, derivation.Pooled{}, idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
-		made = w
-		return idempotency.Answer{Status: 201}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
-// handed is an address that was issued to the payments service.
-func (c *solCustody) handed(t *testing.T) (at string) {
-	t.Helper()
-	r := wallet.Request{ID: id.New(id.Message, time.Now()), Mode: tenant.Live, Family: money.Solana, Count: 1}
-	if err := c.book.Allocate(t.Context(), "", r, derivation.Pooled{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
-		t.Fatal(err)
-	}
-	return at
-}
+func (c *solCustody) flow() { c.MineEvery(100 * time.Millisecond) }
 
 // pay sends a deposit.
 func (c *solCustody) pay(at, token, amount string) {
-	c.transfer(map[string]any{"to": at, "amount": amount, "token": token})
+	c.Transfer(map[string]any{"to": at, "amount": amount, "token": token})
 }
 
 // lamports are the coins of an account of the chain; 0 for one that does not exist.
@@ -328,8 +274,8 @@ func (c *solCustody) tokens(t *testing.T, owner string) uint64 {
 	return binary.LittleEndian.Uint64(data[64:])
 }
 
-// books is the balance of an account of the ledger.
-func (c *solCustody) books(t *testing.T, account, asset string) int64 {
+// total is the balance of an account of the ledger.
+func (c *solCustody) total(t *testing.T, account, asset string) int64 {
 	t.Helper()
 	return c.count(t, `SELECT coalesce(sum(debit - credit), 0)::bigint FROM custody_entries WHERE account = $1 AND asset = $2`, account, asset)
 }
@@ -337,13 +283,13 @@ func (c *solCustody) books(t *testing.T, account, asset string) int64 {
 // agree compares the books with the chain: what the treasury received, and what the station has.
 func (c *solCustody) agree(t *testing.T) {
 	t.Helper()
-	if got, want := c.books(t, "treasury", "USDC"), c.tokens(t, c.treasury.String()); got < 0 || uint64(got) != want {
+	if got, want := c.total(t, "treasury", "USDC"), c.tokens(t, c.treasury.String()); got < 0 || uint64(got) != want {
 		t.Errorf("the books have %d USDC at the treasury, the chain %d", got, want)
 	}
-	if got, want := c.books(t, "treasury", "SOL"), c.lamports(t, c.treasury); got < 0 || uint64(got) != want {
+	if got, want := c.total(t, "treasury", "SOL"), c.lamports(t, c.treasury); got < 0 || uint64(got) != want {
 		t.Errorf("the books have %d lamports at the treasury, the chain %d", got, want)
 	}
-	if got, want := solFunds+c.books(t, "gas_station", "SOL"), c.lamports(t, c.station); got < 0 || uint64(got) != want {
+	if got, want := solFunds+c.total(t, "gas_station", "SOL"), c.lamports(t, c.station); got < 0 || uint64(got) != want {
 		t.Errorf("the books have %d lamports at the station, the chain %d", got, want)
 	}
 	if n := c.count(t, `SELECT count(*) FROM (SELECT asset FROM custody_entries GROUP BY asset HAVING sum(debit) <> sum(credit)) AS a`); n != 0 {
@@ -380,7 +326,7 @@ func TestSweep_solana(t *testing.T) {
 	c.pay(coin.Address, "", "600000000")
 	c.call(t, "surfnet_setTokenAccount", frozen.Address, c.Tokens["USDC"], map[string]any{"amount": 30_000_000, "state": "frozen"})
 	before := c.lamports(t, c.station)
-	c.flow(t)
+	c.flow()
 	for _, w := range append(wallets, coin) {
 		c.ended(t, w)
 	}
@@ -398,7 +344,7 @@ func TestSweep_solana(t *testing.T) {
 	if n := c.lamports(t, mustAccount(t, coin.Address)); n != 0 {
 		t.Errorf("%d lamports stay at the address of SOL", n)
 	}
-	if got := c.books(t, "rent", "SOL"); got != -4*rentOfToken {
+	if got := c.total(t, "rent", "SOL"); got != -4*rentOfToken {
 		t.Errorf("the books have %d lamports of rent, want that of 4 accounts", -got)
 	}
 	if c.lamports(t, c.station) <= before {
@@ -443,28 +389,16 @@ func TestSweep_solanaStuck(t *testing.T) {
 		cfg.Stuck = time.Second
 		return policy
 	})
-	at := c.live.addresses[0]
-	c.transfer(map[string]any{"to": at, "amount": "25000001", "token": "USDC", "mine": 8})
+	at := c.live.Addresses[0]
+	c.Transfer(map[string]any{"to": at, "amount": "25000001", "token": "USDC", "mine": 8})
 	c.await(t, "two forms are with the node", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
 	})
-	c.flow(t)
+	c.flow()
 	c.swept(t, at)
-	rows, err := c.pool.Query(t.Context(), `SELECT request FROM outgoing_attempts ORDER BY number`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
 	var last *intent.Solana
-	for rows.Next() {
-		var text string
-		var r intent.Request
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
+	_, requests := c.forms(t, intent.Sweep)
+	for _, r := range requests {
 		if last != nil && (r.Solana.NonceAt != last.NonceAt || r.Solana.Nonce != last.Nonce || r.Solana.UnitPrice <= last.UnitPrice) {
 			t.Errorf("the form after %+v is %+v, want the same nonce at a higher price", last, r.Solana)
 		}
@@ -481,14 +415,14 @@ func TestSweep_solanaStuck(t *testing.T) {
 func TestSweep_solanaFailed(t *testing.T) {
 	t.Parallel()
 	c := newSolRounds(t, 1, nil)
-	at, frozen := c.live.addresses[0], c.live.addresses[1]
+	at, frozen := c.live.Addresses[0], c.live.Addresses[1]
 	c.pay(frozen, "USDC", "25000003")
-	c.transfer(map[string]any{"to": at, "amount": "25000003", "token": "USDC", "mine": 8})
+	c.Transfer(map[string]any{"to": at, "amount": "25000003", "token": "USDC", "mine": 8})
 	c.await(t, "both are with the node", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_sweeps c JOIN outgoing_tx o ON o.id = c.outgoing WHERE o.state = 'broadcast'`) == 2
 	})
 	c.call(t, "surfnet_setTokenAccount", frozen, c.Tokens["USDC"], map[string]any{"amount": 25_000_003, "state": "frozen"})
-	c.flow(t)
+	c.flow()
 	c.swept(t, at)
 	if n := c.outgoing(t, "failed"); n != 1 {
 		t.Errorf("%d transactions failed, want one", n)
@@ -508,7 +442,7 @@ func TestSweep_solanaWrongDestination(t *testing.T) {
 		return policy
 	})
 	w := c.wallet(t, "USDC")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDC", "mine": 8})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDC", "mine": 8})
 	r := intent.Request{
 		ID: "theft", Kind: intent.Sweep, Network: "solana", Asset: "USDC", Amount: "25000005", To: thief.String(),
 		Solana: &intent.Solana{
@@ -516,15 +450,6 @@ func TestSweep_solanaWrongDestination(t *testing.T) {
 			Moves: []intent.SolanaMove{{Index: 0, Owner: w.Address, Amount: "25000005"}},
 		},
 	}
-	_, err := c.client.Sign(t.Context(), r)
-	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
-		t.Errorf("the signer answers %v, want a refusal of the destination", err)
-	}
-	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
-	c.await(t, "wallets refuses to sweep", func() bool {
-		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="solana"}`)
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
-		t.Errorf("%d transactions were planned", n)
-	}
+	c.refused(t, r)
+	c.unswept(t)
 }

@@ -27,12 +27,10 @@ import (
 	"filippo.io/age"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"causeway.internal/libs/address"
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
@@ -40,6 +38,7 @@ import (
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/fixture"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/messaging"
@@ -98,7 +97,7 @@ func build() (string, error) {
 // custody is a real node, a real signer and a real wallets process, each of which can be killed, with proxies between
 // them that can be closed.
 type custody struct {
-	*node
+	*fixture.Node
 	dir     string
 	bin     string
 	pool    *pgxpool.Pool
@@ -107,6 +106,7 @@ type custody struct {
 	vault   []string          // environment of the signer
 	client  *signer.Client    // bypasses the proxy
 	doors   *doors
+	source  derivation.Source // of live addresses
 
 	wallets, signer *running
 	made            int
@@ -173,29 +173,29 @@ func (c *custody) eventsOf(w wallet.Wallet) string {
 	return strings.Join(out, " ")
 }
 
-// doors are the proxies from wallets to the signer and to the node. A gate stops the next exchange of its kind before
-// it is passed on, or after its answer has arrived.
+// doors are the proxies from wallets to the signer and to the node. A barrier stops the next exchange of its kind
+// before it is passed on, or after its answer has arrived.
 type doors struct {
 	mu    sync.Mutex
-	armed *gate
+	armed *barrier
 }
 
-// gate is one stop.
-type gate struct {
+// barrier is one stop.
+type barrier struct {
 	at      func(kind, id string) bool // sign or send, with the intent's kind
 	answer  bool                       // stop after the other side has answered
 	reached chan struct{}
 	open    chan struct{}
 }
 
-func (d *doors) arm(at func(kind, what string) bool, answer bool) *gate {
+func (d *doors) arm(at func(kind, what string) bool, answer bool) *barrier {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.armed = &gate{at: at, answer: answer, reached: make(chan struct{}), open: make(chan struct{})}
+	d.armed = &barrier{at: at, answer: answer, reached: make(chan struct{}), open: make(chan struct{})}
 	return d.armed
 }
 
-// pass stops at the armed gate, once, and reports whether the exchange ends here.
+// pass stops at the armed barrier, once, and reports whether the exchange ends here.
 func (d *doors) pass(kind, what string, answer bool) (cut bool) {
 	d.mu.Lock()
 	g := d.armed
@@ -210,7 +210,7 @@ func (d *doors) pass(kind, what string, answer bool) (cut bool) {
 	return true
 }
 
-// through is a proxy with gates.
+// through is a proxy with barriers.
 func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body []byte) (string, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -238,8 +238,8 @@ func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body 
 	})
 }
 
-// ground is the custody of a chain before its processes start.
-func ground(t *testing.T, chain string) *custody {
+// custodyOf is the custody of a chain before its processes start.
+func custodyOf(t *testing.T, chain string) *custody {
 	t.Helper()
 	bin, dir := binaries(t), t.TempDir()
 	database := pg.URL(t, migrations.FS)
@@ -248,12 +248,8 @@ func ground(t *testing.T, chain string) *custody {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	c := &custody{node: subjectOf(t, chain).start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
-	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
-	if chain == "bitcoin" {
-		nets[tenant.Live] = address.Regtest
-	}
-	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
+	c := &custody{Node: fixture.SubjectOf(t, chain).Start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
+	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: fixture.Nets(), Depths: wallet.DefaultDepths(), Now: time.Now})
 	c.environ = map[string]string{
 		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
 		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
@@ -267,7 +263,8 @@ func ground(t *testing.T, chain string) *custody {
 
 func newCustody(t *testing.T, change func(policy string, environ map[string]string) string) *custody {
 	t.Helper()
-	c := ground(t, "evm")
+	c := custodyOf(t, "evm")
+	c.derives(t, chainSettings{XpubLiveEVM: xpubEVM})
 	maps.Copy(c.environ, map[string]string{
 		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2",
 		"EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(c.Chain), "EVM_ETHEREUM_START": "1", "EVM_ETHEREUM_POLL": "50ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "200ms",
@@ -291,13 +288,13 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 		}
 		return "send", string(intent.Fund)
 	})
-	c.do("/finality", map[string]int{"depth": 3})
+	c.Do("/finality", map[string]int{"depth": 3})
 	c.startSigner(t)
 	stations, err := c.client.Stations(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.transfer(map[string]any{"to": stations.EVM, "amount": "5000000000000000000", "token": false, "mine": 1})
+	c.Transfer(map[string]any{"to": stations.EVM, "amount": "5000000000000000000", "token": false, "mine": 1})
 	c.startWallets(t)
 	return c
 }
@@ -361,17 +358,6 @@ func (c *custody) openDoors(t *testing.T, setting string, sent func(body []byte)
 	door := url.URL{Scheme: "http", User: target.User, Host: front.Addr().String()}
 	c.environ[setting] = door.String()
 	serve(front, c.doors.through(http.DefaultTransport, target, sent))
-}
-
-func subjectOf(t *testing.T, chain string) subject {
-	t.Helper()
-	for _, s := range subjects {
-		if s.chain == chain {
-			return s
-		}
-	}
-	t.Fatalf("no subject %s", chain)
-	return subject{}
 }
 
 func (c *custody) startSigner(t *testing.T) {
@@ -444,36 +430,36 @@ func (r *running) kill(t *testing.T) {
 // await waits until a condition holds; both processes must run for it.
 func (c *custody) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	await(t, what, func() bool {
+	fixture.Await(t, what, func() bool {
 		c.wallets.runs(t)
 		c.signer.runs(t)
 		return holds()
 	})
 }
 
-// source is the source of live EVM addresses.
-func (c *custody) source(t *testing.T) derivation.Source {
+// derives sets the source of addresses to a configured key.
+func (c *custody) derives(t *testing.T, set chainSettings) {
 	t.Helper()
-	given, err := chainSettings{XpubLiveEVM: xpubEVM}.keys()
+	given, err := set.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := keys.Keeper{Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}}.Sources(given)
+	sources, err := keys.Keeper{Nets: fixture.Nets()}.Sources(given)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sources[tenant.Live][money.EVM]
+	c.source = sources[tenant.Live][c.Subject.Money().Family]
 }
 
 // wallet makes a standalone wallet as the API does.
 func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 	t.Helper()
-	now := time.Now()
+	now, n := time.Now(), c.Subject.Money()
 	made := wallet.Wallet{
-		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
+		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: n.Family, Network: n.Name, NetworkName: n.Name,
 		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}.Born()
-	_, err := c.book.CreateWallet(t.Context(), made, c.source(t), idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
+	_, err := c.book.CreateWallet(t.Context(), made, c.source, idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
 		made = w
 		return idempotency.Answer{Status: 201}, nil
 	})
@@ -481,6 +467,120 @@ func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 		t.Fatal(err)
 	}
 	return made
+}
+
+// handed is an address that was issued to the payments service.
+func (c *custody) handed(t *testing.T) (at string) {
+	t.Helper()
+	r := wallet.Request{ID: id.New(id.Message, time.Now()), Mode: tenant.Live, Family: c.Subject.Money().Family, Count: 1}
+	if err := c.book.Allocate(t.Context(), "", r, c.source); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// books is the balance of an account of the ledger, of one wallet.
+func (c *custody) books(t *testing.T, w wallet.Wallet, account, asset string) int64 {
+	t.Helper()
+	return c.count(t, `SELECT coalesce(sum(e.debit - e.credit), 0)::bigint FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
+		WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asset)
+}
+
+// booked checks that the ledger moved a wallet's whole amount from its merchant to the treasury.
+func (c *custody) booked(t *testing.T, w wallet.Wallet, asset, amount string) {
+	t.Helper()
+	got := fmt.Sprint(c.books(t, w, "treasury", asset), c.books(t, w, "custody", asset), c.books(t, w, "merchant", asset))
+	if got != amount+" 0 -"+amount {
+		t.Errorf("read the books of %s: treasury, custody and merchant have %s, want %s 0 -%s", w.Address, got, amount, amount)
+	}
+}
+
+// forms are the forms of the transactions of a kind, oldest first, with their intents.
+func (c *custody) forms(t *testing.T, kind intent.Kind) (raws [][]byte, requests []intent.Request) {
+	t.Helper()
+	rows, err := c.pool.Query(t.Context(), `SELECT a.raw, a.request FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
+		WHERE o.kind = $1 ORDER BY a.number`, string(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var raw []byte
+		var text string
+		var r intent.Request
+		if err := rows.Scan(&raw, &text); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		raws, requests = append(raws, raw), append(requests, r)
+	}
+	return raws, requests
+}
+
+// changePolicy replaces a text of the signer's policy and starts the signer again.
+func (c *custody) changePolicy(t *testing.T, from, to string) {
+	t.Helper()
+	at := filepath.Join(c.dir, "policy.json")
+	policy, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.signer.kill(t)
+	if err := os.WriteFile(at, bytes.ReplaceAll(policy, []byte(from), []byte(to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.startSigner(t)
+}
+
+// release releases the only sweep, as an operator does.
+func (c *custody) release(t *testing.T) {
+	t.Helper()
+	var blocked string
+	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
+	cmd.Env = c.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("release the blocked sweep: %v: %s", err, out)
+	}
+}
+
+// refused wants the signer to refuse an intent because of its destination.
+func (c *custody) refused(t *testing.T, r intent.Request) {
+	t.Helper()
+	_, err := c.client.Sign(t.Context(), r)
+	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
+		t.Errorf("sign a %s to a foreign address: got %v, want a refusal of the destination", r.Kind, err)
+	}
+}
+
+// unswept waits until the only deposit is final and wallets has refused to sweep it, because its treasury is not the
+// signer's, and wants no transaction.
+func (c *custody) unswept(t *testing.T) {
+	t.Helper()
+	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
+	c.await(t, "wallets refuses to sweep", func() bool {
+		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), fmt.Sprintf("wallets_sweep_errors_total{network=%q}", c.Subject.Network))
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
+		t.Errorf("%d transactions were planned, want none", n)
+	}
+}
+
+// logHolds verifies the signer's log.
+func (c *custody) logHolds(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
+	cmd.Env = c.vault
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
+		t.Errorf("verify the signer's log: got %v, %s, want that its lines hold", err, out)
+	}
 }
 
 func (c *custody) count(t *testing.T, sql string, args ...any) (n int64) {
@@ -572,19 +672,9 @@ func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
 	if n := c.count(t, `SELECT count(*) FROM deposits WHERE wallet_id = $1`, w.ID); n != 1 {
 		t.Errorf("%d deposits: what the gas station gives is none", n)
 	}
-	books := func(account, asset string) string {
-		var text string
-		if err := c.pool.QueryRow(t.Context(), `SELECT coalesce(sum(e.debit - e.credit), 0)::text FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
-WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asset).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	if got := books("treasury", "USDT") + " " + books("custody", "USDT") + " " + books("merchant", "USDT"); got != amount+" 0 -"+amount {
-		t.Errorf("treasury, custody, merchant: %s", got)
-	}
-	if got, want := books("gas_float", "ETH"), c.coins(t, w.Address).String(); got != want {
-		t.Errorf("the books have %s wei of ours on the address, the chain %s", got, want)
+	c.booked(t, w, "USDT", amount)
+	if got, want := c.books(t, w, "gas_float", "ETH"), c.coins(t, w.Address).Int64(); got != want {
+		t.Errorf("the books have %d wei of the station's on the address, the chain %d", got, want)
 	}
 }
 
@@ -593,7 +683,7 @@ WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asse
 func TestSweep_kill9(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, nil)
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.installSteps(t)
 	for _, kind := range []intent.Kind{intent.Fund, intent.Sweep} {
 		for _, side := range []string{"wallets", "signer"} {
@@ -621,11 +711,7 @@ func TestSweep_kill9(t *testing.T) {
 	}
 	c.mu.Unlock()
 	t.Run("payments is told", c.tellsPayments)
-	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
-	cmd.Env = c.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("the signer's log: %v, %s", err, out)
-	}
+	c.logHolds(t)
 }
 
 // stop is a point at which processes can be held: wait returns once one is there, and gone lets it continue.
@@ -637,7 +723,14 @@ func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
 	amount := fmt.Sprint(25_000_000 + c.made)
 	w := c.wallet(t, "USDT")
 	place := at(t)
-	c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+	c.killAt(t, place, side)
+	c.holds(t, w, amount)
+}
+
+// killAt kills one side at a point and starts it again.
+func (c *custody) killAt(t *testing.T, place stop, side string) {
+	t.Helper()
 	place.wait(t)
 	if side == "signer" {
 		c.signer.kill(t)
@@ -648,7 +741,6 @@ func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
 		place.gone(t)
 		c.startWallets(t)
 	}
-	c.holds(t, w, amount)
 }
 
 // door is a point between two processes.
@@ -720,32 +812,20 @@ func TestSweep_stuck(t *testing.T) {
 		return policy
 	})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT", "mine": 6})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT", "mine": 6})
 	attempts := `SELECT coalesce(max(o.attempt), 0) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2`
 	c.await(t, "a funding with a higher fee", func() bool { return c.count(t, attempts, w.ID, "fund") >= 3 })
 	pool, _ := c.statusPending()
 	if pool != 1 {
 		t.Errorf("%d transactions are in the pool, want the newest form alone", pool)
 	}
-	c.mine(1)
+	c.Mine(1)
 	c.await(t, "a sweep with a higher fee", func() bool { return c.count(t, attempts, w.ID, "sweep") >= 3 })
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.holds(t, w, "25000001")
-	rows, err := c.pool.Query(t.Context(), `SELECT a.request FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.kind = 'sweep' ORDER BY a.number`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
 	last, nonce := new(big.Int), uint64(0)
-	for n := 0; rows.Next(); n++ {
-		var text string
-		var r intent.Request
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
+	_, requests := c.forms(t, intent.Sweep)
+	for n, r := range requests {
 		fee, err := intent.Units(r.EVM.MaxFee)
 		if err != nil {
 			t.Fatal(err)
@@ -765,7 +845,7 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 		return policy
 	})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDT", "mine": 6})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDT", "mine": 6})
 	c.await(t, "the funding is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) == 1 })
 	kill := filepath.Join(c.dir, "stop")
 	if err := os.WriteFile(kill, nil, 0o600); err != nil {
@@ -775,9 +855,9 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
 		return err == nil && bytes.Contains(log, []byte(`"code":"stopped"`))
 	})
-	c.do("/drop", map[string]any{})
+	c.Do("/drop", map[string]any{})
 	c.await(t, "the form before it is in the pool again", func() bool { n, err := c.statusPending(); return err == nil && n == 1 })
-	c.mine(1)
+	c.Mine(1)
 	c.await(t, "it is mined", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'fund' AND state = 'mined'`) == 1
 	})
@@ -790,7 +870,7 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 	if _, err := c.pool.Exec(t.Context(), `UPDATE sweeps SET due_at = now()`); err != nil { // ten minutes have passed
 		t.Fatal(err)
 	}
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.holds(t, w, "25000005")
 }
 
@@ -814,10 +894,10 @@ func TestSweep_coin(t *testing.T) {
 	c := newCustody(t, nil)
 	w, small := c.wallet(t, "ETH"), c.wallet(t, "ETH")
 	before := c.coins(t, treasury)
-	c.transfer(map[string]any{"to": w.Address, "amount": "300000000000000000", "token": false})
-	c.transfer(map[string]any{"to": w.Address, "amount": "400000000000000000", "token": false})
-	c.transfer(map[string]any{"to": small.Address, "amount": "400000000000000000", "token": false, "mine": 1})
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "300000000000000000", "token": false})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "400000000000000000", "token": false})
+	c.Transfer(map[string]any{"to": small.Address, "amount": "400000000000000000", "token": false, "mine": 1})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	var amount, fee string
 	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::text, o.fee::text FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1`, w.ID).
@@ -834,24 +914,11 @@ func TestSweep_coin(t *testing.T) {
 		t.Error("a sum that is not worth it was swept")
 	}
 	// A further deposit reopens the wallet, and it is swept again.
-	c.transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
 	c.await(t, "swept again", func() bool {
 		return c.eventsOf(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
 	})
 	c.payments(t)
-}
-
-// handed is an address that was issued to the payments service.
-func (c *custody) handed(t *testing.T) (at string) {
-	t.Helper()
-	r := wallet.Request{ID: "stock", Mode: tenant.Live, Family: money.EVM, Count: 1}
-	if err := c.book.Allocate(t.Context(), "", r, c.source(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
-		t.Fatal(err)
-	}
-	return at
 }
 
 // tellsPayments sweeps tokens of an address of payments, and kills wallets while it writes the end of either
@@ -859,7 +926,7 @@ func (c *custody) handed(t *testing.T) (at string) {
 func (c *custody) tellsPayments(t *testing.T) {
 	at := c.handed(t)
 	fund := c.row("fund final")(t)
-	c.transfer(map[string]any{"to": at, "amount": "25000099", "token": "USDT"})
+	c.Transfer(map[string]any{"to": at, "amount": "25000099", "token": "USDT"})
 	fund.wait(t)
 	swept := c.row("sweep final")(t)
 	c.wallets.kill(t)
@@ -909,7 +976,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 func (c *custody) payments(t *testing.T) {
 	t.Helper()
 	at := c.handed(t)
-	c.transfer(map[string]any{"to": at, "amount": "600000000000000000", "token": false})
+	c.Transfer(map[string]any{"to": at, "amount": "600000000000000000", "token": false})
 	c.await(t, "an address of payments is swept", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'swept'`, at) == 1
 	})
@@ -950,25 +1017,25 @@ func TestSweep_reorganised(t *testing.T) {
 		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
 		return policy
 	})
-	c.do("/finality", map[string]int{"depth": 12})
+	c.Do("/finality", map[string]int{"depth": 12})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT", "mine": 15})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT", "mine": 15})
 	mined := `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2 AND o.state = $3`
 	for _, kind := range []string{"fund", "sweep"} {
 		c.await(t, kind+" is with the node", func() bool { return c.count(t, mined, w.ID, kind, "broadcast") == 1 })
-		c.mine(1)
+		c.Mine(1)
 		c.await(t, kind+" is mined", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
-		c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-		c.do("/drop", map[string]any{})
+		c.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+		c.Do("/drop", map[string]any{})
 		c.await(t, kind+" is in no block", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 0 })
 		c.await(t, kind+" is in the pool again", func() bool {
 			n, err := c.statusPending()
 			return err == nil && n > 0
 		})
-		c.mine(1)
+		c.Mine(1)
 		c.await(t, kind+" is mined again", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
 	}
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.holds(t, w, "25000002")
 }
 
@@ -981,27 +1048,17 @@ func TestSweep_wrongDestination(t *testing.T) {
 		return policy
 	})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT", "mine": 20})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT", "mine": 20})
 	r := intent.Request{
 		ID: "theft", Kind: intent.Sweep, Network: "ethereum", Asset: "USDT", Amount: "25000003", To: strings.ToLower(thief),
 		EVM: &intent.EVM{ChainID: uint64(c.Chain), Contract: c.Tokens["USDT"], Gas: 100_000, MaxFee: "2000000000", Tip: "1"},
 	}
-	_, err := c.client.Sign(t.Context(), r)
-	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
-		t.Errorf("sign a transfer to a thief: got %v, want a refusal of the destination", err)
-	}
+	c.refused(t, r)
 	log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
 	if err != nil || !bytes.Contains(log, []byte(`"event":"refused"`)) || bytes.Contains(log, []byte(`"event":"signed"`)) {
 		t.Errorf("read the signer's log: got %s, %v, want a refusal and no signature", log, err)
 	}
-	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
-	// wallets does not even send a request: the treasuries differ.
-	c.await(t, "wallets refuses to sweep", func() bool {
-		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="ethereum"}`)
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
-		t.Errorf("%d transactions were planned", n)
-	}
+	c.unswept(t) // wallets does not even send a request
 }
 
 // A final refusal of the signer blocks the sweep until an operator releases it; the kill switch only delays it.
@@ -1010,33 +1067,17 @@ func TestSweep_refused(t *testing.T) {
 	c := newCustody(t, func(policy string, environ map[string]string) string {
 		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
 	})
-	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": "100ms"})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
 	c.await(t, "blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
 	})
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep'`); n != 0 {
 		t.Errorf("%d transactions hold a number that nothing was signed for", n)
 	}
-	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxGas":30000`), []byte(`"maxGas":500000`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.signer.kill(t)
-	c.startSigner(t)
-	var blocked string
-	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
-	cmd.Env = c.wallets.Env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("release the blocked sweep: %v: %s", err, out)
-	}
+	c.changePolicy(t, `"maxGas":30000`, `"maxGas":500000`)
+	c.release(t)
 	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != "25000004" {
 		t.Errorf("the chain moved %v", got)

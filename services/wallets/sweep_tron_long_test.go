@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -37,11 +34,7 @@ func TestSweep_tronKill9(t *testing.T) {
 	}
 	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
 	c.stationHolds(t)
-	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
-	cmd.Env = c.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("verifying the signer's log says %v, %s", err, out)
-	}
+	c.logHolds(t)
 }
 
 // Two sweepers that both believe to lead, beside a third that does, make one transaction of each kind.
@@ -76,7 +69,7 @@ func TestSweep_tronTwoSweepers(t *testing.T) {
 	for n := range 3 {
 		w := c.wallet(t, "USDT")
 		amount := fmt.Sprint(25_000_010 + n)
-		c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+		c.Transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
 		c.holds(t, w, amount)
 		for _, kind := range []string{"fund", "delegate", "sweep", "undelegate"} {
 			if n := c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2`, w.ID, kind); n != 1 {
@@ -98,14 +91,14 @@ func TestSweep_tronExpired(t *testing.T) {
 	w := c.wallet(t, "USDT")
 	sweeping := `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state = $1`
 	gate := c.door("send", intent.Sweep, false)(t)
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
 	gate.wait(t)
-	c.do("/set", map[string]any{"hold": true})
+	c.Do("/set", map[string]any{"hold": true})
 	gate.gone(t)
 	c.await(t, "the first form has expired, and a second one is signed", func() bool {
 		return c.count(t, sweeping, "replaced") >= 1 && c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state IN ('signed', 'broadcast')`) == 1
 	})
-	c.do("/set", map[string]any{"hold": false})
+	c.Do("/set", map[string]any{"hold": false})
 	c.holds(t, w, "25000001")
 	c.formsApart(t)
 }
@@ -120,9 +113,9 @@ func TestSweep_tronOutOfEnergy(t *testing.T) {
 	})
 	w := c.wallet(t, "USDT")
 	gate := c.door("send", intent.Sweep, false)(t)
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT"})
 	gate.wait(t)
-	c.do("/set", map[string]any{"unlend": []string{w.Address}})
+	c.Do("/set", map[string]any{"unlend": []string{w.Address}})
 	gate.gone(t)
 	c.await(t, "the transfer has failed", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep' AND state = 'failed'`) == 1
@@ -151,30 +144,30 @@ func TestSweep_tronReorganised(t *testing.T) {
 	state := `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2 AND o.state = $3`
 	kinds := []intent.Kind{intent.Fund, intent.Delegate, intent.Sweep, intent.Undelegate}
 	gate := c.door("send", kinds[0], false)(t)
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT"})
 	for i, each := range kinds {
 		kind := string(each)
 		gate.wait(t)
-		c.do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
+		c.Do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
 		gate.gone(t)
 		c.await(t, kind+" is with the node", func() bool { return c.count(t, state, w.ID, kind, "broadcast") == 1 })
-		c.do("/finality", map[string]int{"depth": 20})
-		c.do("/set", map[string]any{"hold": false})
-		c.mine(1)
+		c.Do("/finality", map[string]int{"depth": 20})
+		c.Do("/set", map[string]any{"hold": false})
+		c.Mine(1)
 		c.await(t, kind+" is mined", func() bool { return c.count(t, state, w.ID, kind, "mined") == 1 })
-		c.do("/set", map[string]any{"hold": true})
-		c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+		c.Do("/set", map[string]any{"hold": true})
+		c.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
 		c.await(t, kind+" is in no block", func() bool { return c.count(t, state, w.ID, kind, "broadcast") == 1 })
-		c.do("/set", map[string]any{"hold": false})
+		c.Do("/set", map[string]any{"hold": false})
 		c.await(t, kind+" is mined again", func() bool {
-			c.mine(1)
+			c.Mine(1)
 			return c.count(t, state, w.ID, kind, "mined") == 1
 		})
 		if i+1 < len(kinds) {
 			gate = c.door("send", kinds[i+1], false)(t)
 		}
-		c.do("/finality", map[string]int{"depth": 3})
-		c.do("/set", map[string]any{"every": "100ms"})
+		c.Do("/finality", map[string]int{"depth": 3})
+		c.Do("/set", map[string]any{"every": "100ms"})
 	}
 	c.holds(t, w, "25000002")
 	c.stationHolds(t)
@@ -187,7 +180,7 @@ func TestSweep_tronRefused(t *testing.T) {
 		return strings.Replace(policy, `"maxFeeLimit":"40000000"`, `"maxFeeLimit":"1"`, 1)
 	})
 	w := c.wallet(t, "USDT")
-	c.transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
 	c.await(t, "the sweep is blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
 	})

@@ -1,6 +1,6 @@
 //go:build integration
 
-package main
+package network_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/fixture"
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
@@ -30,29 +31,29 @@ func addMillion(ctx context.Context, pool *pgxpool.Pool) error {
 // set, found-ms-p50 and -p99 the time from the moment at which the node serves a block to the commit and message of its
 // deposit. The head is read every 100 ms.
 func BenchmarkMillion(b *testing.B) {
-	s := subjects[0]
-	l := newLiveChain(b, s, s.start(b))
-	l.stop()
-	if err := addMillion(b.Context(), l.pool); err != nil {
+	s := fixture.SubjectOf(b, "evm")
+	l := fixture.NewChain(b, s, s.Start(b))
+	l.Stop()
+	if err := addMillion(b.Context(), l.Pool); err != nil {
 		b.Fatal(err)
 	}
 	began := time.Now()
-	watch := scanner.NewWatch(tenant.Live, money.EVM, l.book)
+	watch := scanner.NewWatch(tenant.Live, money.EVM, l.Book)
 	if err := watch.Refresh(b.Context()); err != nil || watch.Len() < 1_000_000 {
 		b.Fatal(err, watch.Len())
 	}
 	loaded := time.Since(began)
 	runtime.GC()
-	l.log = slog.New(slog.DiscardHandler)
-	l.cfg.Poll = 100 * time.Millisecond
-	l.start()
-	l.caughtUp()
+	l.Log = slog.New(slog.DiscardHandler)
+	l.Config.Poll = 100 * time.Millisecond
+	l.Start()
+	l.CaughtUp()
 	var waits []time.Duration
 	for b.Loop() {
-		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": "7", "token": "USDT"})
-		l.mine(1)
+		tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": "7", "token": "USDT"})
+		l.Mine(1)
 		served := time.Now()
-		l.one(tx, "seen", func(d wire.DepositChanged) bool { return d.State == wire.Seen })
+		l.One(tx, "seen", func(d wire.DepositChanged) bool { return d.State == wire.Seen })
 		waits = append(waits, time.Since(served))
 	}
 	slices.Sort(waits)

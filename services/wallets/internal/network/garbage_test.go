@@ -1,6 +1,6 @@
 //go:build integration
 
-package main
+package network_test
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/fixture"
 )
 
 // garbage are the ways in which a provider spoils a true answer. Each takes the whole body and returns the spoiled one.
@@ -149,34 +150,34 @@ func newSpoiler(t *testing.T, rpcURL string) *spoiler {
 // The scan logs and counts garbage and marks its endpoint as bad; the cursor does not move and nothing is credited.
 // Once the endpoint recovers, the scan finds the deposits of the meantime.
 func TestConformance_garbage(t *testing.T) {
-	on(t, served, func(t *testing.T, s subject) {
-		n := s.start(t)
+	on(t, served, func(t *testing.T, s fixture.Subject) {
+		n := s.Start(t)
 		provider := newSpoiler(t, n.RPC)
 		n.RPC = provider.url
 		var log syncBuffer
-		l := newLiveChain(t, s, n)
-		l.stop()
-		l.driver, _ = l.settings.open(slog.New(slog.NewTextHandler(&log, nil)), l.endpoints, l.book)
-		l.start()
+		l := fixture.NewChain(t, s, n)
+		l.Stop()
+		l.Driver, _ = l.Settings.Open(slog.New(slog.NewTextHandler(&log, nil)), l.Endpoints, l.Book)
+		l.Start()
 		for _, g := range garbage {
-			l.caughtUp()
-			height, counted := l.scanned(), gathered(t, l.registry, "wallets_rpc_answers_total", "outcome", "garbage")
+			l.CaughtUp()
+			height, counted := l.Scanned(), gathered(t, l.Registry, "wallets_rpc_answers_total", "outcome", "garbage")
 			log.Reset()
 			provider.spoil.Store(&g.spoil)
-			tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 2})
-			await(t, g.name+" to be counted and logged", func() bool {
-				return gathered(t, l.registry, "wallets_rpc_answers_total", "outcome", "garbage") > counted &&
-					gathered(t, l.registry, "wallets_rpc_endpoint_healthy") == 0 &&
+			tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": s.Coins, "token": false, "mine": 2})
+			fixture.Await(t, g.name+" to be counted and logged", func() bool {
+				return gathered(t, l.Registry, "wallets_rpc_answers_total", "outcome", "garbage") > counted &&
+					gathered(t, l.Registry, "wallets_rpc_endpoint_healthy") == 0 &&
 					strings.Contains(log.String(), "RPC endpoint marked bad")
 			})
-			if l.collect(); l.scanned() != height || len(l.of(tx)) > 0 {
-				t.Errorf("%s: the cursor went from %d to %d, credited %+v", g.name, height, l.scanned(), l.of(tx))
+			if l.Collect(); l.Scanned() != height || len(l.Of(tx)) > 0 {
+				t.Errorf("%s: the cursor went from %d to %d, credited %+v", g.name, height, l.Scanned(), l.Of(tx))
 			}
 			provider.spoil.Store(nil)
-			l.found(tx)
+			l.Found(tx)
 		}
-		if len(l.last) != len(l.sent) {
-			t.Errorf("%d deposits of %d transfers", len(l.last), len(l.sent))
+		if len(l.Last) != len(l.Sent) {
+			t.Errorf("%d deposits of %d transfers", len(l.Last), len(l.Sent))
 		}
 	})
 }
@@ -184,13 +185,13 @@ func TestConformance_garbage(t *testing.T) {
 // The scan never reads from an endpoint that answers well but serves another chain, and reads from the right one beside
 // it.
 func TestConformance_foreignChain(t *testing.T) {
-	on(t, served, func(t *testing.T, s subject) {
-		l := newLiveChain(t, s, s.start(t))
-		l.stop()
-		foreign := l.settings
+	on(t, served, func(t *testing.T, s fixture.Subject) {
+		l := fixture.NewChain(t, s, s.Start(t))
+		l.Stop()
+		foreign := l.Settings
 		foreign.ChainID, foreign.Genesis, foreign.Net = 999, strings.Repeat("1", 44), address.Mainnet
 		registry := prometheus.NewRegistry()
-		driver, _ := foreign.open(slog.New(slog.NewTextHandler(t.Output(), nil)), rpc.NewMetrics(registry), l.book)
+		driver, _ := foreign.Open(slog.New(slog.NewTextHandler(t.Output(), nil)), rpc.NewMetrics(registry), l.Book)
 		if head, err := driver.Head(t.Context()); err == nil {
 			t.Errorf("a foreign chain was read: %+v", head)
 		}
@@ -202,39 +203,39 @@ func TestConformance_foreignChain(t *testing.T) {
 
 // With two providers, garbage from one changes nothing: the scan reads the other.
 func TestConformance_garbageFromOneOfTwo(t *testing.T) {
-	on(t, served, func(t *testing.T, s subject) {
-		n := s.start(t)
+	on(t, served, func(t *testing.T, s fixture.Subject) {
+		n := s.Start(t)
 		provider, good := newSpoiler(t, n.RPC), n.RPC
 		n.RPC = provider.url
-		l := newLiveChain(t, s, n, good)
-		l.caughtUp()
+		l := fixture.NewChain(t, s, n, good)
+		l.CaughtUp()
 		provider.spoil.Store(&garbage[0].spoil)
-		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 1})
-		l.found(tx)
+		tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": s.Coins, "token": false, "mine": 1})
+		l.Found(tx)
 	})
 }
 
 // The scan sees a deposit to a deposit address on another EVM network than the payment's: one set serves the family.
 func TestConformance_wrongEVMNetwork(t *testing.T) {
 	t.Parallel()
-	s := subjects[0]
-	s.network, s.flags, s.coin = "polygon", []string{"--chain-id", "137"}, "POL"
-	l := newLiveChain(t, s, s.start(t))
+	s := fixture.SubjectOf(t, "evm")
+	s.Network, s.Flags, s.Coin = "polygon", []string{"--chain-id", "137"}, "POL"
+	l := fixture.NewChain(t, s, s.Start(t))
 	// One address belongs to a payment, which payments judges by the network in the message; the other to a standalone
 	// wallet.
-	if _, err := l.pool.Exec(t.Context(), `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
+	if _, err := l.Pool.Exec(t.Context(), `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
 		sequence, created_at, expires_at) VALUES ('wal_1', 'live', 'm', 1, $1, 'ethereum', 'ethereum', 'USDT', $2, '{}', 'watching', 1, now(), now() + interval '1 day')`,
-		string(money.EVM), l.addresses[1]); err != nil {
+		string(money.EVM), l.Addresses[1]); err != nil {
 		t.Fatal(err)
 	}
-	tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false})
-	l.transfer(map[string]any{"to": l.addresses[1], "amount": s.coins, "token": false, "mine": 1})
-	if d := l.found(tx); d.Network != "polygon" || d.Asset != "POL" || d.Address != l.addresses[0] {
+	tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": s.Coins, "token": false})
+	l.Transfer(map[string]any{"to": l.Addresses[1], "amount": s.Coins, "token": false, "mine": 1})
+	if d := l.Found(tx); d.Network != "polygon" || d.Asset != "POL" || d.Address != l.Addresses[0] {
 		t.Errorf("find a deposit beside a wrong network: got %+v, want POL on polygon", d)
 	}
 	select {
-	case d := <-l.strayed:
-		if d.Network != "polygon" || d.Asset != "POL" || d.WalletID != "wal_1" || d.Amount.String() != s.coins {
+	case d := <-l.Strayed:
+		if d.Network != "polygon" || d.Asset != "POL" || d.WalletID != "wal_1" || d.Amount.String() != s.Coins {
 			t.Errorf("notice a deposit on another network: got %+v, want POL on polygon for wal_1", d)
 		}
 	case <-time.After(60 * time.Second):
