@@ -3,7 +3,6 @@ package network
 import (
 	"fmt"
 	"math/big"
-	"slices"
 	"time"
 
 	"causeway.internal/libs/address"
@@ -20,128 +19,106 @@ import (
 // resendMost is the longest time until the bytes of a transaction are sent to a node again.
 const resendMost = 30 * time.Second
 
+// sweepable is a live network that can be swept: how its settings become those of a sweeper.
+type sweepable struct {
+	network  string
+	treasury string                                           // "" where nothing is swept
+	account  func(text string) (string, error)                // the treasury as the chain writes it
+	complete func(n money.Network, cfg *sweeper.Config) error // adds the settings of the family
+}
+
 // Sweeps are the live networks that have a treasury. Each needs a signer and endpoints.
 func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
-	for name, set := range c.Networks.EVM() {
-		chain := scanner.Chain{Mode: tenant.Live, Network: name}
-		if set.Sweep.Treasury == "" || c.Closed[chain] != nil {
+	for _, s := range c.sweepable() {
+		chain := scanner.Chain{Mode: tenant.Live, Network: s.network}
+		if s.treasury == "" || c.Closed[chain] != nil {
 			continue
 		}
-		n, _ := money.NetworkOf(name)
-		reader, scanned := c.readers[chain]
-		driver, sweepable := reader.Driver.(sweeper.EVM)
-		treasury, err := evmtx.ParseAccount(set.Sweep.Treasury)
+		n, _ := money.NetworkOf(s.network)
+		driver, scanned := c.readers[chain].Driver.(sweeper.Chain)
+		treasury, err := s.account(s.treasury)
 		switch {
 		case !signer:
-			return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
-		case !scanned || !sweepable:
-			return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
+			return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", n.Name)
+		case !scanned:
+			return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", n.Name)
 		case err != nil:
-			return nil, fmt.Errorf("treasury of %s: %w", name, err)
+			return nil, fmt.Errorf("treasury of %s: %w", n.Name, err)
 		}
-		terms, err := set.Sweep.Terms(n)
-		if err != nil {
+		cfg := sweeper.Config{Network: n.Name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury}
+		if err := s.complete(n, &cfg); err != nil {
 			return nil, err
 		}
-		all = append(all, sweeper.Config{
-			//nolint:gosec // a chain id is positive
-			Network: name, Chain: driver, Coin: n.Coin().Symbol, ChainID: uint64(set.ID(n)), Treasury: treasury.String(), Terms: terms,
-			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
+		all = append(all, cfg)
+	}
+	return all, nil
+}
+
+func (c *Chains) sweepable() []sweepable {
+	bitcoin, tron, solana := c.Networks.Bitcoin.Sweep, c.Networks.Tron.Sweep, c.Networks.Solana.Sweep
+	all := []sweepable{
+		{
+			network: "bitcoin", treasury: bitcoin.Treasury, account: c.bitcoinAccount,
+			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
+				cfg.Batches, err = bitcoin.Batches(n)
+				cfg.Stuck, cfg.Resend = bitcoin.Stuck, resendAfter(bitcoin.Stuck)
+				return err
+			},
+		},
+		{
+			network: "tron", treasury: tron.Treasury, account: written(trontx.ParseAccount),
+			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
+				cfg.Terms, cfg.Tron, err = tron.Terms(n)
+				cfg.Resend = tron.Resend
+				return err
+			},
+		},
+		{
+			network: "solana", treasury: solana.Treasury, account: written(soltx.ParseAccount),
+			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
+				cfg.Terms, err = solana.Terms(n)
+				cfg.Settle, cfg.Stuck, cfg.Resend = solana.Settle, solana.Stuck, resendAfter(solana.Stuck)
+				return err
+			},
+		},
+	}
+	for name, set := range c.Networks.EVM() {
+		all = append(all, sweepable{
+			network: name, treasury: set.Sweep.Treasury, account: written(evmtx.ParseAccount),
+			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
+				cfg.Terms, err = set.Sweep.Terms(n)
+				cfg.ChainID = uint64(set.ID(n)) //nolint:gosec // a chain id is positive
+				cfg.Stuck, cfg.Resend = set.Sweep.Stuck, resendAfter(set.Sweep.Stuck)
+				return err
+			},
 		})
 	}
-	solana, err := c.solanaSweep(signer)
-	if err != nil {
-		return nil, err
-	}
-	bitcoin, err := c.bitcoinSweep(signer)
-	if err != nil {
-		return nil, err
-	}
-	tron, err := c.tronSweep(signer)
-	return slices.Concat(all, solana, bitcoin, tron), err
+	return all
 }
 
-// tronSweep is tron, if it has a treasury.
-func (c *Chains) tronSweep(signer bool) ([]sweeper.Config, error) {
-	const name = "tron"
-	chain, set := scanner.Chain{Mode: tenant.Live, Network: name}, c.Networks.Tron.Sweep
-	if set.Treasury == "" || c.Closed[chain] != nil {
-		return nil, nil
+// resendAfter is the time until the bytes of a transaction are sent again, which is less than that until a higher fee.
+func resendAfter(stuck time.Duration) time.Duration { return min(stuck/3, resendMost) }
+
+// written reads an account and writes it as the chain does.
+func written[A fmt.Stringer](parse func(text string) (A, error)) func(text string) (string, error) {
+	return func(text string) (string, error) {
+		account, err := parse(text)
+		if err != nil {
+			return "", err
+		}
+		return account.String(), nil
 	}
-	n, _ := money.NetworkOf(name)
-	driver, sweepable := c.readers[chain].Driver.(sweeper.Tron)
-	treasury, err := trontx.ParseAccount(set.Treasury)
-	switch {
-	case !signer:
-		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
-	case !sweepable:
-		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
-	case err != nil:
-		return nil, fmt.Errorf("treasury of %s: %w", name, err)
-	}
-	terms, tron, err := set.Terms(n)
-	if err != nil {
-		return nil, err
-	}
-	return []sweeper.Config{{
-		Network: name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury.String(), Terms: terms, Tron: tron, Resend: set.Resend,
-	}}, nil
 }
 
-// bitcoinSweep is bitcoin, if it has a treasury.
-func (c *Chains) bitcoinSweep(signer bool) ([]sweeper.Config, error) {
-	n, _ := money.NetworkOf(string(money.Bitcoin))
-	chain := scanner.Chain{Mode: tenant.Live, Network: n.Name}
-	set := c.Networks.Bitcoin.Sweep
-	if set.Treasury == "" || c.Closed[chain] != nil {
-		return nil, nil
+// bitcoinAccount accepts an address in its usual form alone, which the signer has pinned.
+func (c *Chains) bitcoinAccount(text string) (string, error) {
+	if _, err := address.Parse(money.Bitcoin, c.Bitcoin, text); err != nil {
+		return "", fmt.Errorf("%q is not an address of %s: %w", text, c.Bitcoin, err)
 	}
-	driver, sweepable := c.readers[chain].Driver.(sweeper.Bitcoin)
-	_, err := address.Parse(money.Bitcoin, c.Bitcoin, set.Treasury)
-	switch {
-	case !signer:
-		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", n.Name)
-	case !sweepable:
-		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", n.Name)
-	case err != nil || address.Canonical(money.Bitcoin, set.Treasury) != set.Treasury:
-		return nil, fmt.Errorf("treasury of %s: %q is not an address of %s in its usual form: %w", n.Name, set.Treasury, c.Bitcoin, err)
+	if usual := address.Canonical(money.Bitcoin, text); usual != text {
+		return "", fmt.Errorf("%q is not in its usual form %s", text, usual)
 	}
-	batches, err := set.Batches(n)
-	if err != nil {
-		return nil, err
-	}
-	return []sweeper.Config{{
-		Network: n.Name, Chain: driver, Coin: n.Coin().Symbol, Treasury: set.Treasury, Batches: batches,
-		Stuck: set.Stuck, Resend: min(set.Stuck/3, resendMost),
-	}}, nil
-}
-
-// solanaSweep is solana, if it has a treasury.
-func (c *Chains) solanaSweep(signer bool) ([]sweeper.Config, error) {
-	const name = "solana"
-	chain, set := scanner.Chain{Mode: tenant.Live, Network: name}, c.Networks.Solana.Sweep
-	if set.Treasury == "" || c.Closed[chain] != nil {
-		return nil, nil
-	}
-	n, _ := money.NetworkOf(name)
-	driver, sweepable := c.readers[chain].Driver.(sweeper.Solana)
-	treasury, err := soltx.ParseAccount(set.Treasury)
-	switch {
-	case !signer:
-		return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
-	case !sweepable:
-		return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
-	case err != nil:
-		return nil, fmt.Errorf("treasury of %s: %w", name, err)
-	}
-	terms, err := set.Terms(n)
-	if err != nil {
-		return nil, err
-	}
-	return []sweeper.Config{{
-		Network: name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury.String(), Terms: terms, Settle: set.Settle,
-		Stuck: set.Stuck, Resend: min(set.Stuck/3, resendMost),
-	}}, nil
+	return text, nil
 }
 
 // worthFraction of the smallest sum that is worth a sweep is the surplus above which an unexplained balance is listed.
