@@ -30,7 +30,7 @@ const (
 	inside = `services/[^/]+/internal/`
 	within = `(services/[^/]+|gateway)/internal/`
 	noIO   = `net/http|os|log|database/sql`
-	pure   = `(payment|quote|ledger|payout|wallet|report|delivery|intent|sweep)`
+	pure   = `(payment|quote|ledger|payout|refund|wallet|report|delivery|intent|sweep)`
 	keys   = `(derivation|evmtx|trontx|soltx|btctx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
 
@@ -41,7 +41,7 @@ var importRules = []importRule{
 	{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
-		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|order|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
+		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|order|tenant)|services/payments/internal/(payment|quote|ledger|payout|refund)|` +
 			`services/wallets/internal/(wallet|derivation|evmtx|trontx|soltx|btctx|intent)`,
 	},
 	{
@@ -187,6 +187,7 @@ func TestImports_broken(t *testing.T) {
 		{dir: "services/payments/internal/quote", imported: "net/http", want: "pure"},
 		{dir: "services/payments/internal/ledger", imported: "net/http", want: "pure"},
 		{dir: "services/payments/internal/payout", imported: "net/http", want: "pure"},
+		{dir: "services/payments/internal/refund", imported: "net/http", want: "pure"},
 		{dir: "services/wallets/internal/wallet", imported: "net/http", want: "pure"},
 		{dir: "services/callback-dispatcher/internal/delivery", imported: "net/http", want: "pure"},
 		{dir: "services/reports/internal/report", imported: "net/http", want: "pure"},

@@ -21,6 +21,7 @@ const (
 	Deposit  = "dep_"
 	Message  = "msg_"
 	Endpoint = "whe_"
+	Refund   = "rfd_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

@@ -40,6 +40,7 @@ const (
 	DiffSwept     = "deposit_overdrawn" // more has left the deposit addresses of an asset than was booked to them
 	DiffPayout    = "payout_unbooked"   // a paid payout without a journal, or a journal without one
 	DiffClearing  = "clearing"          // the open payouts differ from the ledger
+	DiffRefunds   = "refund_clearing"   // the open refunds differ from the ledger
 	DiffStatement = "rail_statement"    // the rail contradicts a payout
 	DiffFloat     = "rail_float"        // the rail's balance moved by another amount than the ledger's
 	ownerBooks    = "engineering"
@@ -52,7 +53,7 @@ func DiffOwner(kind string) string {
 	switch kind {
 	case DiffStatement, DiffPayout, DiffClearing:
 		return ownerPayouts
-	case DiffFloat, DiffDeposits, DiffDeposit, DiffSwept:
+	case DiffFloat, DiffDeposits, DiffDeposit, DiffSwept, DiffRefunds:
 		return ownerTreasury
 	}
 	return ownerBooks
@@ -60,7 +61,7 @@ func DiffOwner(kind string) string {
 
 // booksKinds lists the kinds that need no rail.
 func booksKinds() []string {
-	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffSwept, DiffPayout, DiffClearing}
+	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffSwept, DiffPayout, DiffClearing, DiffRefunds}
 }
 
 // DiffKinds lists the kinds.

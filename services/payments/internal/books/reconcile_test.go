@@ -52,6 +52,12 @@ func TestReconcile(t *testing.T) {
 		{books.DiffDeposits, `UPDATE deposits SET booked_amount = booked_amount + 2 WHERE tx_hash = 't9'`, `UPDATE deposits SET booked_amount = booked_amount - 2 WHERE tx_hash = 't9'`},
 		{books.DiffPayout, `UPDATE payouts SET state = 'failed' WHERE payment_id = '` + paid.ID + `'`, `UPDATE payouts SET state = 'succeeded' WHERE payment_id = '` + paid.ID + `'`},
 		{books.DiffClearing, `UPDATE payouts SET state = 'withdrawn' WHERE payment_id = '` + waits.ID + `'`, `UPDATE payouts SET state = 'created' WHERE payment_id = '` + waits.ID + `'`},
+		{
+			books.DiffRefunds,
+			`INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
+				VALUES ('rfd_x', '` + waits.ID + `', 'test', 'tron', 'USDT', '', 1, 'T', '[]', '', '', 'requested', 1, now())`,
+			`DELETE FROM refunds`,
+		},
 		{books.DiffStatement, `UPDATE sim_transfers SET amount = amount + 1`, `UPDATE sim_transfers SET amount = amount - 1`},
 	}
 	for _, d := range damage {

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // The HTTP statuses of stored answers.
@@ -38,6 +39,7 @@ type View struct {
 	Payment   payment.Payment
 	Rows      []payment.Deposit
 	Payout    *payout.Payout  // of the current attempt
+	Refunds   []refund.Refund // oldest first
 	Heads     map[string]Head // how far each network of the payment's mode is scanned
 	OverLimit bool            // a daily limit has no room for the payout, or for converting more than the quote
 	Paused    bool            // an operator has paused payouts like this one; set only where a payout is changed

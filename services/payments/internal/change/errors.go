@@ -18,6 +18,7 @@ var (
 	ErrNotFound     = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 	ErrLiveDisabled = fault.New(fault.Unavailable, "live_disabled", "Live payments are not open yet. Use a test key.").After(time.Hour).Closed()
 	ErrNoPayout     = fault.New(fault.NotFound, "payout_not_found", "Payout not found")
+	ErrNoRefund     = fault.New(fault.NotFound, "refund_not_found", "Refund not found")
 	ErrBusy         = fault.New(fault.Unavailable, "busy", "The payment is being changed by another request. Try again shortly.").After(time.Second)
 	ErrDailyLimit   = fault.New(fault.Invalid, "daily_limit_exceeded",
 		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")

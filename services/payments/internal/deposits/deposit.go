@@ -143,7 +143,7 @@ const (
 // stray books money that belongs to no payment once it has its confirmations. It reverses the booking when the transfer
 // is reorganised away, or is mined again with another amount, which it books instead.
 func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
-	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
+	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted, Refunded: d.Refunded}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
 	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
 		old := booking

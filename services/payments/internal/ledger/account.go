@@ -58,6 +58,11 @@ func PayoutClearing(rail string, cur money.Currency) Account {
 	return shared(Credit, string(cur), "clearing", "payout", rail, string(cur))
 }
 
+// RefundClearing holds refunds that no final block holds yet. Its balance is the sum of the open refunds.
+func RefundClearing(network, asset string) Account {
+	return shared(Credit, asset, "clearing", "refund", network, asset)
+}
+
 // Customer is crypto of the payer that is not converted: it will be converted, or is owed back.
 func Customer(payment, asset string) Account {
 	return Account{Code: "customer:" + payment + ":" + asset, Asset: asset, Normal: Credit, Payment: payment}

@@ -23,6 +23,10 @@ const (
 	EventPayoutBack    = "payout_returned"
 	EventSettledByUser = "settled_by_caller"
 	EventRefunded      = "refunded"
+	EventRefundHeld    = "refund_held"
+	EventRefundBack    = "refund_given_back"
+	EventRefundSent    = "refund_confirmed"
+	EventRefundUndone  = "refund_reversed"
 	EventSwept         = "swept"
 	EventGasSpent      = "gas_spent"
 	EventTraderSold    = "desk_sold"
@@ -41,7 +45,8 @@ type Deposit struct {
 	Network string
 	Asset   string
 	Amount  decimal.Decimal
-	To      Account // Customer of the payment, or Suspense
+	To      Account         // Customer of the payment, or Suspense
+	Gone    decimal.Decimal // part of Amount that a refund has taken from To: a reversal finds it in suspense
 }
 
 // Confirmed books the transfer: the deposit address holds it, and Causeway owes it.
@@ -51,9 +56,12 @@ func (d Deposit) Confirmed() Journal {
 	return j
 }
 
-// Reverted reverses the booking after a reorg.
+// Reverted reverses the booking after a reorg. A part that a refund has taken is a loss, which suspense holds.
 func (d Deposit) Reverted() Journal {
-	return d.Confirmed().reversed(count("undep", d.Key, d.N), EventDepositGone)
+	j := Journal{Key: count("undep", d.Key, d.N), Event: EventDepositGone, Payment: d.Payment}
+	j.move(d.To, CryptoDeposit(d.Network, d.Asset), d.Amount.Sub(d.Gone))
+	j.move(Suspense(d.Asset), CryptoDeposit(d.Network, d.Asset), d.Gone)
+	return j
 }
 
 // Released moves a transfer from suspense to the payment when an operator accepts it.
@@ -138,7 +146,56 @@ func SettledByCaller(payment, merchant string, cur money.Currency, amount decima
 	return j
 }
 
-// Refund is crypto that is returned to the payer.
+// Payback is a refund on a chain. N counts the times that a final block held its transaction.
+type Payback struct {
+	Payment string
+	Refund  string // id of the refund
+	N       int
+	Network string
+	Asset   string
+	Parts   []PaybackPart
+	Coin    string          // of the network
+	Fee     decimal.Decimal // of the network, in its coin
+}
+
+// PaybackPart is money of a refund and the account that owed it.
+type PaybackPart struct {
+	From   Account // Customer or Suspense
+	Amount decimal.Decimal
+}
+
+func (p Payback) clearing() Account { return RefundClearing(p.Network, p.Asset) }
+
+// Held takes the money out of what is owed to the payer, in the transaction that creates the refund.
+func (p Payback) Held() Journal {
+	j := Journal{Key: "rhold:" + p.Refund, Event: EventRefundHeld, Payment: p.Payment}
+	for _, part := range p.Parts {
+		j.move(part.From, p.clearing(), part.Amount)
+	}
+	return j
+}
+
+// GivenBack returns the money of a failed refund to the accounts that owed it.
+func (p Payback) GivenBack() Journal {
+	return p.Held().reversed("rback:"+p.Refund, EventRefundBack)
+}
+
+// Confirmed books the refund out of the treasury, with the network's fee.
+func (p Payback) Confirmed() Journal {
+	j := Journal{Key: count("rdone", p.Refund, p.N), Event: EventRefundSent, Payment: p.Payment}
+	for _, part := range p.Parts {
+		j.move(p.clearing(), CryptoHot(p.Network, p.Asset), part.Amount)
+	}
+	j.move(Gas(p.Coin), CryptoHot(p.Network, p.Coin), p.Fee)
+	return j
+}
+
+// Reversed reverses the confirmation after a reorg.
+func (p Payback) Reversed() Journal {
+	return p.Confirmed().reversed(count("rundo", p.Refund, p.N), EventRefundUndone)
+}
+
+// Refund is crypto that was returned to the payer outside of this system.
 type Refund struct {
 	Payment string
 	N       int

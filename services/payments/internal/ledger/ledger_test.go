@@ -18,11 +18,31 @@ func TestPostings(t *testing.T) {
 	c := Conversion{Payment: "p", N: 1, Asset: "USDT", Crypto: dec("100"), Currency: money.NGN, Payout: dec("159000"), Fee: dec("1000")}
 	o := Payout{Payment: "p", Reference: "cw-x-1", N: 1, Rail: "sim", Currency: money.NGN, Amount: dec("159000")}
 	r := Refund{Payment: "p", N: 1, Parts: []RefundPart{{"ethereum", "USDT", dec("100"), Customer("p", "USDT")}}}
+	partly := d
+	partly.Gone = dec("40")
+	b := Payback{
+		Payment: "p", Refund: "rfd_1", N: 2, Network: "ethereum", Asset: "USDT", Coin: "ETH", Fee: dec("0.001"),
+		Parts: []PaybackPart{{Customer("p", "USDT"), dec("60")}, {Suspense("USDT"), dec("40")}},
+	}
 	for _, c := range []struct {
 		j    Journal
 		key  string
 		want string
 	}{
+		{
+			partly.Reverted(), "undep:ethereum/0x1/0#1",
+			"customer:p:USDT > crypto:deposit:ethereum:USDT 60; suspense:USDT > crypto:deposit:ethereum:USDT 40",
+		},
+		{b.Held(), "rhold:rfd_1", "customer:p:USDT > clearing:refund:ethereum:USDT 60; suspense:USDT > clearing:refund:ethereum:USDT 40"},
+		{b.GivenBack(), "rback:rfd_1", "clearing:refund:ethereum:USDT > customer:p:USDT 60; clearing:refund:ethereum:USDT > suspense:USDT 40"},
+		{
+			b.Confirmed(), "rdone:rfd_1#2", "clearing:refund:ethereum:USDT > crypto:hot:ethereum:USDT 60; " +
+				"clearing:refund:ethereum:USDT > crypto:hot:ethereum:USDT 40; gas:ETH > crypto:hot:ethereum:ETH 0.001",
+		},
+		{
+			b.Reversed(), "rundo:rfd_1#2", "crypto:hot:ethereum:USDT > clearing:refund:ethereum:USDT 60; " +
+				"crypto:hot:ethereum:USDT > clearing:refund:ethereum:USDT 40; crypto:hot:ethereum:ETH > gas:ETH 0.001",
+		},
 		{d.Confirmed(), "dep:ethereum/0x1/0#1", "crypto:deposit:ethereum:USDT > customer:p:USDT 100"},
 		{d.Reverted(), "undep:ethereum/0x1/0#1", "customer:p:USDT > crypto:deposit:ethereum:USDT 100"},
 		{d.Released(), "rel:ethereum/0x1/0#1", "suspense:USDT > customer:p:USDT 100"},

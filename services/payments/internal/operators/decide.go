@@ -148,7 +148,7 @@ func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger
 	case ActionRetry:
 		return payment.Retry{Receiver: receiver, Rail: d.rail}
 	case ActionRefunded:
-		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
+		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows, Refunds: v.Refunds}
 	}
 	accept := payment.Accept{Rows: v.Rows}
 	if d.Payout != nil {

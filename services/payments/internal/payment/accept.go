@@ -40,6 +40,8 @@ func (c *change) offer() (plain, full Credit, err error) {
 		return plain, full, fault.New(fault.Conflict, "payout_not_made", text)
 	case c.p.Credit.Frozen && c.p.Reorged:
 		return plain, full, errReorged
+	case c.refunding():
+		return plain, full, errRefundBegun
 	case c.p.Credit.Frozen:
 		full = c.p.Credit
 	default:

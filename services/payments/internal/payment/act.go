@@ -2,6 +2,7 @@ package payment
 
 import (
 	"crypto/subtle"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -9,6 +10,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 func (c *change) create(t Create) error {
@@ -214,7 +216,7 @@ func (c *change) succeeded(t Succeeded) error {
 	switch {
 	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
 		return refusal(c.p, OnPayoutSucceeded)
-	case t.Attempt < c.p.Attempt, c.p.End == Refunded:
+	case t.Attempt < c.p.Attempt, c.p.End == Refunded, c.p.Payout == PayoutFailed && !c.p.Credit.Frozen: // a refund took the money
 		c.alert("paid_after_decision", "success of a payout attempt that had failed and was then paid again or refunded")
 		return nil
 	}
@@ -303,6 +305,8 @@ func (c *change) retry(t Retry) error {
 		return fault.New(fault.Conflict, "no_failed_payout", "No payout of this payment has failed or been returned")
 	case c.p.Reorged:
 		return errReorged
+	case !c.p.Credit.Frozen:
+		return errRefundBegun
 	case c.p.Hold != NotHeld:
 		return refusal(c.p, OnRetry)
 	case c.p.Receiver.Forgotten() && !t.Receiver.Known():
@@ -325,9 +329,11 @@ func (c *change) retry(t Retry) error {
 func (c *change) refunded(t MarkRefunded) error {
 	switch {
 	case c.p.RefundAddress == "":
-		return fault.New(fault.Conflict, "no_refund_address", "The payer's refund address has to be given first")
+		return errNoRefundAddress
 	case t.Tx == "":
 		return fault.New(fault.Invalid, "validation_failed", "txHash: is required")
+	case slices.ContainsFunc(t.Refunds, func(r refund.Refund) bool { return r.State.Open() }):
+		return errRefundOpen
 	}
 	c.sum()
 	if c.p.Credit.Frozen {
@@ -344,8 +350,9 @@ func (c *change) refunded(t MarkRefunded) error {
 		if d.Booked == bookedCustomer {
 			from = ledger.Customer(c.p.ID, d.Asset)
 		}
-		r.Parts = append(r.Parts, ledger.RefundPart{Network: d.Network, Asset: d.Asset, Amount: d.BookedAmount, From: from})
+		r.Parts = append(r.Parts, ledger.RefundPart{Network: d.Network, Asset: d.Asset, Amount: d.BookedAmount.Sub(d.Refunded), From: from})
 		d.Booked = bookedSuspense // a transfer reorged away under a refund is a loss to chase
+		d.Refunded = decimal.Max(d.Refunded, d.BookedAmount)
 		c.mark(*d)
 	}
 	c.post(r.Sent())
@@ -390,6 +397,8 @@ func refusal(p Payment, t TriggerName) error {
 		return conflict("no_address", "The payment has no deposit address")
 	case OnRefundAddress:
 		return conflict("refund_address_not_needed", "The payment no longer needs a refund address")
+	case OnRefundRequested, OnRefundChanged:
+		return errNothingOwed
 	case OnNamed, OnWindow, OnDeadline:
 	}
 	return invalid("not_possible", "This is not possible for the payment now")

@@ -64,7 +64,7 @@ func (p Payment) Timer() (due time.Time, t TriggerName) {
 // needsRows reports the triggers that judge the deposits.
 func needsRows(t Trigger) bool {
 	switch t.(type) {
-	case Deposits, WindowOver, Screened, Accept, MarkRefunded:
+	case Deposits, WindowOver, Screened, Accept, MarkRefunded, RequestRefund, ChangeRefund:
 		return true
 	}
 	return false
@@ -81,6 +81,10 @@ func rowsOf(t Trigger) []Deposit {
 	case Accept:
 		return t.Rows
 	case MarkRefunded:
+		return t.Rows
+	case RequestRefund:
+		return t.Rows
+	case ChangeRefund:
 		return t.Rows
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and four marks of payments.
+// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and five marks of payments.
 // Only Mark facts change the marks; an upsert of a newer snapshot keeps them.
 type Deposit struct {
 	Key         string // network, transaction and ordinal in it: names the transfer for ever
@@ -31,6 +31,7 @@ type Deposit struct {
 	BookedAmount decimal.Decimal // booked amount, which changes when the transfer is mined again with another one
 	Bookings     int             // number of bookings
 	Counted      decimal.Decimal // amount in the frozen credit; zero when it is not part of it
+	Refunded     decimal.Decimal // amount that refunds hold or have returned to the payer
 }
 
 // Witness is the answer of endpoints of other hosts about a transfer. "" comes from a wallets service that asks no

@@ -5,6 +5,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // Fact is a consequence of a change that the store writes in the same transaction. Without facts nothing changed and
@@ -50,7 +51,11 @@ type Mark struct {
 	BookedAmount decimal.Decimal
 	Bookings     int
 	Counted      decimal.Decimal
+	Refunded     decimal.Decimal
 }
+
+// KeepRefund writes one refund. Version 1 is a new row; a later version replaces the one before it.
+type KeepRefund struct{ Refund refund.Refund }
 
 // Alert is a message to operators. Code is stable. Text contains no secret and no personal data.
 type Alert struct{ Code, Text string }
@@ -61,6 +66,7 @@ func (Post) fact()       {}
 func (HoldPayout) fact() {}
 func (VoidPayout) fact() {}
 func (Mark) fact()       {}
+func (KeepRefund) fact() {}
 func (Alert) fact()      {}
 
 // The event types other than "payment." plus a status.
@@ -69,6 +75,7 @@ const (
 	EventOverpaid   = "payment.overpaid"
 	EventReorged    = "payment.reorged"
 	EventWrongAsset = "payment.wrong_asset"
+	EventRefund     = "payment.refund_" // with the state of the refund
 )
 
 // EventTypes lists every type a payment can send.
@@ -77,5 +84,9 @@ func EventTypes() []string {
 	for _, s := range Statuses() {
 		all = append(all, "payment."+string(s))
 	}
-	return append(all, EventUnderpaid, EventOverpaid, EventReorged, EventWrongAsset)
+	all = append(all, EventUnderpaid, EventOverpaid, EventReorged, EventWrongAsset)
+	for _, s := range refund.States() {
+		all = append(all, EventRefund+string(s))
+	}
+	return all
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 var start = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
@@ -43,6 +44,9 @@ type fixture struct {
 	held     *HoldPayout // the payout row that may be sent
 	last     []Fact
 	wins     int // successes minus returns
+	refunds  []refund.Refund
+	owed     []Owed // before the last trigger
+	unwound  bool   // a refund has reversed the conversion
 	edges    map[string]bool
 }
 
@@ -95,6 +99,7 @@ func (w *fixture) apply(tr Trigger) error {
 	w.t.Helper()
 	before := w.p
 	cell := Transitions()[before.State()][tr.Name()]
+	w.owed = w.policy.Owed(before, w.rows)
 	p, facts, err := w.policy.Apply(before, tr, w.now)
 	if err != nil {
 		if len(facts) != 0 || p.Status() != before.Status() || p.Sequence != before.Sequence {
@@ -149,6 +154,9 @@ func (w *fixture) take(before Payment, tr Trigger) {
 		case Mark:
 			i := slices.IndexFunc(w.rows, func(d Deposit) bool { return d.Key == f.Key })
 			w.rows[i].Booked, w.rows[i].BookedAmount, w.rows[i].Bookings, w.rows[i].Counted = f.Booked, f.BookedAmount, f.Bookings, f.Counted
+			w.rows[i].Refunded = f.Refunded
+		case KeepRefund:
+			w.keep(f.Refund)
 		case HoldPayout:
 			w.held = &f
 		case VoidPayout:
@@ -240,7 +248,12 @@ func (w *fixture) invariants(before Payment, tr Trigger) {
 	if settled := w.p.Status() == StatusSettled; settled != (w.wins == 1) && w.p.End != Refunded {
 		w.t.Fatalf("status %s with %d successes", w.p.Status(), w.wins)
 	}
-	if w.p.Payout != NoPayout && !w.p.Credit.Frozen && w.p.End != Refunded {
+	if asked, ok := tr.(RequestRefund); ok && before.Credit.Frozen && !w.p.Credit.Frozen {
+		if w.unwound = true; before.Status() != StatusNeedsReview {
+			w.t.Fatalf("a refund of %s in %s reverses the conversion", asked.Refund.Amount, before.State())
+		}
+	}
+	if w.p.Payout != NoPayout && !w.p.Credit.Frozen && w.p.End != Refunded && !w.unwound {
 		w.t.Fatalf("payout %s without confirmed money", w.p.Payout)
 	}
 	if w.p.Credit.Frozen && w.p.ConfirmedAt.IsZero() {
@@ -251,7 +264,7 @@ func (w *fixture) invariants(before Payment, tr Trigger) {
 	}
 	switch before.Status() {
 	case StatusRefunded:
-		if before.State() != StateNone && w.p.Status() != StatusRefunded {
+		if before.State() != StateNone && w.p.Status() != StatusRefunded && tr.Name() != OnRefundChanged {
 			w.t.Fatalf("refunded led to %s", w.p.Status())
 		}
 	case StatusSettled:
@@ -263,7 +276,57 @@ func (w *fixture) invariants(before Payment, tr Trigger) {
 		w.unmined(before)
 	}
 	w.money(before, tr)
+	w.paybacks(before, tr)
 	w.duplicate(tr)
+}
+
+// keep stores a refund as the store does: by compare-and-set of its version.
+func (w *fixture) keep(r refund.Refund) {
+	w.t.Helper()
+	i := slices.IndexFunc(w.refunds, func(o refund.Refund) bool { return o.ID == r.ID })
+	switch {
+	case i < 0 && r.Version == 1:
+		w.refunds = append(w.refunds, r)
+	case i >= 0 && w.refunds[i].Version == r.Version-1:
+		w.refunds[i] = r
+	default:
+		w.t.Fatalf("refund %s is written with version %d", r.ID, r.Version)
+	}
+}
+
+// paybacks checks that the rows and the ledger agree on what is owed to the payer, that the clearing accounts hold the
+// open refunds, and that no refund took more than was owed.
+func (w *fixture) paybacks(before Payment, tr Trigger) {
+	w.t.Helper()
+	owed, open := map[string]decimal.Decimal{}, map[string]decimal.Decimal{}
+	for _, d := range w.rows {
+		owed[d.Asset] = owed[d.Asset].Add(d.BookedAmount).Sub(d.Refunded)
+	}
+	if w.p.Credit.Frozen {
+		owed[w.p.Quote.Crypto] = owed[w.p.Quote.Crypto].Sub(w.p.Credit.Crypto)
+	}
+	for asset, sum := range owed {
+		if books := w.balances["customer:"+w.p.ID+":"+asset].Add(w.balances["suspense:"+asset]); !books.Equal(sum) {
+			w.t.Fatalf("%s in %s: the rows owe %s %s, the ledger %s", tr.Name(), before.State(), sum, asset, books)
+		}
+	}
+	for _, r := range w.refunds {
+		if account := "clearing:refund:" + r.Network + ":" + r.Asset; r.State.Open() {
+			open[account] = open[account].Add(r.Amount)
+		}
+	}
+	for code, b := range w.balances {
+		if strings.HasPrefix(code, "clearing:refund:") && !b.Equal(open[code]) {
+			w.t.Fatalf("%s in %s: %s is at %s, the open refunds are %s", tr.Name(), before.State(), code, b, open[code])
+		}
+	}
+	if _, ok := tr.(RequestRefund); ok {
+		was, r := w.owed, w.refunds[len(w.refunds)-1]
+		i := slices.IndexFunc(was, func(o Owed) bool { return o.Network == r.Network && o.Asset == r.Asset })
+		if i < 0 || r.Amount.GreaterThan(was[i].Amount) {
+			w.t.Fatalf("a refund of %s %s on %s in %s, owed %v", r.Amount, r.Asset, r.Network, before.State(), was)
+		}
+	}
 }
 
 // unmined checks transfers in no block: none is in the ledger. A converted one counts as lost while the payment is in

@@ -162,7 +162,7 @@ func (c *change) sum() {
 			continue
 		}
 		standing++
-		if !c.p.quoted(d) && !c.dust(d) && !c.idle(d) {
+		if !c.p.quoted(d) && !c.dust(d) && !c.idle(d) && d.Refunded.LessThan(d.Amount) {
 			wrong = true
 		}
 	}
@@ -197,13 +197,15 @@ func (c *change) book() {
 			if d.Counted.IsPositive() {
 				from = bookedSuspense // it was converted: operators recover the loss from suspense
 			}
-			c.post(c.entry(*d, from, d.BookedAmount).Reverted())
+			gone := c.entry(*d, from, d.BookedAmount)
+			gone.Gone = decimal.Min(d.Refunded, d.BookedAmount)
+			c.post(gone.Reverted())
 			d.Booked, d.BookedAmount = "", decimal.Zero
 			c.mark(*d)
 		}
 		if d.Booked == "" && !d.Reverted && d.Amount.IsPositive() && c.deep(*d) {
 			d.Booked = bookedSuspense
-			if running && c.p.quoted(*d) && d.Counted.IsZero() {
+			if running && c.p.quoted(*d) && d.Counted.IsZero() && d.Refunded.IsZero() {
 				d.Booked = bookedCustomer
 			}
 			d.BookedAmount = d.Amount
@@ -223,7 +225,7 @@ func (c *change) entry(d Deposit, to string, amount decimal.Decimal) ledger.Depo
 }
 
 func (c *change) mark(d Deposit) {
-	m := Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
+	m := Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted, Refunded: d.Refunded}
 	if i, had := c.marks[d.Key]; had {
 		c.facts[i] = m
 		return
@@ -285,11 +287,15 @@ func (c *change) excess() bool {
 
 // judge sets the funding facets while no payout has left and the payment has no hold.
 func (c *change) judge(rate decimal.Decimal) {
-	if c.p.End == Cancelled || c.p.Receiver.Forgotten() {
+	before := c.p.Funding
+	switch {
+	case c.refunding() && before == Confirmed: // the conversion was undone, and a refund has taken the surplus
+		c.p.Funding, c.p.Hold, c.p.Reorged = Short, HoldUnderpaid, true
+		return
+	case c.refunding(), c.p.End == Cancelled, c.p.Receiver.Forgotten():
 		c.judgeOver()
 		return
 	}
-	before := c.p.Funding
 	c.forgetLate()
 	if c.p.Timing == Late && c.grew && !c.takeLate(rate) {
 		return
@@ -537,7 +543,7 @@ func (c *change) unconvert() {
 			continue
 		}
 		if d.Booked != bookedCustomer {
-			c.post(c.entry(*d, bookedCustomer, d.Counted).Absorbed())
+			c.post(c.entry(*d, bookedCustomer, d.Counted.Sub(d.Refunded)).Absorbed())
 		}
 		d.Counted = decimal.Zero
 		c.mark(*d)

@@ -1,6 +1,7 @@
 package payment_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 func TestTableIsTotal(t *testing.T) {
@@ -106,6 +108,8 @@ func TestEveryRefusalIsAFault(t *testing.T) {
 		Accept{},
 		Retry{},
 		MarkRefunded{},
+		RequestRefund{},
+		ChangeRefund{},
 	}
 	if len(triggers) != len(TriggerNames()) {
 		t.Fatalf("%d triggers, %d names", len(triggers), len(TriggerNames()))
@@ -127,7 +131,8 @@ func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
 	want := []string{
 		"payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled",
 		"payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged",
-		"payment.wrong_asset",
+		"payment.wrong_asset", "payment.refund_requested", "payment.refund_approved", "payment.refund_signing", "payment.refund_sent",
+		"payment.refund_confirmed", "payment.refund_failed",
 	}
 	if got := EventTypes(); !slices.Equal(got, want) {
 		t.Errorf("event types %v", got)
@@ -220,7 +225,40 @@ func (m *machine) step(t *rapid.T) {
 		refusable(Retry{})
 	case "refund":
 		refusable(SetRefundAddress{Address: "0xdef"})
-		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows})
+		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows, Refunds: w.refunds})
+	case "payback":
+		refusable(SetRefundAddress{Address: "0xdef"})
+		m.payback(t)
+	case "paid back":
+		if len(w.refunds) == 0 {
+			return
+		}
+		r := w.refunds[rapid.IntRange(0, len(w.refunds)-1).Draw(t, "refund")]
+		told := r.Told + rapid.SampledFrom([]int64{0, 1, 1, 1, 2}).Draw(t, "told")
+		name := rapid.SampledFrom(refund.TriggerNames()).Draw(t, "refund trigger")
+		if name == refund.OnApprove || name == refund.OnRefuse {
+			told = 0
+		}
+		refusable(ChangeRefund{Refund: r, Rows: w.rows, Refunds: w.refunds, Trigger: refund.Trigger{
+			Name: name, Approval: refund.Automatic, TxHash: fmt.Sprintf("0x%s%d", r.ID, r.Version), Fee: dec("0.01"), Told: told,
+		}})
+	}
+}
+
+// payback asks for a refund. One within what is owed is taken, one above is refused.
+func (m *machine) payback(t *rapid.T) {
+	w := m.w
+	owed := w.policy.Owed(w.p, w.rows)
+	r := refund.Refund{ID: fmt.Sprintf("rfd_%d", len(w.refunds)), Network: "ethereum", Asset: "USDT"}
+	most := decimal.Zero
+	if len(owed) > 0 {
+		o := rapid.SampledFrom(owed).Draw(t, "owed")
+		r.Network, r.Asset, most = o.Network, o.Asset, o.Amount
+	}
+	r.Amount = rapid.SampledFrom([]decimal.Decimal{{}, most, most.Div(dec("2")), most.Add(dec("0.01"))}).Draw(t, "refund amount")
+	err := w.apply(RequestRefund{Refund: r, Rows: w.rows})
+	if taken := most.IsPositive() && r.Amount.LessThanOrEqual(most); taken != (err == nil) && w.p.State() != StateNone {
+		t.Fatalf("a refund of %s in %s gives %v, owed %v", r.Amount, w.p.State(), err, owed)
 	}
 }
 
@@ -246,6 +284,7 @@ func (m *machine) accept(t *rapid.T) {
 var actions = []string{
 	"deposit", "deposit", "mine", "mine", "mine", "reorg", "wait", "remine", "tell", "time", "window", "window", "early", "deadline", "screened", "cancel",
 	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "refund",
+	"payback", "payback", "paid back", "paid back", "paid back",
 }
 
 // attempt is mostly the current one, sometimes an older one or one that does not exist.

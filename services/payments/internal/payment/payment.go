@@ -1,7 +1,7 @@
 // Package payment is the life of a payment (docs/api-contract.md#payment-life): its stored fields, its status, and the
 // one total table of transitions. It is pure: it does no I/O and has no clock and no randomness. Every function takes
-// the time and the rows that it needs, so the same call always has the same result. It imports quote, ledger and payout
-// and nothing else of this service.
+// the time and the rows that it needs, so the same call always has the same result. It imports quote, ledger, payout
+// and refund and nothing else of this service.
 package payment
 
 import (
@@ -250,6 +250,7 @@ type Payment struct {
 	Token         Token
 	RefundAddress string
 	RefundTx      string
+	Refunds       int    // number of refunds on a chain, in any state
 	SettlementRef string // the caller's own reference of the payout it made
 
 	CreatedAt   time.Time

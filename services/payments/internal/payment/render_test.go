@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 var update = flag.Bool("update", false, "write docs/state-machine.md from the table")
@@ -92,8 +93,37 @@ Answers show the first exception that applies, in this order:
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(refundPart)
+	fmt.Fprintf(&b, "\n| |")
+	for _, name := range refund.TriggerNames() {
+		b.WriteString(" " + strings.ReplaceAll(string(name), "_", " ") + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(refund.TriggerNames())) + "\n")
+	for _, s := range refund.States() {
+		b.WriteString("| " + string(s) + " |")
+		for _, name := range refund.TriggerNames() {
+			cell, text := refund.Transitions()[s][name], "·"
+			if cell.Taken {
+				text = string(cell.To)
+				for _, e := range cell.Effects {
+					text += ", " + strings.ReplaceAll(string(e), "_", " ")
+				}
+			}
+			b.WriteString(" " + text + " |")
+		}
+		b.WriteString("\n")
+	}
 	return b.String()
 }
+
+const refundPart = `
+## The life of a refund
+
+A payment may have several refunds. Each is a row with a state of its own, which the table in
+` + "`services/payments/internal/refund/table.go`" + ` moves. A field names the next state and the bookings: *book* moves the
+money out of the treasury, *reverse* moves it back, *give back* makes it owed to the payer again. · refuses. wallets
+numbers its reports; an older report than the last one changes nothing, and a newer one may skip states.
+`
 
 func each(f func(State, TriggerName, Cell)) {
 	for _, s := range States() {

@@ -70,6 +70,7 @@ func build() map[State]map[TriggerName]Cell {
 	commands(move, record)
 	funds(move, record)
 	payouts(move, record)
+	refunds(move, record)
 	return t
 }
 
@@ -101,6 +102,16 @@ func commands(move mover, record recorder) {
 		to(confirmed, "some money is confirmed"), to(settling, "a claimed gift, or a second attempt"))
 	move(review, OnRetry, act((*change).retry), to(settling, "payout failed or returned"))
 	move(review, OnRefund, act((*change).refunded), to(refunded, "refund address known"))
+}
+
+// refunds are the triggers of refunds on a chain.
+func refunds(move mover, record recorder) {
+	record(OnRefundRequested, act((*change).requestRefund),
+		pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
+	moved := act((*change).changeRefund)
+	record(OnRefundChanged, moved, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled)
+	move(review, OnRefundChanged, moved, to(refunded, "a final block holds the last refund, and nothing is owed"))
+	move(refunded, OnRefundChanged, moved, to(review, "a confirmed refund was reorged away and can never land"))
 }
 
 // funds are the triggers of deposits, timers and screening.

@@ -6,6 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // TriggerName names a column of the transition table.
@@ -33,6 +34,8 @@ const (
 	OnAccept          TriggerName = "accept"
 	OnRetry           TriggerName = "retry_payout"
 	OnRefund          TriggerName = "mark_refunded"
+	OnRefundRequested TriggerName = "refund_requested"
+	OnRefundChanged   TriggerName = "refund_changed"
 )
 
 // TriggerNames lists every column of the table.
@@ -40,6 +43,7 @@ func TriggerNames() []TriggerName {
 	return []TriggerName{
 		OnCreate, OnFulfil, OnCancel, OnClaim, OnSettle, OnToken, OnRefundAddress, OnNamed, OnDeposits, OnWindow, OnDeadline, OnScreened,
 		OnPayoutSending, OnPayoutUnknown, OnPayoutSucceeded, OnPayoutFailed, OnPayoutReturned, OnAccept, OnRetry, OnRefund,
+		OnRefundRequested, OnRefundChanged,
 	}
 }
 
@@ -144,10 +148,27 @@ type Retry struct {
 	Rail     string   // "" keeps the rail
 }
 
-// MarkRefunded says that transaction Tx returned the money to the payer.
+// MarkRefunded says that transaction Tx, which this system did not send, returned the money to the payer. Refunds are
+// all refunds of the payment.
 type MarkRefunded struct {
-	Tx   string
-	Rows []Deposit
+	Tx      string
+	Rows    []Deposit
+	Refunds []refund.Refund
+}
+
+// RequestRefund holds money for a refund to the payment's refund address. Refund names asset, network, amount and who
+// asks; amount zero is everything that is owed.
+type RequestRefund struct {
+	Refund refund.Refund
+	Rows   []Deposit
+}
+
+// ChangeRefund applies a trigger to one refund. Refund is its row before, and Refunds are all refunds of the payment.
+type ChangeRefund struct {
+	Refund  refund.Refund
+	Trigger refund.Trigger
+	Rows    []Deposit
+	Refunds []refund.Refund
 }
 
 // Name of each trigger's column.
@@ -171,3 +192,5 @@ func (Returned) Name() TriggerName         { return OnPayoutReturned }
 func (Accept) Name() TriggerName           { return OnAccept }
 func (Retry) Name() TriggerName            { return OnRetry }
 func (MarkRefunded) Name() TriggerName     { return OnRefund }
+func (RequestRefund) Name() TriggerName    { return OnRefundRequested }
+func (ChangeRefund) Name() TriggerName     { return OnRefundChanged }

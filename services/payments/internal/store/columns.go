@@ -103,6 +103,7 @@ var columns = []column{
 	{"token_expires_at", "timestamptz", 0, func(r *record) any { return (*instant)(&r.Token.ExpiresAt) }},
 	{"refund_address", "text", isShown, func(r *record) any { return &r.RefundAddress }},
 	{"refund_tx", "text", isShown, func(r *record) any { return &r.RefundTx }},
+	{"refunds", "integer", isShown, func(r *record) any { return &r.Refunds }},
 	{"settlement_ref", "text", 0, func(r *record) any { return &r.SettlementRef }},
 	{"created_at", "timestamptz", isFixed | isBorn | isShown, func(r *record) any { return (*instant)(&r.CreatedAt) }},
 	{"expires_at", "timestamptz", isBorn | isShown, func(r *record) any { return (*instant)(&r.ExpiresAt) }},

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/views"
 )
 
@@ -173,6 +174,14 @@ func (s *Store) complete(ctx context.Context, views []change.View) error {
 		}
 		return err
 	})
+	refunds := map[string][]refund.Refund{}
+	batch.Queue(listRefunds, ids).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanRefund)
+		for _, r := range found {
+			refunds[r.PaymentID] = append(refunds[r.PaymentID], r)
+		}
+		return err
+	})
 	batch.Queue(listHeads).Query(func(rows pgx.Rows) error {
 		var mode tenant.Mode
 		var network string
@@ -191,6 +200,7 @@ func (s *Store) complete(ctx context.Context, views []change.View) error {
 	}
 	for i := range views {
 		v := &views[i]
+		v.Refunds = refunds[v.Payment.ID]
 		v.Rows, v.Payout, v.Heads = deposits[v.Payment.ID], last[v.Payment.ID], heads[v.Payment.Mode]
 	}
 	return nil

@@ -63,6 +63,16 @@ WHERE j.event = 'payout_succeeded' AND NOT EXISTS (SELECT FROM payouts o WHERE o
 SELECT coalesce(r.account, b.account), split_part(coalesce(r.account, b.account), ':', -1), coalesce(r.total, 0), coalesce(b.total, 0)
 FROM rows r FULL JOIN books b ON b.account = r.account WHERE coalesce(r.total, 0) <> coalesce(b.total, 0)`
 
+	compareRefunds = `WITH rows AS (
+	SELECT CASE mode WHEN 'test' THEN 'test:' ELSE '' END || 'clearing:refund:' || network || ':' || asset AS account, sum(amount) AS total
+	FROM refunds WHERE state NOT IN ('confirmed', 'failed') GROUP BY 1
+), books AS (
+	SELECT account, sum(CASE side WHEN 'credit' THEN amount ELSE -amount END) AS total
+	FROM ledger_entries WHERE account LIKE '%clearing:refund:%' GROUP BY 1
+)
+SELECT coalesce(r.account, b.account), split_part(coalesce(r.account, b.account), ':', -1), coalesce(r.total, 0), coalesce(b.total, 0)
+FROM rows r FULL JOIN books b ON b.account = r.account WHERE coalesce(r.total, 0) <> coalesce(b.total, 0)`
+
 	conclusive = `SELECT ` + payoutColumns + ` FROM payouts o
 WHERE o.state IN ('succeeded', 'failed', 'returned') AND o.sends > 0 AND o.done_at >= $1 AND o.id > $2 ORDER BY o.id LIMIT $3`
 	floatBooks = `SELECT coalesce(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END), 0) FROM ledger_entries WHERE account = $1`
@@ -97,6 +107,7 @@ func (s *Store) Compare(ctx context.Context) (found []books.Difference, err erro
 			{books.DiffSwept, compareSwept},
 			{books.DiffPayout, comparePayout},
 			{books.DiffClearing, compareClearing},
+			{books.DiffRefunds, compareRefunds},
 		} {
 			rows, err := tx.Query(ctx, c.sql)
 			if err != nil {

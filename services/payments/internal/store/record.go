@@ -119,7 +119,8 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 
 func scanDeposit(row pgx.CollectableRow) (d payment.Deposit, err error) {
 	err = row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, (*instant)(&d.BlockTime),
-		(*instant)(&d.FirstSeenAt), &d.Depth, &d.Finalized, &d.Senders, &d.Witness, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted)
+		(*instant)(&d.FirstSeenAt), &d.Depth, &d.Finalized, &d.Senders, &d.Witness, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted,
+		(*number)(&d.Refunded))
 	return d, err
 }
 

@@ -29,6 +29,7 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/views"
 )
 
@@ -185,14 +186,15 @@ func (s *Store) find(ctx context.Context, set func(column) bool, sql string, arg
 	batch.Queue(selectDepositRows, v.Payment.ID).Query(collectRows(&v))
 	batch.Queue(selectLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
 	batch.Queue(selectHeads, string(v.Payment.Mode)).Query(collectHeads(&v))
+	queueRefunds(batch, &v)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return change.View{}, fmt.Errorf("read deposits and payout of payment %s: %w", v.Payment.ID, err)
 	}
 	return v, nil
 }
 
-// moved reports whether the payment has a valid transfer or ever had a payout.
-func moved(p payment.Payment) bool { return p.Transfers > 0 || p.Attempt > 0 }
+// moved reports whether the payment has a valid transfer or ever had a payout or a refund.
+func moved(p payment.Payment) bool { return p.Transfers > 0 || p.Attempt > 0 || p.Refunds > 0 }
 
 func notFound(err error, doing string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -245,6 +247,11 @@ func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f 
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byPayout(paymentID, payoutID))
 	})
+}
+
+// UpdateOnce changes a payment by its id and stores the answer under the key.
+func (s *Store) UpdateOnce(ctx context.Context, paymentID string, k idempotency.Key, f change.Func) error {
+	return s.changeOnce(ctx, k, f, byID(paymentID))
 }
 
 // UpdatePayoutOnce implements operators.Store.
@@ -352,7 +359,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	for _, j := range journals {
 		queueJournal(batch, in.Mode, j)
 	}
-	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted)
+	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted, mark.Refunded)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
@@ -423,6 +430,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 		read.Queue(selectPayout, at.payoutID).Query(s.collectPayout(&v))
 	}
 	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
+	queueRefunds(read, &v)
 	if at.payoutID != "" {
 		s.queuePaused(read, &v)
 		s.queueOverLimit(read, &v)
@@ -571,14 +579,19 @@ func (s *Store) writeFacts(
 ) error {
 	next := v.Payment
 	changes := 0
-	var events []payment.Event
+	var events []occurrence
 	for _, f := range facts {
 		switch f := f.(type) {
 		case payment.Change:
 			changes++
 			movedBy(batch, next, changes, f, done)
 		case payment.Mark:
-			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
+			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted, f.Refunded).Exec(exactlyOne(errStale))
+		case payment.KeepRefund:
+			if err := queueRefund(batch, f.Refund); err != nil {
+				return err
+			}
+			v.Refunds = withRefund(v.Refunds, f.Refund)
 		case payment.HoldPayout:
 			o := hold(next, f, now)
 			if v.Payout != nil && v.Payout.Reference == o.Reference { // a withdrawn row is revived and keeps its id
@@ -606,14 +619,15 @@ func (s *Store) writeFacts(
 		case payment.Alert:
 			done.alerts = append(done.alerts, f)
 		case payment.Event:
-			events = append(events, f)
+			events = append(events, occurrence{f, v.Refunds})
 		default:
 			return fmt.Errorf("a %T cannot be written", f)
 		}
 	}
 	v.Rows = payment.Marked(v.Rows, facts)
 	for _, e := range events {
-		msg, err := s.event(ctx, e, v, done.token)
+		v.Refunds = e.refunds
+		msg, err := s.event(ctx, e.Event, v, done.token)
 		if err != nil {
 			return err
 		}
@@ -621,6 +635,12 @@ func (s *Store) writeFacts(
 		done.messages = true
 	}
 	return nil
+}
+
+// occurrence is an event with the refunds as they are when it happens.
+type occurrence struct {
+	payment.Event
+	refunds []refund.Refund
 }
 
 // hold is the payout row of a HoldPayout.

@@ -1,0 +1,312 @@
+package payment
+
+import (
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/refund"
+)
+
+// Owed is the money of one asset on one network that is owed to the payer (docs/architecture.md#refunds).
+type Owed struct {
+	Network  string
+	Asset    string
+	Contract string          // of a token, "" for the coin of the network
+	Amount   decimal.Decimal // most that a refund may take now
+	Free     decimal.Decimal // part of Amount that a refund takes without reversing the conversion
+}
+
+// Owed lists what is owed to the payer and may leave now, by asset and network. It excludes money that a running
+// payment may still convert or pay out, money that a refund holds or has returned, and sums that are not worth the fee
+// of their network. A payment that waits for an operator owes the converted money too, because a refund reverses the
+// conversion.
+func (pol Policy) Owed(p Payment, rows []Deposit) []Owed {
+	c := change{pol: pol, p: p, rows: rows}
+	return c.owed()
+}
+
+func (c *change) owed() (out []Owed) {
+	if c.p.RefundTx != "" && !slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Refunded.IsPositive() }) {
+		return nil // an earlier version marked the payment as refunded, and kept no amounts
+	}
+	for _, d := range c.rows {
+		if d.Booked == "" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(o Owed) bool { return o.Network == d.Network && o.Asset == d.Asset })
+		if i < 0 {
+			i, out = len(out), append(out, Owed{Network: d.Network, Asset: d.Asset, Contract: d.Contract})
+		}
+		out[i].Amount = out[i].Amount.Add(d.BookedAmount)
+	}
+	for i := range out {
+		o := &out[i]
+		for _, d := range c.rows { // also of a transfer that was reorged away after a refund took its money
+			if d.Network == o.Network && d.Asset == o.Asset {
+				o.Amount = o.Amount.Sub(d.Refunded)
+			}
+		}
+		if o.Free = o.Amount; c.quotes(*o) {
+			c.exclude(o)
+		}
+	}
+	return slices.DeleteFunc(out, func(o Owed) bool { return !o.Amount.IsPositive() || o.Amount.LessThan(c.least(o.Network, o.Asset)) })
+}
+
+// exclude takes out the money of the quoted asset that the payment has converted or may still convert.
+func (c *change) exclude(o *Owed) {
+	if c.p.Credit.Frozen {
+		o.Free = o.Free.Sub(c.p.Credit.Crypto)
+	}
+	switch {
+	case c.converts():
+		o.Amount, o.Free = decimal.Zero, decimal.Zero
+	case c.p.Status() != StatusNeedsReview:
+		o.Amount = o.Free
+	}
+}
+
+// quotes reports the quoted asset on the quoted network.
+func (c *change) quotes(o Owed) bool { return c.p.quoted(Deposit{Network: o.Network, Asset: o.Asset}) }
+
+// converts reports a running payment, which may still convert money of the quoted asset. A payment whose payout has
+// left converts nothing more.
+func (c *change) converts() bool {
+	switch c.p.State() {
+	case created, pending, confirming, confirmed, unfunded:
+		return true
+	case settling:
+		return !c.p.Payout.Left()
+	}
+	return false
+}
+
+// least is the smallest sum that is worth the fee of its network. Fees of test mode are nobody's.
+func (c *change) least(network, asset string) decimal.Decimal {
+	if c.p.Mode != tenant.Live {
+		return decimal.Zero
+	}
+	n, _ := money.NetworkOf(network)
+	a, _ := n.Asset(asset)
+	return a.Worthwhile
+}
+
+// refunding reports that a refund has taken money of the quoted asset. From then on the payment converts nothing: the
+// rest can only be refunded.
+func (c *change) refunding() bool {
+	return slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.p.quoted(d) && d.Refunded.IsPositive() })
+}
+
+// The refusals of refunds.
+var (
+	errNoRefundAddress = fault.New(fault.Conflict, "no_refund_address", "The payer's refund address has to be given first")
+	errNothingOwed     = fault.New(fault.Conflict, "nothing_owed", "Nothing is owed to the payer that could be refunded now")
+	errRefundBegun     = fault.New(fault.Conflict, "refund_begun", "A refund has taken money of this payment, so the rest can only be refunded")
+	errRefundOpen      = fault.New(fault.Conflict, "refund_open", "A refund of this payment is under way. Wait until it is confirmed or has failed.")
+)
+
+// ChooseOwed is what is owed in the named asset and network. Empty names choose the only one; of several the caller has
+// to name one.
+func ChooseOwed(owed []Owed, crypto, network string) (Owed, error) {
+	found := slices.DeleteFunc(slices.Clone(owed), func(o Owed) bool {
+		return crypto != "" && symbol(crypto) != o.Asset || network != "" && networkName(network) != o.Network
+	})
+	switch {
+	case len(found) == 0:
+		return Owed{}, errNothingOwed
+	case len(found) == 1:
+		return found[0], nil
+	}
+	choices := ""
+	for _, o := range found {
+		if choices != "" {
+			choices += ", "
+		}
+		choices += o.Asset + " on " + o.Network
+	}
+	var several fault.Problems
+	field := "crypto"
+	if crypto != "" {
+		field = "network"
+	}
+	several.Add(field, "is required, because several assets are owed: %s", choices)
+	return Owed{}, several.Err()
+}
+
+func networkName(name string) string {
+	if n, ok := money.NetworkOf(clean(name)); ok {
+		return n.Name
+	}
+	return name
+}
+
+// requestRefund holds the money of a new refund. A refund of more than the free money reverses the conversion first.
+func (c *change) requestRefund(t RequestRefund) error {
+	r := t.Refund
+	if c.p.RefundAddress == "" {
+		return errNoRefundAddress
+	}
+	all := c.owed()
+	i := slices.IndexFunc(all, func(o Owed) bool { return o.Network == r.Network && o.Asset == r.Asset })
+	if i < 0 {
+		return errNothingOwed
+	}
+	owed := all[i]
+	if r.Amount.IsZero() {
+		r.Amount = owed.Amount
+	}
+	if r.Amount.GreaterThan(owed.Amount) {
+		return fault.New(fault.Conflict, "amount_above_owed", "Only %s %s on %s is owed to the payer", owed.Amount, owed.Asset, owed.Network)
+	}
+	if least := c.least(r.Network, r.Asset); r.Amount.LessThan(least) {
+		var small fault.Problems
+		small.Add("amount", "must be at least %s %s, because a smaller refund costs more than it brings", least, r.Asset)
+		return small.Err()
+	}
+	if r.Amount.GreaterThan(owed.Free) {
+		c.unconvert()
+		c.p.Credit.Frozen = false
+	}
+	r.PaymentID, r.Mode, r.Contract, r.Address = c.p.ID, c.p.Mode, owed.Contract, c.p.RefundAddress
+	r.State, r.Version, r.CreatedAt = refund.Requested, 1, c.now
+	c.takeParts(&r)
+	c.p.Refunds++
+	c.post(payback(r).Held())
+	c.keepRefund(r, true)
+	return nil
+}
+
+// takeParts takes the money of a refund from deposits. Those that were converted come last, because only their surplus
+// is free.
+func (c *change) takeParts(r *refund.Refund) {
+	left := r.Amount
+	for _, converted := range []bool{false, true} {
+		for i := range c.rows {
+			d := &c.rows[i]
+			part := decimal.Min(left, d.BookedAmount.Sub(d.Refunded))
+			if d.Booked == "" || d.Network != r.Network || d.Asset != r.Asset || d.Counted.IsPositive() != converted || !part.IsPositive() {
+				continue
+			}
+			from := refund.Suspense
+			if d.Booked == bookedCustomer || converted {
+				from = refund.Customer
+			}
+			r.Parts = append(r.Parts, refund.Part{Deposit: d.Key, From: from, Amount: part})
+			d.Refunded, left = d.Refunded.Add(part), left.Sub(part)
+			c.mark(*d)
+		}
+	}
+}
+
+// payback is a refund for the ledger.
+func payback(r refund.Refund) ledger.Payback {
+	n, _ := money.NetworkOf(r.Network)
+	out := ledger.Payback{
+		Payment: r.PaymentID, Refund: r.ID, N: r.Finals, Network: r.Network, Asset: r.Asset, Coin: n.Coin().Symbol, Fee: r.Fee,
+	}
+	for _, part := range r.Parts {
+		from := ledger.Suspense(r.Asset)
+		if part.From == refund.Customer {
+			from = ledger.Customer(r.PaymentID, r.Asset)
+		}
+		out.Parts = append(out.Parts, ledger.PaybackPart{From: from, Amount: part.Amount})
+	}
+	return out
+}
+
+// changeRefund moves a refund and books what the move causes. A payment that waits for an operator ends when all that
+// it owes is refunded, and waits again when such a refund turns out to have failed.
+func (c *change) changeRefund(t ChangeRefund) error {
+	r, effects, err := refund.Apply(t.Refund, t.Trigger, c.now)
+	if err != nil {
+		return err
+	}
+	if r.Version == t.Refund.Version {
+		return nil
+	}
+	for _, effect := range effects {
+		switch effect {
+		case refund.Book:
+			c.post(payback(r).Confirmed())
+		case refund.Reverse:
+			c.post(payback(t.Refund).Reversed())
+		case refund.GiveBack:
+			c.giveBack(r)
+		}
+	}
+	c.keepRefund(r, r.State != t.Refund.State || r.State == refund.Confirmed)
+	others := slices.ContainsFunc(t.Refunds, func(o refund.Refund) bool { return o.ID != r.ID && o.State.Open() })
+	switch {
+	case r.State == refund.Confirmed && c.p.Status() == StatusNeedsReview && !c.p.Credit.Frozen && !others && len(c.owed()) == 0:
+		c.p.End = Refunded
+	case r.State == refund.Failed && t.Refund.Finals > 0 && c.p.End == Refunded && c.p.RefundTx == "":
+		c.p.End = NotEnded
+	}
+	return nil
+}
+
+// giveBack returns the money of a failed refund to what is owed, and books the fee of a transaction that failed.
+func (c *change) giveBack(r refund.Refund) {
+	c.post(payback(r).GivenBack())
+	if r.TxHash != "" {
+		n, _ := money.NetworkOf(r.Network)
+		c.post(ledger.GasSpent(r.TxHash, n.Name, n.Coin().Symbol, r.Fee))
+	}
+	for _, part := range r.Parts {
+		if i := slices.IndexFunc(c.rows, func(d Deposit) bool { return d.Key == part.Deposit }); i >= 0 {
+			d := &c.rows[i]
+			d.Refunded = d.Refunded.Sub(part.Amount)
+			c.mark(*d)
+		}
+	}
+}
+
+// keepRefund stores a refund, and tells the merchant about a new state.
+func (c *change) keepRefund(r refund.Refund, news bool) {
+	c.facts = append(c.facts, KeepRefund{r})
+	if news {
+		c.event(EventRefund+string(r.State), false)
+	}
+}
+
+// NeedsPerson reports money whose refund a person has to approve at any amount: its senders are on a list or were not
+// judged, one host alone reports it, or a payout of the payment failed or came back, so that the money may have left.
+func (pol Policy) NeedsPerson(p Payment, rows []Deposit) bool {
+	if p.Mode != tenant.Live {
+		return false
+	}
+	if p.Screening == Hit || p.Hold == HoldScreening || p.Hold == HoldUnverified || p.Reorged || p.Payout == PayoutFailed || p.Payout == PayoutReturned {
+		return true
+	}
+	c := change{pol: pol, p: p, rows: rows}
+	pending, alone := c.witnesses()
+	return pending || alone || slices.ContainsFunc(rows, func(d Deposit) bool { return d.Screening == Hit })
+}
+
+// WorthInFiat is the worth of an amount of the payer's money in the payment's currency, at the rate that was locked. ok
+// is false when the worth is not known.
+func (p Payment) WorthInFiat(r refund.Refund, rows []Deposit) (worth decimal.Decimal, ok bool) {
+	rate := p.Quote.Rate
+	of := Deposit{Network: r.Network, Asset: r.Asset}
+	switch {
+	case p.quoted(of):
+		return r.Amount.Mul(rate.Value), true
+	case stable(of):
+		return r.Amount.Mul(rate.USD), rate.USD.IsPositive()
+	}
+	var amount, usd decimal.Decimal
+	for _, d := range rows {
+		if d.Network == r.Network && d.Asset == r.Asset && d.USD.IsPositive() {
+			amount, usd = amount.Add(d.Amount), usd.Add(d.USD)
+		}
+	}
+	if !amount.IsPositive() || !rate.USD.IsPositive() {
+		return decimal.Zero, false
+	}
+	return money.DivUp(r.Amount.Mul(usd).Mul(rate.USD), amount, money.FiatDigits), true
+}

@@ -1,0 +1,140 @@
+// Package refund is the life of a refund on a chain (docs/architecture.md#refunds): its states, and the one total table
+// of transitions. It is pure: every function takes the time that it needs.
+package refund
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
+)
+
+// State is the progress of a refund.
+type State string
+
+// The states. A refund holds its money from requested on, and gives it back when it fails.
+const (
+	Requested State = "requested" // waits for operators
+	Approved  State = "approved"  // its signed order is on the way to wallets
+	Signing   State = "signing"   // wallets has taken the order
+	Sent      State = "sent"      // a node has accepted a transaction
+	Confirmed State = "confirmed" // a final block holds the transaction
+	Failed    State = "failed"    // no transaction of the order can ever land
+)
+
+// States lists every state in the order of a refund's life.
+func States() []State {
+	return []State{Requested, Approved, Signing, Sent, Confirmed, Failed}
+}
+
+// Open reports a refund whose money has neither left nor been given back.
+func (s State) Open() bool { return s != Confirmed && s != Failed }
+
+// Approval is who approved a refund. It names the key that signs the order.
+type Approval string
+
+// The approvals.
+const (
+	Automatic  Approval = "automatic" // the merchant's request, within the bound of its currency
+	ByOperator Approval = "operator"
+)
+
+// Source is an account of the payment from which a refund takes money.
+type Source string
+
+// The sources.
+const (
+	Customer Source = "customer"
+	Suspense Source = "suspense"
+)
+
+// Part is the money that a refund takes from one deposit.
+type Part struct {
+	Deposit string          `json:"deposit"` // key of the transfer
+	From    Source          `json:"from"`
+	Amount  decimal.Decimal `json:"amount"`
+}
+
+// Refund is an amount of one asset on one network, which leaves for one address under one payment. The address is fixed
+// when the refund is requested. Version counts the writes of the row; Told is the version of the last message of
+// wallets.
+type Refund struct {
+	ID          string
+	PaymentID   string
+	Mode        tenant.Mode
+	Network     string
+	Asset       string
+	Contract    string // of a token, "" for the coin of the network
+	Amount      decimal.Decimal
+	Address     string
+	Parts       []Part
+	Reason      string // of the request
+	RequestedBy string // "key 7" or the operator's name
+	State       State
+	Approval    Approval // "" before the approval
+	Failure     string   // stable code of why it failed
+	TxHash      string
+	Fee         decimal.Decimal // of the network, in its coin
+	Finals      int             // number of times that a final block held the transaction
+	Version     int64
+	Told        int64
+	CreatedAt   time.Time
+	ApprovedAt  time.Time
+	ConfirmedAt time.Time
+	EndedAt     time.Time
+}
+
+// Trigger is an event that a refund reacts to. Told is the version of wallets' message, zero for a person's decision.
+type Trigger struct {
+	Name     TriggerName
+	Approval Approval        // of approve
+	Failure  string          // of refuse and failed
+	TxHash   string          // of broadcast, final and failed
+	Fee      decimal.Decimal // of final and failed
+	Told     int64
+}
+
+// Apply is the one transition function. It returns the changed refund and the effects on the books, in their order. An
+// old message changes nothing. An error refuses the trigger.
+func Apply(r Refund, t Trigger, now time.Time) (Refund, []Effect, error) {
+	if t.Told != 0 && t.Told <= r.Told {
+		return r, nil, nil
+	}
+	cell := transitions[r.State][t.Name]
+	if !cell.Taken {
+		return r, nil, refusal(r.State, t.Name)
+	}
+	next := r
+	next.State, next.Version, next.Told = cell.To, r.Version+1, max(r.Told, t.Told)
+	switch t.Name {
+	case OnApprove:
+		next.Approval, next.ApprovedAt = t.Approval, now
+	case OnRefuse, OnFailed:
+		next.Failure, next.EndedAt, next.ConfirmedAt = t.Failure, now, time.Time{}
+		next.TxHash, next.Fee = t.TxHash, t.Fee
+	case OnBroadcast, OnReorged:
+		next.TxHash, next.ConfirmedAt, next.EndedAt = t.TxHash, time.Time{}, time.Time{}
+	case OnFinal:
+		next.TxHash, next.Fee, next.Finals = t.TxHash, t.Fee, r.Finals+1
+		next.ConfirmedAt, next.EndedAt = now, now
+	case OnTaken:
+	}
+	return next, cell.Effects, nil
+}
+
+// The codes of refusals.
+const (
+	CodeDecided  = "refund_decided"  // a person decides on a refund that is decided
+	CodeNotOwned = "refund_not_open" // wallets speaks about a refund that it cannot have
+)
+
+func refusal(s State, name TriggerName) error {
+	switch name {
+	case OnApprove, OnRefuse:
+		return fault.New(fault.Conflict, CodeDecided, "The refund is %s already, so nothing is left to decide", s)
+	case OnTaken, OnBroadcast, OnFinal, OnReorged, OnFailed:
+	}
+	return fault.New(fault.Conflict, CodeNotOwned, "A refund that is %s cannot become %s", s, name)
+}

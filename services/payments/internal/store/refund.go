@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/inbox"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/refund"
+)
+
+const (
+	refundColumns = `r.id, r.payment_id, r.mode, r.network, r.asset, r.contract, r.amount, r.address, r.parts, r.reason, r.requested_by, r.state, r.approval,
+	r.failure, r.tx_hash, r.fee, r.finals, r.version, r.told, r.created_at, r.approved_at, r.confirmed_at, r.ended_at`
+	selectRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.payment_id = $1 ORDER BY r.created_at, r.id`
+	listRefunds   = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.payment_id = ANY($1) ORDER BY r.created_at, r.id`
+	insertRefund  = `INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	saveRefund = `UPDATE refunds SET state = $3, approval = $4, failure = $5, tx_hash = $6, fee = $7, finals = $8, version = $2 + 1, told = $9,
+	approved_at = $10, confirmed_at = $11, ended_at = $12 WHERE id = $1 AND version = $2`
+	refundPayment = `SELECT payment_id FROM refunds WHERE id = $1`
+	// The refunds that wait for operators, newest first.
+	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state = 'requested' AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
+	refundStates   = `SELECT mode, state, count(*), coalesce(extract(epoch FROM now() - min(created_at))::bigint, 0) FROM refunds
+WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
+)
+
+func scanRefund(row pgx.CollectableRow) (r refund.Refund, err error) {
+	var parts []byte
+	if err = row.Scan(&r.ID, &r.PaymentID, &r.Mode, &r.Network, &r.Asset, &r.Contract, (*number)(&r.Amount), &r.Address, &parts, &r.Reason, &r.RequestedBy,
+		&r.State, &r.Approval, &r.Failure, &r.TxHash, (*number)(&r.Fee), &r.Finals, &r.Version, &r.Told,
+		(*instant)(&r.CreatedAt), (*instant)(&r.ApprovedAt), (*instant)(&r.ConfirmedAt), (*instant)(&r.EndedAt)); err != nil {
+		return r, err
+	}
+	if err = json.Unmarshal(parts, &r.Parts); err != nil {
+		return r, fmt.Errorf("read the parts of refund %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+// queueRefunds reads the refunds of a payment that has any.
+func queueRefunds(batch *pgx.Batch, v *change.View) {
+	if v.Payment.Refunds == 0 {
+		return
+	}
+	batch.Queue(selectRefunds, v.Payment.ID).Query(func(rows pgx.Rows) (err error) {
+		v.Refunds, err = pgx.CollectRows(rows, scanRefund)
+		return err
+	})
+}
+
+// queueRefund writes a refund: a new row, or the next version of the row before it.
+func queueRefund(batch *pgx.Batch, r refund.Refund) error {
+	if r.Version > 1 {
+		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
+			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt)).Exec(exactlyOne(errStale))
+		return nil
+	}
+	parts, err := json.Marshal(r.Parts)
+	if err != nil {
+		return fmt.Errorf("encode the parts of refund %s: %w", r.ID, err)
+	}
+	batch.Queue(insertRefund, r.ID, r.PaymentID, string(r.Mode), r.Network, r.Asset, r.Contract, r.Amount.String(), r.Address, parts, r.Reason, r.RequestedBy,
+		string(r.State), r.Version, r.CreatedAt)
+	return nil
+}
+
+// withRefund is a copy of a list with a refund in place of its earlier version.
+func withRefund(all []refund.Refund, r refund.Refund) []refund.Refund {
+	out := slices.Clone(all)
+	if i := slices.IndexFunc(out, func(o refund.Refund) bool { return o.ID == r.ID }); i >= 0 {
+		out[i] = r
+		return out
+	}
+	return append(out, r)
+}
+
+// RefundPayment is the id of the payment that a refund belongs to.
+func (s *Store) RefundPayment(ctx context.Context, refundID string) (paymentID string, err error) {
+	err = s.pool.QueryRow(ctx, refundPayment, refundID).Scan(&paymentID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", change.ErrNoRefund
+	}
+	return paymentID, wrap(err, "find the payment of refund "+refundID)
+}
+
+// ReportRefund changes the payment of a refund by a message, once.
+func (s *Store) ReportRefund(ctx context.Context, messageID, refundID string, f change.Func) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		if fresh, err := inbox.Fresh(ctx, tx, messageID); err != nil || !fresh {
+			return err
+		}
+		var paymentID string
+		if err := tx.QueryRow(ctx, refundPayment, refundID).Scan(&paymentID); errors.Is(err, pgx.ErrNoRows) {
+			return change.ErrNoRefund
+		} else if err != nil {
+			return fmt.Errorf("find the payment of refund %s: %w", refundID, err)
+		}
+		return s.change(ctx, tx, done, f, byID(paymentID))
+	})
+}
+
+// WaitingRefunds lists refunds that wait for operators, newest first. before is the id of the last one of the page
+// before, or empty.
+func (s *Store) WaitingRefunds(ctx context.Context, before string, most int) ([]refund.Refund, error) {
+	rows, err := s.pool.Query(ctx, waitingRefunds, orLast(before), most)
+	if err != nil {
+		return nil, fmt.Errorf("list refunds: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, scanRefund)
+	return found, wrap(err, "list refunds")
+}
