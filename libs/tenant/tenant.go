@@ -24,3 +24,6 @@ type Owner struct {
 	KeyID      int64
 	Mode       Mode
 }
+
+// WithoutKey is the same for all keys of a merchant in a mode, as a key of a map must be.
+func (o Owner) WithoutKey() Owner { return Owner{MerchantID: o.MerchantID, Mode: o.Mode} }

@@ -112,7 +112,7 @@ func (w workSettings) tokens() (attempt.Opener, error) {
 	return ring, nil
 }
 
-func (w workSettings) schedules() (map[string]delivery.Schedule, error) {
+func (w workSettings) schedules() (map[tenant.Mode]delivery.Schedule, error) {
 	live, err := delivery.ParseSchedule(w.ScheduleLive)
 	if err != nil {
 		return nil, fmt.Errorf("SCHEDULE_LIVE: %w", err)
@@ -123,7 +123,7 @@ func (w workSettings) schedules() (map[string]delivery.Schedule, error) {
 			return nil, fmt.Errorf("SCHEDULE_TEST: %w", err)
 		}
 	}
-	return map[string]delivery.Schedule{string(tenant.Live): live, string(tenant.Test): test}, nil
+	return map[tenant.Mode]delivery.Schedule{tenant.Live: live, tenant.Test: test}, nil
 }
 
 // policies adds the machine's own addresses to the denied ones: a callback must not come back to us by a public door.

@@ -146,7 +146,7 @@ func (r *rig) spawn() (kill func()) {
 func (r *rig) trust(merchants ...string) {
 	r.t.Helper()
 	for _, m := range merchants {
-		secrets, err := r.secrets.Get(r.t.Context(), app.Owner{MerchantID: m, Mode: "test"})
+		secrets, err := r.secrets.Get(r.t.Context(), app.SecretOwner{MerchantID: m, Mode: "test"})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -489,7 +489,7 @@ func (r *rig) cutDatabase() (back func()) {
 func TestSecret_firstComersShareOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	owner := app.Owner{MerchantID: "m9", Mode: "test"}
+	owner := app.SecretOwner{MerchantID: "m9", Mode: "test"}
 	got := make(chan string, 16)
 	for range cap(got) {
 		go func() {
@@ -517,7 +517,7 @@ func TestSecret_firstComersShareOne(t *testing.T) {
 			t.Fatalf("secret %s, stored %q", text, sealed)
 		}
 	}
-	other, err := r.secrets.Get(t.Context(), app.Owner{MerchantID: "m9", Mode: "live"})
+	other, err := r.secrets.Get(t.Context(), app.SecretOwner{MerchantID: "m9", Mode: "live"})
 	if err != nil || seen[other[0].Text] {
 		t.Fatalf("the two modes share a secret, or %v", err)
 	}

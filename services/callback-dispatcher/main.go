@@ -141,8 +141,8 @@ func (p *process) leftOut(ctx context.Context, merchantID, eventID string, err e
 }
 
 // checkURL says whether an endpoint may be registered in a mode and returns it as it is dialled.
-func (p *process) checkURL(mode, raw string) (string, error) {
-	u, err := guard.Normalize(tenant.Mode(mode), raw, p.policies[tenant.Mode(mode)])
+func (p *process) checkURL(mode tenant.Mode, raw string) (string, error) {
+	u, err := guard.Normalize(mode, raw, p.policies[mode])
 	if err != nil {
 		return "", err
 	}
@@ -185,18 +185,20 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
-	clients := map[string]*outbound.Client{}
+	clients := map[tenant.Mode]*outbound.Client{}
 	for mode, policy := range p.policies {
-		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})
+		clients[mode] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})
 	}
 	seen := newMetrics(p.tel.Registry, p.unopened, time.Now)
 	sender := attempt.New(p.secrets, tokens, p.bodies, clients, p.tel.Tracer, time.Now)
-	recorder := app.NewRecorder(p.store, app.Rules{Schedules: schedules, Breaker: cfg.breaker(), Jitter: rand.Int64N}, seen, time.Now, p.tel.Log)
-	dispatcher := app.NewDispatcher(p.store, sender, recorder, limits, time.Now, p.tel.Log)
+	dispatcher := app.NewDispatcher(app.Options{
+		Queue: p.store, Sender: sender, Ledger: p.store, Rules: app.Rules{Schedules: schedules, Breaker: cfg.breaker(), Jitter: rand.Int64N},
+		Limits: limits, Observer: seen, Now: time.Now, Log: p.tel.Log,
+	})
 	seen.lanes(p.tel.Registry, dispatcher.Lanes())
 	intake := app.NewIntake(p.store, p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
 	engine := &app.Engine{
-		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Recorder: recorder, Log: p.tel.Log, Finish: finish,
+		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Log: p.tel.Log, Finish: finish,
 	}
 	link.HandleAll(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, messaging.Rules{Policies: p.policies, Bodies: p.bodies}))
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})

@@ -40,7 +40,7 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 	}
 	defer closeStore()
 	log.InfoContext(ctx, "signing secrets sealed again by operator", "operator", in.Operator(), "master", ring.First())
-	report, err := s.Reseal(ctx, ring.First(), func(o app.Owner, sealed []byte) ([]byte, error) {
+	report, err := s.Reseal(ctx, ring.First(), func(o app.SecretOwner, sealed []byte) ([]byte, error) {
 		plain, err := ring.Open(sealed, o.Place())
 		if err != nil {
 			return nil, err

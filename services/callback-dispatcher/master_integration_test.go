@@ -55,7 +55,7 @@ func TestRotateMaster(t *testing.T) {
 	r.receiver.Secrets("", shown.(string)) //nolint:errcheck // a panic fails the test
 	const others = 1100                    // three batches
 	for i := range others {
-		if _, err := r.secrets.Get(t.Context(), app.Owner{MerchantID: fmt.Sprintf("other-%d", i), Mode: "test"}); err != nil {
+		if _, err := r.secrets.Get(t.Context(), app.SecretOwner{MerchantID: fmt.Sprintf("other-%d", i), Mode: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRotateMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := app.NewSecrets(store.New(r.db, "alone", 2), ring, time.Now)
-	secrets, err := alone.Get(t.Context(), app.Owner{MerchantID: "m1", Mode: "test"})
+	secrets, err := alone.Get(t.Context(), app.SecretOwner{MerchantID: "m1", Mode: "test"})
 	if err != nil || len(secrets) != 2 || secrets[1].Text != shown {
 		t.Errorf("%d secrets open under the new key alone: %v", len(secrets), err)
 	}

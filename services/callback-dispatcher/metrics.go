@@ -15,7 +15,7 @@ import (
 type metrics struct {
 	events, duplicates prometheus.Counter
 	attempts           *prometheus.CounterVec
-	lag, delivered     map[string]prometheus.Observer // by mode
+	lag, delivered     map[tenant.Mode]prometheus.Observer // by mode
 	phases             phases
 	batches            prometheus.Histogram
 	oldestDue, dead    prometheus.Gauge
@@ -44,7 +44,7 @@ func newMetrics(registry prometheus.Registerer, unopened prometheus.Counter, now
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dispatcher_attempts_total", Help: "Attempts by mode, class of their end and what followed.",
 		}, []string{"mode", "class", "verdict"}),
-		lag: map[string]prometheus.Observer{}, delivered: map[string]prometheus.Observer{},
+		lag: map[tenant.Mode]prometheus.Observer{}, delivered: map[tenant.Mode]prometheus.Observer{},
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "dispatcher_record_batch_size", Help: "Attempts recorded in one commit.", Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200},
 		}),
@@ -60,8 +60,8 @@ func newMetrics(registry prometheus.Registerer, unopened prometheus.Counter, now
 	phase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
 	}, []string{"phase"})
-	for _, mode := range []string{string(tenant.Live), string(tenant.Test)} { // looked up once, not for each attempt
-		m.lag[mode], m.delivered[mode] = lag.WithLabelValues(mode), delivered.WithLabelValues(mode)
+	for _, mode := range tenant.Modes() { // looked up once, not for each attempt
+		m.lag[mode], m.delivered[mode] = lag.WithLabelValues(string(mode)), delivered.WithLabelValues(string(mode))
 	}
 	m.phases = phases{
 		total: phase.WithLabelValues("total"), wait: phase.WithLabelValues("wait"), dns: phase.WithLabelValues("dns"),
@@ -92,7 +92,7 @@ func (m *metrics) Accepted(events, duplicates int) {
 // Attempted implements app.Observer.
 func (m *metrics) Attempted(r app.Result) {
 	d, o := r.Delivery, r.Outcome
-	m.attempts.WithLabelValues(d.Mode, o.Class, string(r.Verdict.State)).Inc()
+	m.attempts.WithLabelValues(string(d.Mode), o.Class, string(r.Verdict.State)).Inc()
 	m.lag[d.Mode].Observe(max(0, o.At.Sub(d.DueAt).Seconds()))
 	if r.Verdict.State == delivery.Delivered {
 		m.delivered[d.Mode].Observe(max(0, m.now().Sub(d.AcceptedAt).Seconds()))

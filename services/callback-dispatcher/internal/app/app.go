@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -16,7 +17,7 @@ type Event struct {
 	ID          string
 	Type        string
 	MerchantID  string
-	Mode        string
+	Mode        tenant.Mode
 	ObjectID    string
 	Sequence    int64
 	CallbackURL string
@@ -25,6 +26,9 @@ type Event struct {
 	Body        []byte
 	Token       []byte // sealed settlementToken
 }
+
+// Owner is the merchant of the event.
+func (e Event) Owner() tenant.Owner { return tenant.Owner{MerchantID: e.MerchantID, Mode: e.Mode} }
 
 // Arrival is an event with the deliveries it asks for. Leased says per delivery that a lane has room for it here, so
 // the row may be written as leased and sent without being claimed.

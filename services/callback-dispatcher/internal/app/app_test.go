@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -30,6 +31,20 @@ var breaker = Breaker{Failures: 10, Sample: 20, Wait: time.Minute}
 
 func job(target string, n int) delivery.Delivery {
 	return delivery.Delivery{ID: fmt.Sprintf("%s-%d", target, n), Target: target, Mode: "test", Sequence: int64(n)}
+}
+
+var rules = Rules{
+	Schedules: map[tenant.Mode]delivery.Schedule{tenant.Test: delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 },
+}
+
+// recording is a recorder that nothing follows.
+func recording(store Ledger, seen Observer) *Recorder {
+	return newRecorder(store, rules, seen, Follow{First: func() {}, Targets: func([]Target) {}}, time.Now, quiet)
+}
+
+// dispatching is a dispatcher under the limits of the tests.
+func dispatching(q Queue, send Sender, store Ledger, seen Observer) *Dispatcher {
+	return NewDispatcher(Options{Queue: q, Sender: send, Ledger: store, Rules: rules, Limits: limits, Observer: seen, Now: time.Now, Log: quiet})
 }
 
 type silent struct{ accepted, duplicates, attempted, recorded, unopened atomic.Int64 }
@@ -147,9 +162,9 @@ func TestLanes_neverSendAfterTheLeaseMayHaveEnded(t *testing.T) {
 }
 
 // registry has no endpoints, or the given ones.
-type registry map[Owner][]Endpoint
+type registry map[tenant.Owner][]Endpoint
 
-func (r registry) Registered(_ context.Context, owners []Owner) (map[Owner][]Endpoint, error) {
+func (r registry) Registered(_ context.Context, owners []tenant.Owner) (map[tenant.Owner][]Endpoint, error) {
 	return r, nil
 }
 
@@ -278,9 +293,9 @@ func (s *ledger) Record(_ context.Context, results []Result, _ Breaker) ([]Targe
 func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{fails: 5}, &silent{}
-		r := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(n int64) int64 { return n / 2 }}, seen, time.Now, quiet)
 		var firsts atomic.Int32
-		r.OnFirst(func() { firsts.Add(1) })
+		follow := Follow{First: func() { firsts.Add(1) }, Targets: func([]Target) {}}
+		r := newRecorder(store, rules, seen, follow, time.Now, quiet)
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = r.Run(t.Context()) })
 		for n := range 300 {
@@ -395,9 +410,8 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 			}
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
 		})
-		recorder := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
-		d := NewDispatcher(q, send, recorder, limits, time.Now, quiet)
-		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
+		d := dispatching(q, send, store, &silent{})
+		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Log: quiet, Finish: time.Second}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- e.Run(ctx) }()
@@ -430,16 +444,15 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{}, &silent{}
-		recorder := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: nil}, seen, time.Now, quiet)
-		var wg sync.WaitGroup
-		wg.Go(func() { _ = recorder.Run(t.Context()) })
 		send := sender(func(d delivery.Delivery) (delivery.Outcome, error) {
 			if d.Target == "sealed" {
 				return delivery.Outcome{}, fmt.Errorf("open the body: %w", ErrUnopened)
 			}
 			return delivery.Outcome{}, errors.New("no keys")
 		})
-		d := NewDispatcher(&queue{}, send, recorder, limits, time.Now, quiet)
+		d := dispatching(&queue{}, send, store, seen)
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = d.recorder.Run(t.Context()) })
 		waits := map[string]time.Duration{}
 		try := func(target string, n int, age time.Duration) {
 			j := job(target, n)
@@ -450,7 +463,7 @@ func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 			try("sealed", n, age)
 		}
 		try("other", 0, 24*time.Hour)
-		recorder.Close()
+		d.recorder.Close()
 		wg.Wait()
 		for _, r := range store.got {
 			if !r.Uncounted {
@@ -473,7 +486,7 @@ func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := Place{DueAt: time.Now(), ID: "dlv_1"}, Place{DueAt: time.Now(), ID: "dlv_2"}
 		q := &queue{looks: []Look{{Waits: true, Next: one}, {Waits: true, Next: two}, {Waits: true}}}
-		d := NewDispatcher(q, nil, nil, limits, time.Now, quiet)
+		d := dispatching(q, nil, nil, &silent{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Sweep(ctx) }()
@@ -496,13 +509,12 @@ func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{away: true, stock: []delivery.Delivery{job("a", 1)}}
-		recorder := NewRecorder(&ledger{}, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
-		d := NewDispatcher(q, sender(func(delivery.Delivery) (delivery.Outcome, error) {
+		d := dispatching(q, sender(func(delivery.Delivery) (delivery.Outcome, error) {
 			time.Sleep(10 * time.Second)
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
-		}), recorder, limits, time.Now, quiet)
+		}), &ledger{}, &silent{})
 		e := &Engine{
-			Members: &members{}, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder,
+			Members: &members{}, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d,
 			Log: quiet, Finish: time.Minute,
 		}
 		d.Lanes().Park("b") // Tend asks the database about it
@@ -531,7 +543,7 @@ func TestStrike_knowsEveryDeliveryHere(t *testing.T) {
 		for n := range 4 { // 2 under way
 			push(l, job("x", n))
 		}
-		r := NewRecorder(nil, Rules{Schedules: nil, Breaker: breaker, Jitter: nil}, &silent{}, time.Now, quiet)
+		r := recording(nil, &silent{})
 		r.Postpone(job("y", 1), time.Second)
 		batch := r.take()
 		r.Postpone(job("y", 2), time.Second)

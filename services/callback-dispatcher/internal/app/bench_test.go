@@ -51,9 +51,10 @@ func deliveries(b *testing.B, targets int) {
 		return delivery.Outcome{At: time.Now(), Class: "ok", Status: 200, Headers: "{}", Excerpt: []byte{}}, nil
 	})
 	most := Limits{PerTarget: 8, PerHost: 256, Process: 512, Suspect: 64, LaneQueue: 1 << 30, Held: 1 << 30}
-	recorder := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: breaker, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
-	d := NewDispatcher(&queue{}, send, recorder, most, time.Now, quiet)
-	e := &Engine{Members: &members{}, Intake: NewIntake(store, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
+	d := NewDispatcher(Options{
+		Queue: &queue{}, Sender: send, Ledger: store, Rules: rules, Limits: most, Observer: &silent{}, Now: time.Now, Log: quiet,
+	})
+	e := &Engine{Members: &members{}, Intake: NewIntake(store, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Log: quiet, Finish: time.Second}
 	ctx, stop := context.WithCancel(b.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) })

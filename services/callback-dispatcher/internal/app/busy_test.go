@@ -152,7 +152,7 @@ func (s *sized) seen() []int {
 func TestRecorder_batchesGrowWithWhatComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &sized{}
-		r := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: Breaker{Failures: 10, Sample: 20, Wait: time.Minute}, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
+		r := recording(store, &silent{})
 		done := make(chan error, 1)
 		go func() { done <- r.Run(t.Context()) }()
 		add := func(n, every int) {
@@ -203,7 +203,7 @@ func TestRecorder_isBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const all = recordQueue + 5*batchMax
 		store := &stuck{back: make(chan struct{})}
-		r := NewRecorder(store, Rules{Schedules: map[string]delivery.Schedule{"test": delivery.Standard}, Breaker: Breaker{Failures: 10, Sample: 20, Wait: time.Minute}, Jitter: func(int64) int64 { return 0 }}, &silent{}, time.Now, quiet)
+		r := recording(store, &silent{})
 		done := make(chan error, 1)
 		go func() { done <- r.Run(t.Context()) }()
 		var added atomic.Int64

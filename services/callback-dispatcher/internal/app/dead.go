@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 )
 
 // DeadMessage is a message that can never be taken in, with the reason.
@@ -40,8 +41,8 @@ func (d Direct) Accept(ctx context.Context, events []Event) []error {
 }
 
 func (d Direct) accept(ctx context.Context, e Event) error {
-	owner := Owner{MerchantID: e.MerchantID, Mode: e.Mode}
-	found, err := d.Registry.Registered(ctx, []Owner{owner})
+	owner := e.Owner()
+	found, err := d.Registry.Registered(ctx, []tenant.Owner{owner})
 	if err != nil {
 		return err
 	}

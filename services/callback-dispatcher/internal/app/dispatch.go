@@ -32,6 +32,7 @@ const (
 type Dispatcher struct {
 	queue    Queue
 	sender   Sender
+	observer Observer
 	recorder *Recorder
 	lanes    *Lanes
 	log      *slog.Logger
@@ -42,13 +43,26 @@ type Dispatcher struct {
 	now      func() time.Time
 }
 
-// NewDispatcher makes a dispatcher with lanes of its own.
-func NewDispatcher(queue Queue, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
+// Options are the parts and settings of a dispatcher.
+type Options struct {
+	Queue    Queue
+	Sender   Sender
+	Ledger   Ledger
+	Rules    Rules
+	Limits   Limits
+	Observer Observer
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// NewDispatcher makes a dispatcher with lanes and a recorder of its own.
+func NewDispatcher(o Options) *Dispatcher {
 	d := &Dispatcher{
-		queue: queue, sender: sender, recorder: recorder, log: log, spare: telemetry.NewSparing(log, now), now: now,
+		queue: o.Queue, sender: o.Sender, observer: o.Observer, log: o.Log, spare: telemetry.NewSparing(o.Log, o.Now), now: o.Now,
 		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
 	}
-	d.lanes = NewLanes(limits, d.attempt, func() { kick(d.claim) }, now)
+	d.lanes = NewLanes(o.Limits, d.attempt, func() { kick(d.claim) }, o.Now)
+	d.recorder = newRecorder(o.Ledger, o.Rules, o.Observer, Follow{First: d.sweepSoon, Targets: d.targets}, o.Now, o.Log)
 	return d
 }
 
@@ -79,7 +93,7 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 		delay := postpone
 		if errors.Is(err, ErrUnopened) {
 			delay = keyWait(d.now().Sub(job.AcceptedAt))
-			d.recorder.observer.Unopened()
+			d.observer.Unopened()
 		}
 		d.recorder.Postpone(job, delay)
 	default:

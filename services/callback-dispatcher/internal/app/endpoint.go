@@ -8,13 +8,14 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 )
 
 // Endpoint is a URL that a merchant registered for the events of one mode.
 type Endpoint struct {
 	ID             string
 	MerchantID     string
-	Mode           string
+	Mode           tenant.Mode
 	URL            string
 	Description    string
 	Types          []string // none means all
@@ -33,6 +34,9 @@ const (
 	DisabledFailing    = "failing"
 )
 
+// Owner is the merchant of the endpoint.
+func (e *Endpoint) Owner() tenant.Owner { return tenant.Owner{MerchantID: e.MerchantID, Mode: e.Mode} }
+
 // Matches reports whether the endpoint asked for events of this type.
 func (e *Endpoint) Matches(kind string) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, kind)
@@ -47,7 +51,7 @@ const cachedLists = 20_000
 
 // Registry reads the endpoints of many merchants at once: an owner without any has no entry.
 type Registry interface {
-	Registered(ctx context.Context, owners []Owner) (map[Owner][]Endpoint, error)
+	Registered(ctx context.Context, owners []tenant.Owner) (map[tenant.Owner][]Endpoint, error)
 }
 
 // directory keeps the endpoints that events go to in memory for EndpointTTL.
@@ -56,7 +60,7 @@ type directory struct {
 	now      func() time.Time
 
 	mu    sync.Mutex
-	lists map[Owner]listed
+	lists map[tenant.Owner]listed
 }
 
 type listed struct {
@@ -65,9 +69,9 @@ type listed struct {
 }
 
 // of returns the endpoints of every owner; those that are not fresh are read in one go.
-func (d *directory) of(ctx context.Context, owners map[Owner][]Endpoint) error {
+func (d *directory) of(ctx context.Context, owners map[tenant.Owner][]Endpoint) error {
 	now := d.now()
-	var missing []Owner
+	var missing []tenant.Owner
 	d.mu.Lock()
 	for o := range owners {
 		if l, ok := d.lists[o]; ok && now.Sub(l.at) < EndpointTTL {
@@ -101,13 +105,13 @@ const EndpointsMax = 100
 
 // EndpointStore keeps endpoints. Every method looks among the owner's endpoints alone.
 type EndpointStore interface {
-	Endpoints(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error)
-	Endpoint(ctx context.Context, o Owner, id string) (Endpoint, error)
+	Endpoints(ctx context.Context, o tenant.Owner, after string, limit int) ([]Endpoint, error)
+	Endpoint(ctx context.Context, o tenant.Owner, id string) (Endpoint, error)
 	AddEndpoint(ctx context.Context, e Endpoint, most int, k idempotency.Key, body []byte) (idempotency.Answer, error)
-	ChangeEndpoint(ctx context.Context, o Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error)
-	DeleteEndpoint(ctx context.Context, o Owner, id string) error
+	ChangeEndpoint(ctx context.Context, o tenant.Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error)
+	DeleteEndpoint(ctx context.Context, o tenant.Owner, id string) error
 	// Test stores an event for the endpoint alone and its delivery, and the answer that body makes of the delivery's id.
-	Test(ctx context.Context, o Owner, id string, k idempotency.Key, make func(e Endpoint, sequence int64) (Arrival, []byte, error)) (idempotency.Answer, error)
+	Test(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, make func(e Endpoint, sequence int64) (Arrival, []byte, error)) (idempotency.Answer, error)
 }
 
 // Endpoints are the use cases of registered endpoints. Every change is answered EndpointTTL after its commit.
@@ -123,12 +127,12 @@ func NewEndpoints(store EndpointStore, log Log, now func() time.Time) *Endpoints
 }
 
 // List returns a page of the owner's endpoints, in the order of their ids.
-func (u *Endpoints) List(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error) {
+func (u *Endpoints) List(ctx context.Context, o tenant.Owner, after string, limit int) ([]Endpoint, error) {
 	return u.store.Endpoints(ctx, o, after, limit)
 }
 
 // Get returns one endpoint of the owner.
-func (u *Endpoints) Get(ctx context.Context, o Owner, id string) (Endpoint, error) {
+func (u *Endpoints) Get(ctx context.Context, o tenant.Owner, id string) (Endpoint, error) {
 	return u.store.Endpoint(ctx, o, id)
 }
 
@@ -151,7 +155,7 @@ func (u *Endpoints) Create(ctx context.Context, e Endpoint, k idempotency.Key, r
 }
 
 // Change replaces fields of an endpoint. Enabling it sends what was held.
-func (u *Endpoints) Change(ctx context.Context, o Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error) {
+func (u *Endpoints) Change(ctx context.Context, o tenant.Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error) {
 	e, err := u.store.ChangeEndpoint(ctx, o, id, change)
 	if err == nil && !pause(ctx, EndpointTTL) {
 		err = ctx.Err()
@@ -160,7 +164,7 @@ func (u *Endpoints) Change(ctx context.Context, o Owner, id string, change func(
 }
 
 // Delete takes an endpoint away; what was not delivered yet ends.
-func (u *Endpoints) Delete(ctx context.Context, o Owner, id string) error {
+func (u *Endpoints) Delete(ctx context.Context, o tenant.Owner, id string) error {
 	err := u.store.DeleteEndpoint(ctx, o, id)
 	if err == nil && !pause(ctx, EndpointTTL) {
 		err = ctx.Err()
@@ -175,7 +179,7 @@ const (
 
 // Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt. render
 // makes the answer of the delivery as it is then; the answer stored for the request's key shows it as it began.
-func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k idempotency.Key, render func(DeliveryView) ([]byte, error)) (idempotency.Answer, error) {
+func (u *Endpoints) Test(ctx context.Context, o tenant.Owner, endpoint string, k idempotency.Key, render func(DeliveryView) ([]byte, error)) (idempotency.Answer, error) {
 	delivery := ""
 	a, err := u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {
 		arrival, err := notice(typeTest, e, sequence, []Endpoint{e}, u.now())

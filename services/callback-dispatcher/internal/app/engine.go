@@ -14,7 +14,6 @@ type Engine struct {
 	Members    Membership
 	Intake     *Intake
 	Dispatcher *Dispatcher
-	Recorder   *Recorder
 	Log        *slog.Logger
 	// Finish bounds how long attempts under way may go on after a stop was asked for.
 	Finish time.Duration
@@ -31,8 +30,6 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		return fmt.Errorf("join the membership: %w", err)
 	}
-	e.Recorder.OnFirst(e.Dispatcher.sweepSoon)
-	e.Recorder.OnTargets(e.Dispatcher.targets)
 	var members, loops, records sync.WaitGroup
 	stay, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
@@ -41,7 +38,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		wg.Go(func() { errs <- f(ctx) })
 	}
 	watch(&members, stay, func(ctx context.Context) error { return e.Members.Keep(ctx, e.lost, e.Dispatcher.Lanes().Share) })
-	watch(&records, stay, e.Recorder.Run)
+	watch(&records, stay, e.Dispatcher.recorder.Run)
 	watch(&loops, ctx, e.Intake.Run)
 	watch(&loops, ctx, e.Dispatcher.Run)
 	watch(&loops, ctx, e.Dispatcher.Sweep)
@@ -60,7 +57,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	finish, cancel := context.WithTimeout(stay, e.Finish)
 	defer cancel()
 	e.Dispatcher.Lanes().Stop(finish)
-	e.Recorder.Close()
+	e.Dispatcher.recorder.Close()
 	giveUp := time.AfterFunc(leaveTimeout, leave) // a database that is away must not hold the process
 	records.Wait()
 	giveUp.Stop()

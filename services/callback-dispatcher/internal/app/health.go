@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -60,7 +61,7 @@ type endpointNotice struct {
 	ID        string       `json:"id"`
 	Type      string       `json:"type"`
 	CreatedAt string       `json:"createdAt"`
-	Mode      string       `json:"mode"`
+	Mode      tenant.Mode  `json:"mode"`
 	Data      endpointData `json:"data"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -32,7 +33,7 @@ type pending struct {
 // NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit that left a delivery
 // waiting for its predecessor.
 func NewIntake(store Inbound, registry Registry, lanes *Lanes, observer Observer, now func() time.Time, waiting func()) *Intake {
-	return &Intake{store: store, targets: &directory{registry: registry, now: now, lists: map[Owner]listed{}}, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
+	return &Intake{store: store, targets: &directory{registry: registry, now: now, lists: map[tenant.Owner]listed{}}, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
 }
 
 // Accept stores events and their deliveries durably. It answers with an error for each event, or with nil when none has
@@ -140,16 +141,16 @@ func (i *Intake) each(ctx context.Context, events []Event) []error {
 func (i *Intake) write(ctx context.Context, events []Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // what was begun is finished
 	defer cancel()
-	owners := make(map[Owner][]Endpoint, 16)
+	owners := make(map[tenant.Owner][]Endpoint, 16)
 	for _, e := range events {
-		owners[Owner{MerchantID: e.MerchantID, Mode: e.Mode}] = nil
+		owners[e.Owner()] = nil
 	}
 	if err := i.targets.of(ctx, owners); err != nil {
 		return fmt.Errorf("look up endpoints: %w", err)
 	}
 	arrivals := make([]Arrival, len(events))
 	for n, e := range events {
-		arrivals[n] = i.arrival(e, owners[Owner{MerchantID: e.MerchantID, Mode: e.Mode}])
+		arrivals[n] = i.arrival(e, owners[e.Owner()])
 	}
 	placed, err := i.store.Accept(ctx, arrivals)
 	if err == nil && len(placed) != len(arrivals) {
@@ -223,7 +224,7 @@ func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 		a.Deliveries, a.Leased = append(a.Deliveries, d), append(a.Leased, enabled)
 	}
 	if e.CallbackURL != "" {
-		add("", delivery.TargetOf(e.MerchantID, e.Mode, e.CallbackURL), e.CallbackURL, true)
+		add("", delivery.TargetOf(e.Owner(), e.CallbackURL), e.CallbackURL, true)
 	}
 	for n := range endpoints {
 		if p := &endpoints[n]; p.Matches(e.Type) {

@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 )
 
 // The refusals of webhook management.
@@ -68,9 +69,9 @@ type EventView struct {
 // Log is what a merchant may read of its events and deliveries, and may ask to be sent again.
 type Log interface {
 	// Deliveries lists the newest first, with their attempts.
-	Deliveries(ctx context.Context, o Owner, f DeliveryFilter, limit int) ([]DeliveryView, error)
+	Deliveries(ctx context.Context, o tenant.Owner, f DeliveryFilter, limit int) ([]DeliveryView, error)
 	// Events lists in the order in which events became visible: a reader that goes on from the last one misses none.
-	Events(ctx context.Context, o Owner, f EventFilter, limit int) ([]EventView, error)
+	Events(ctx context.Context, o tenant.Owner, f EventFilter, limit int) ([]EventView, error)
 	// Retry makes a delivery due at once, with its schedule begun anew, and stores the answer that body makes.
-	Retry(ctx context.Context, o Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error)
+	Retry(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error)
 }

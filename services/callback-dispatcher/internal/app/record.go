@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -25,8 +26,7 @@ type Recorder struct {
 	rules    Rules
 	observer Observer
 	log      *slog.Logger
-	first    func()         // called after first attempts were recorded
-	targets  func([]Target) // called with breakers that are open or were closed
+	follow   Follow
 
 	turn chan time.Duration // holds how long the next batch waits; the writer that takes it collects
 
@@ -42,30 +42,30 @@ type Recorder struct {
 
 // Rules say when a delivery is tried again, and when a target gets probes only.
 type Rules struct {
-	Schedules map[string]delivery.Schedule // by mode
+	Schedules map[tenant.Mode]delivery.Schedule
 	Breaker   Breaker
 	Jitter    func(n int64) int64 // returns a number in [0, n)
 }
 
-// NewRecorder makes a recorder; Run must run for Add not to block for ever.
-func NewRecorder(ledger Ledger, rules Rules, observer Observer, now func() time.Time, log *slog.Logger) *Recorder {
+// Follow is called after a commit, by any writer.
+type Follow struct {
+	First   func()         // the commit held first attempts
+	Targets func([]Target) // breakers that are open or were closed
+}
+
+// newRecorder makes a recorder; Run must run for Add not to block for ever.
+func newRecorder(ledger Ledger, rules Rules, observer Observer, follow Follow, now func() time.Time, log *slog.Logger) *Recorder {
 	turn := make(chan time.Duration, 1)
 	turn <- batchWait
 	r := &Recorder{
 		turn:   turn,
-		ledger: ledger, rules: rules, observer: observer, log: log, targets: func([]Target) {},
-		first: func() {}, tally: tally{sample: rules.Breaker.Sample, now: now, targets: map[string]*recent{}},
-		some: make(chan struct{}, 1), many: make(chan struct{}, 1), closed: make(chan struct{}),
+		ledger: ledger, rules: rules, observer: observer, log: log, follow: follow,
+		tally: tally{sample: rules.Breaker.Sample, now: now, targets: map[string]*recent{}},
+		some:  make(chan struct{}, 1), many: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	r.room = sync.NewCond(&r.mu)
 	return r
 }
-
-// OnFirst sets what is called, by either writer, after a commit that held first attempts; set it before Run.
-func (r *Recorder) OnFirst(f func()) { r.first = f }
-
-// OnTargets sets what is called, by either writer, with the targets that Ledger.Record names; set it before Run.
-func (r *Recorder) OnTargets(f func([]Target)) { r.targets = f }
 
 // Add takes the outcome of an attempt. It blocks while the queue is full.
 func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
@@ -202,7 +202,7 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 		targets, err := r.ledger.Record(bounded, batch, r.rules.Breaker)
 		cancel()
 		if err == nil {
-			r.targets(targets)
+			r.follow.Targets(targets)
 			break
 		}
 		r.log.WarnContext(ctx, "attempts not recorded", "attempts", len(batch), "err", err)
@@ -214,7 +214,7 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 	r.observer.Recorded(len(batch))
 	for _, res := range batch {
 		if res.Number == 1 && !res.Uncounted {
-			r.first()
+			r.follow.First()
 			return
 		}
 	}

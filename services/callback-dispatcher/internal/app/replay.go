@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 )
 
 // ReplaysMax bounds the replays of a merchant and mode that are not finished.
@@ -25,7 +26,8 @@ const (
 
 // Replay sends deliveries of a range of time again that have ended: those to one endpoint, or to callbackUrls.
 type Replay struct {
-	ID, MerchantID, Mode string
+	ID, MerchantID       string
+	Mode                 tenant.Mode
 	EndpointID           string // "" for the deliveries to callbackUrls
 	From, To             time.Time
 	States               []string // exhausted, delivered or both
@@ -46,8 +48,8 @@ func ReplayBound(t time.Time) string {
 type Replays interface {
 	CountReplay(ctx context.Context, r Replay) (int64, error)
 	AddReplay(ctx context.Context, r Replay, most int, k idempotency.Key, body []byte) (idempotency.Answer, error)
-	ReplayOf(ctx context.Context, o Owner, id string) (Replay, error)
-	TurnReplay(ctx context.Context, o Owner, id, state string) (Replay, error)
+	ReplayOf(ctx context.Context, o tenant.Owner, id string) (Replay, error)
+	TurnReplay(ctx context.Context, o tenant.Owner, id, state string) (Replay, error)
 }
 
 // Feeder brings back what the next running replay after a given one may have under way. last is "" after the last.

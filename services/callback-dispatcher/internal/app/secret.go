@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -23,16 +24,22 @@ const SecretsMost = 4
 
 const cachedSecrets = 10_000
 
-// Owner names whose secret it is: the one of a merchant and mode that signs callbackUrl deliveries, or an endpoint's.
-type Owner struct {
+// SecretOwner names whose secret it is: the one of a merchant and mode that signs callbackUrl deliveries, or an
+// endpoint's.
+type SecretOwner struct {
 	MerchantID string
-	Mode       string
-	EndpointID string
+	Mode       tenant.Mode
+	EndpointID string // "" for the secret of callbackUrl deliveries
+}
+
+// SecretOwnerOf is the owner of a merchant's secret, of its endpoint if one is named.
+func SecretOwnerOf(o tenant.Owner, endpointID string) SecretOwner {
+	return SecretOwner{MerchantID: o.MerchantID, Mode: o.Mode, EndpointID: endpointID}
 }
 
 // Place is where a sealed secret belongs; it opens nowhere else.
-func (o Owner) Place() string {
-	return "webhook-secret/" + o.MerchantID + "/" + o.Mode + "/" + o.EndpointID
+func (o SecretOwner) Place() string {
+	return "webhook-secret/" + o.MerchantID + "/" + string(o.Mode) + "/" + o.EndpointID
 }
 
 // SealedSecret is a secret as it is stored.
@@ -54,13 +61,13 @@ type Secret struct {
 // Vault stores secrets.
 type Vault interface {
 	// Valid returns the secrets that sign now, the newest first.
-	Valid(ctx context.Context, o Owner) ([]SealedSecret, error)
+	Valid(ctx context.Context, o SecretOwner) ([]SealedSecret, error)
 	// Create stores the first secret, unless there is one.
-	Create(ctx context.Context, o Owner, sealed []byte) error
+	Create(ctx context.Context, o SecretOwner, sealed []byte) error
 	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
 	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one.
 	// It returns a, or the earlier answer when the request was answered before.
-	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error)
+	Rotate(ctx context.Context, o SecretOwner, next SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error)
 }
 
 // Sealer seals secrets at rest.
@@ -76,7 +83,7 @@ type Secrets struct {
 	now    func() time.Time
 
 	mu    sync.Mutex
-	cache map[Owner]*cached
+	cache map[SecretOwner]*cached
 }
 
 type cached struct {
@@ -88,11 +95,11 @@ type cached struct {
 
 // NewSecrets makes the keeper of secrets.
 func NewSecrets(vault Vault, sealer Sealer, now func() time.Time) *Secrets {
-	return &Secrets{vault: vault, sealer: sealer, now: now, cache: map[Owner]*cached{}}
+	return &Secrets{vault: vault, sealer: sealer, now: now, cache: map[SecretOwner]*cached{}}
 }
 
 // Get returns the secrets that sign now, the newest first, and makes one if there is none.
-func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
+func (s *Secrets) Get(ctx context.Context, o SecretOwner) ([]Secret, error) {
 	stored, err := s.vault.Valid(ctx, o)
 	if err != nil {
 		return nil, err
@@ -120,7 +127,7 @@ func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
 }
 
 // Signing returns the keys to sign with, the newest first, from memory while they are fresh.
-func (s *Secrets) Signing(ctx context.Context, o Owner) (keys []*delivery.Key, generation int, err error) {
+func (s *Secrets) Signing(ctx context.Context, o SecretOwner) (keys []*delivery.Key, generation int, err error) {
 	c := s.entry(o)
 	c.mu.Lock() // callers of one owner load once
 	defer c.mu.Unlock()
@@ -144,7 +151,7 @@ func (s *Secrets) Signing(ctx context.Context, o Owner) (keys []*delivery.Key, g
 	return c.keys, c.generation, nil
 }
 
-func (s *Secrets) entry(o Owner) *cached {
+func (s *Secrets) entry(o SecretOwner) *cached {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.cache[o]
@@ -163,7 +170,7 @@ type Rendering func(s Secret) (full, public []byte, err error)
 
 // Rotate makes the next secret. The one before it signs too for 24 hours, and older ones until their own 24 hours
 // end, unless revoke ends them all.
-func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k idempotency.Key, render Rendering) (idempotency.Answer, error) {
+func (s *Secrets) Rotate(ctx context.Context, o SecretOwner, revoke bool, k idempotency.Key, render Rendering) (idempotency.Answer, error) {
 	if _, err := s.Get(ctx, o); err != nil { // there is always one to overlap with
 		return idempotency.Answer{}, err
 	}

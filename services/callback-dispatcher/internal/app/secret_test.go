@@ -32,14 +32,14 @@ type vault struct {
 	fail    error
 }
 
-func (v *vault) Valid(context.Context, Owner) ([]SealedSecret, error) {
+func (v *vault) Valid(context.Context, SecretOwner) ([]SealedSecret, error) {
 	v.reads.Add(1)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return append([]SealedSecret(nil), v.secrets...), v.fail
 }
 
-func (v *vault) Create(_ context.Context, _ Owner, sealed []byte) error {
+func (v *vault) Create(_ context.Context, _ SecretOwner, sealed []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.secrets) == 0 {
@@ -48,7 +48,7 @@ func (v *vault) Create(_ context.Context, _ Owner, sealed []byte) error {
 	return nil
 }
 
-func (v *vault) Rotate(_ context.Context, _ Owner, next SealedSecret, _ bool, _ idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
+func (v *vault) Rotate(_ context.Context, _ SecretOwner, next SealedSecret, _ bool, _ idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	next.Generation = len(v.secrets) + 1
@@ -61,7 +61,7 @@ func TestSecrets_rotationIsSeenWhenItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vault{}
 		here, there := NewSecrets(v, plainSealer{}, time.Now), NewSecrets(v, plainSealer{}, time.Now) // two replicas
-		o := Owner{MerchantID: "m", Mode: "test"}
+		o := SecretOwner{MerchantID: "m", Mode: "test"}
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {

@@ -20,6 +20,7 @@ import (
 
 	"causeway.internal/libs/outbound"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -32,7 +33,7 @@ const detailMax = 500
 
 // Keys returns what a delivery is signed with, the newest first.
 type Keys interface {
-	Signing(ctx context.Context, o app.Owner) (keys []*delivery.Key, generation int, err error)
+	Signing(ctx context.Context, o app.SecretOwner) (keys []*delivery.Key, generation int, err error)
 }
 
 // Opener opens settlement tokens and bodies (libs/wire, StatusChanged).
@@ -53,14 +54,14 @@ type Sender struct {
 	tokens  Opener // nil without keys
 	bodies  Sealer
 	keys    Keys
-	clients map[string]*outbound.Client // by mode
+	clients map[tenant.Mode]*outbound.Client // by mode
 	tracer  trace.Tracer
 	now     func() time.Time
 }
 
 // New makes a sender with one client per mode, because the address policy is the mode's. tokens may be nil: then events
 // with a settlement token wait.
-func New(keys Keys, tokens Opener, bodies Sealer, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+func New(keys Keys, tokens Opener, bodies Sealer, clients map[tenant.Mode]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
 	return &Sender{keys: keys, tokens: tokens, bodies: bodies, clients: clients, tracer: tracer, now: now}
 }
 
@@ -72,7 +73,7 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 	if client == nil {
 		return delivery.Outcome{}, fmt.Errorf("no client for mode %q", d.Mode)
 	}
-	keys, generation, err := s.keys.Signing(ctx, app.Owner{MerchantID: d.MerchantID, Mode: d.Mode, EndpointID: d.EndpointID})
+	keys, generation, err := s.keys.Signing(ctx, app.SecretOwner{MerchantID: d.MerchantID, Mode: d.Mode, EndpointID: d.EndpointID})
 	if err != nil {
 		if ctx.Err() != nil {
 			return delivery.Outcome{}, app.ErrStopped

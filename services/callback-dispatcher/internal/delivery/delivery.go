@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
+
+	"causeway.internal/libs/tenant"
 )
 
 // Delivery is one event on its way to one target.
@@ -15,7 +17,7 @@ type Delivery struct {
 	ID         string
 	EventID    string
 	MerchantID string
-	Mode       string
+	Mode       tenant.Mode
 	EndpointID string // "" for a payment's callbackUrl
 	Target     string // the lane: endpoint id, or TargetOf the callbackUrl
 	URL        string
@@ -41,8 +43,8 @@ const (
 
 // TargetOf names the lane of a callbackUrl. Two merchants, or the two modes of one, that post to the same URL have
 // lanes of their own, so that neither is slowed by the other.
-func TargetOf(merchantID, mode, url string) string {
-	sum := sha256.Sum256([]byte(merchantID + "\x00" + mode + "\x00" + url))
+func TargetOf(o tenant.Owner, url string) string {
+	sum := sha256.Sum256([]byte(o.MerchantID + "\x00" + string(o.Mode) + "\x00" + url))
 	return "url_" + hex.EncodeToString(sum[:16])
 }
 

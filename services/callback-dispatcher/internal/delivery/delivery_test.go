@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"pgregory.net/rapid"
 )
@@ -175,7 +176,7 @@ func TestValidID(t *testing.T) {
 func TestTargetOf_separatesMerchantsAndModes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range [][3]string{{"m", "test", "u"}, {"m", "live", "u"}, {"n", "test", "u"}, {"m", "test", "v"}} {
-		target := TargetOf(c[0], c[1], c[2])
+		target := TargetOf(tenant.Owner{MerchantID: c[0], Mode: tenant.Mode(c[1])}, c[2])
 		if seen[target] || len(target) != 36 {
 			t.Errorf("derive the target of %v: got %s, want 36 characters that no other has", c, target)
 		}

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -168,7 +169,7 @@ func (a *api) createEndpoint(ctx context.Context, in endpointInput) (idempotency
 }
 
 // check returns the URL as it is dialled, or a fault that names the field.
-func (a *api) check(o app.Owner, raw string) (string, error) {
+func (a *api) check(o tenant.Owner, raw string) (string, error) {
 	u, err := a.CheckURL(o.Mode, raw)
 	if err == nil {
 		return u, nil
@@ -223,13 +224,10 @@ func (a *api) testEndpoint(ctx context.Context, in one) (idempotency.Answer, err
 }
 
 // ofEndpoint is the owner of an endpoint's secret, if the endpoint is the caller's.
-func (a *api) ofEndpoint(ctx context.Context, id string) (app.Owner, error) {
+func (a *api) ofEndpoint(ctx context.Context, id string) (app.SecretOwner, error) {
 	o := owner(ctx)
-	if _, err := a.Endpoints.Get(ctx, o, id); err != nil {
-		return o, err
-	}
-	o.EndpointID = id
-	return o, nil
+	_, err := a.Endpoints.Get(ctx, o, id)
+	return app.SecretOwnerOf(o, id), err
 }
 
 func (a *api) endpointSecret(ctx context.Context, in one) (secretView, error) {

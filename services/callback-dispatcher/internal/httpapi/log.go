@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -204,7 +205,7 @@ func (a *api) getDelivery(ctx context.Context, in one) (deliveryAnswer, error) {
 	return a.delivery(ctx, owner(ctx), in.id)
 }
 
-func (a *api) delivery(ctx context.Context, o app.Owner, id string) (deliveryAnswer, error) {
+func (a *api) delivery(ctx context.Context, o tenant.Owner, id string) (deliveryAnswer, error) {
 	list, err := a.Log.Deliveries(ctx, o, app.DeliveryFilter{ID: id}, 1)
 	if err == nil && len(list) == 0 {
 		err = app.ErrDeliveryUnknown

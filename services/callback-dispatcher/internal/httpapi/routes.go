@@ -9,24 +9,25 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
 // Secrets is what the API needs of the use cases of signing secrets.
 type Secrets interface {
-	Get(ctx context.Context, o app.Owner) ([]app.Secret, error)
-	Rotate(ctx context.Context, o app.Owner, revoke bool, k idempotency.Key, render app.Rendering) (idempotency.Answer, error)
+	Get(ctx context.Context, o app.SecretOwner) ([]app.Secret, error)
+	Rotate(ctx context.Context, o app.SecretOwner, revoke bool, k idempotency.Key, render app.Rendering) (idempotency.Answer, error)
 }
 
 // Endpoints is what the API needs of the use cases of registered endpoints.
 type Endpoints interface {
-	List(ctx context.Context, o app.Owner, after string, limit int) ([]app.Endpoint, error)
-	Get(ctx context.Context, o app.Owner, id string) (app.Endpoint, error)
+	List(ctx context.Context, o tenant.Owner, after string, limit int) ([]app.Endpoint, error)
+	Get(ctx context.Context, o tenant.Owner, id string) (app.Endpoint, error)
 	Create(ctx context.Context, e app.Endpoint, k idempotency.Key, render func(app.Endpoint) ([]byte, error)) (idempotency.Answer, error)
-	Change(ctx context.Context, o app.Owner, id string, change func(app.Endpoint) app.Endpoint) (app.Endpoint, error)
-	Delete(ctx context.Context, o app.Owner, id string) error
-	Test(ctx context.Context, o app.Owner, id string, k idempotency.Key, render func(app.DeliveryView) ([]byte, error)) (idempotency.Answer, error)
+	Change(ctx context.Context, o tenant.Owner, id string, change func(app.Endpoint) app.Endpoint) (app.Endpoint, error)
+	Delete(ctx context.Context, o tenant.Owner, id string) error
+	Test(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, render func(app.DeliveryView) ([]byte, error)) (idempotency.Answer, error)
 }
 
 // Opener opens the bodies of events (libs/wire, StatusChanged) and the excerpts of answers that are kept sealed.
@@ -43,7 +44,7 @@ type Parts struct {
 	Log       app.Log
 	Replays   app.Replays
 	Bodies    Opener
-	CheckURL  func(mode, raw string) (string, error)
+	CheckURL  func(mode tenant.Mode, raw string) (string, error)
 	Unopened  func(ctx context.Context, merchantID, eventID string, err error)
 	Now       func() time.Time
 }
@@ -92,17 +93,17 @@ type previousView struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
-// owner is the merchant of a request.
-func owner(ctx context.Context) app.Owner {
-	o := httpkit.From(ctx).Owner
-	return app.Owner{MerchantID: o.MerchantID, Mode: string(o.Mode)}
-}
+// owner is the merchant of a request. The service is the same to all keys of a merchant.
+func owner(ctx context.Context) tenant.Owner { return httpkit.From(ctx).Owner.WithoutKey() }
+
+// secretOwner is the merchant of a request as the owner of the secret that signs callbackUrl deliveries.
+func secretOwner(ctx context.Context) app.SecretOwner { return app.SecretOwnerOf(owner(ctx), "") }
 
 func (a *api) show(ctx context.Context, _ nothing) (secretView, error) {
-	return a.secretOf(ctx, owner(ctx))
+	return a.secretOf(ctx, secretOwner(ctx))
 }
 
-func (a *api) secretOf(ctx context.Context, o app.Owner) (secretView, error) {
+func (a *api) secretOf(ctx context.Context, o app.SecretOwner) (secretView, error) {
 	valid, err := a.Secrets.Get(ctx, o)
 	if err != nil {
 		return secretView{}, err
@@ -127,10 +128,10 @@ func (r *rotation) Read(in *httpkit.Input) {
 }
 
 func (a *api) rotate(ctx context.Context, in rotation) (idempotency.Answer, error) {
-	return a.rotateOf(ctx, owner(ctx), in.revoke)
+	return a.rotateOf(ctx, secretOwner(ctx), in.revoke)
 }
 
-func (a *api) rotateOf(ctx context.Context, o app.Owner, revoke bool) (idempotency.Answer, error) {
+func (a *api) rotateOf(ctx context.Context, o app.SecretOwner, revoke bool) (idempotency.Answer, error) {
 	return a.Secrets.Rotate(ctx, o, revoke, httpkit.From(ctx).Key(), func(s app.Secret) (full, public []byte, err error) {
 		return render(s, revoke)
 	})

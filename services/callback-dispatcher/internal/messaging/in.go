@@ -108,7 +108,7 @@ func read(m bus.Message, rules Rules) (app.Event, error) {
 		return app.Event{}, err
 	}
 	e := app.Event{
-		ID: p.EventID, Type: p.Type, MerchantID: p.MerchantID, Mode: string(p.Mode), ObjectID: p.ObjectID, Sequence: p.Sequence,
+		ID: p.EventID, Type: p.Type, MerchantID: p.MerchantID, Mode: p.Mode, ObjectID: p.ObjectID, Sequence: p.Sequence,
 		OccurredAt: p.OccurredAt, Trace: traceOf(m), Body: p.Body, Token: p.Token,
 	}
 	body, err := rules.Bodies.Open(p.Body, wire.BodyPlace(p.EventID))

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -60,10 +61,10 @@ func scanEndpoint(row pgx.CollectableRow) (e app.Endpoint, err error) {
 }
 
 // Registered implements app.Registry.
-func (s *Store) Registered(ctx context.Context, owners []app.Owner) (map[app.Owner][]app.Endpoint, error) {
+func (s *Store) Registered(ctx context.Context, owners []tenant.Owner) (map[tenant.Owner][]app.Endpoint, error) {
 	merchants, modes := make([]string, len(owners)), make([]string, len(owners))
 	for i, o := range owners {
-		merchants[i], modes[i] = o.MerchantID, o.Mode
+		merchants[i], modes[i] = o.MerchantID, string(o.Mode)
 	}
 	rows, err := s.db.Query(ctx, registeredSQL, merchants, modes)
 	if err != nil {
@@ -73,16 +74,16 @@ func (s *Store) Registered(ctx context.Context, owners []app.Owner) (map[app.Own
 	if err != nil {
 		return nil, fmt.Errorf("read registered endpoints: %w", err)
 	}
-	found := map[app.Owner][]app.Endpoint{}
+	found := map[tenant.Owner][]app.Endpoint{}
 	for _, e := range all {
-		o := app.Owner{MerchantID: e.MerchantID, Mode: e.Mode}
+		o := e.Owner()
 		found[o] = append(found[o], e)
 	}
 	return found, nil
 }
 
 // Endpoints implements app.EndpointStore.
-func (s *Store) Endpoints(ctx context.Context, o app.Owner, after string, limit int) ([]app.Endpoint, error) {
+func (s *Store) Endpoints(ctx context.Context, o tenant.Owner, after string, limit int) ([]app.Endpoint, error) {
 	rows, err := s.db.Query(ctx, endpointsSQL, o.MerchantID, o.Mode, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list endpoints: %w", err)
@@ -91,11 +92,11 @@ func (s *Store) Endpoints(ctx context.Context, o app.Owner, after string, limit 
 }
 
 // Endpoint implements app.EndpointStore.
-func (s *Store) Endpoint(ctx context.Context, o app.Owner, id string) (app.Endpoint, error) {
+func (s *Store) Endpoint(ctx context.Context, o tenant.Owner, id string) (app.Endpoint, error) {
 	return readEndpoint(ctx, s.db, o, id)
 }
 
-func readEndpoint(ctx context.Context, q postgres.Querier, o app.Owner, id string) (app.Endpoint, error) {
+func readEndpoint(ctx context.Context, q postgres.Querier, o tenant.Owner, id string) (app.Endpoint, error) {
 	rows, err := q.Query(ctx, endpointSQL, o.MerchantID, o.Mode, id)
 	if err != nil {
 		return app.Endpoint{}, fmt.Errorf("read an endpoint: %w", err)
@@ -133,7 +134,7 @@ func (s *Store) AddEndpoint(ctx context.Context, e app.Endpoint, most int, k ide
 }
 
 // ChangeEndpoint implements app.EndpointStore.
-func (s *Store) ChangeEndpoint(ctx context.Context, o app.Owner, id string, change func(app.Endpoint) app.Endpoint) (e app.Endpoint, err error) {
+func (s *Store) ChangeEndpoint(ctx context.Context, o tenant.Owner, id string, change func(app.Endpoint) app.Endpoint) (e app.Endpoint, err error) {
 	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lockEndpointSQL, o.MerchantID, o.Mode, id); err != nil {
 			return fmt.Errorf("lock the endpoint: %w", err)
@@ -156,7 +157,7 @@ func (s *Store) ChangeEndpoint(ctx context.Context, o app.Owner, id string, chan
 }
 
 // DeleteEndpoint implements app.EndpointStore.
-func (s *Store) DeleteEndpoint(ctx context.Context, o app.Owner, id string) error {
+func (s *Store) DeleteEndpoint(ctx context.Context, o tenant.Owner, id string) error {
 	return postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, deleteEndpointSQL, o.MerchantID, o.Mode, id)
 		if err != nil {
@@ -200,7 +201,7 @@ func (s *Store) once(ctx context.Context, k idempotency.Key, f func(tx pgx.Tx) (
 const nextSequenceSQL = `UPDATE endpoint SET sequence = sequence + 1 WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING sequence`
 
 // Test implements app.EndpointStore.
-func (s *Store) Test(ctx context.Context, o app.Owner, id string, k idempotency.Key,
+func (s *Store) Test(ctx context.Context, o tenant.Owner, id string, k idempotency.Key,
 	make func(e app.Endpoint, sequence int64) (app.Arrival, []byte, error),
 ) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/migrations"
@@ -65,7 +66,7 @@ type walk struct {
 // page reads one page and says whether it was full.
 func (w *walk) page(t *testing.T, s *Store) bool {
 	t.Helper()
-	list, err := s.Events(t.Context(), app.Owner{MerchantID: "m1", Mode: "test"}, w.place, w.limit)
+	list, err := s.Events(t.Context(), tenant.Owner{MerchantID: "m1", Mode: "test"}, w.place, w.limit)
 	if err != nil {
 		t.Fatal(err)
 	}

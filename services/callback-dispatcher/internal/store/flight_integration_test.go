@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -68,7 +69,7 @@ func wants(t *testing.T, db *pgxpool.Pool, want map[string]int) {
 // viewOf is a delivery as its merchant sees it.
 func viewOf(t *testing.T, s *Store, id string) app.DeliveryView {
 	t.Helper()
-	list, err := s.Deliveries(t.Context(), app.Owner{MerchantID: "m1", Mode: "test"}, app.DeliveryFilter{ID: id}, 10)
+	list, err := s.Deliveries(t.Context(), tenant.Owner{MerchantID: "m1", Mode: "test"}, app.DeliveryFilter{ID: id}, 10)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d deliveries, %v", len(list), err)
 	}

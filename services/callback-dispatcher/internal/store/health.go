@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/discard"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -51,8 +52,8 @@ func (s *Store) treat(ctx context.Context, failing time.Duration, after string, 
 		}
 		a := ailing[0]
 		found = a.Endpoint.ID
-		owner := app.Owner{MerchantID: a.Endpoint.MerchantID, Mode: a.Endpoint.Mode}
-		others, err := s.Registered(ctx, []app.Owner{owner})
+		owner := a.Endpoint.Owner()
+		others, err := s.Registered(ctx, []tenant.Owner{owner})
 		if err != nil {
 			return err
 		}

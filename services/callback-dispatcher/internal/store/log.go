@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -73,7 +74,7 @@ func bringBack(from, trigger, replayID string) string {
 // deliveriesSQL lists deliveries, the newest first, from the hot table and from those that have ended. Every set of
 // filters has a text, and so a plan, of its own: one that had to do for any filter could use the index of none.
 // Behind an open breaker a delivery leaves at the next probe at the earliest.
-func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, args []any) {
+func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string, args []any) {
 	const status = `CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END`
 	args = []any{o.MerchantID, o.Mode, limit}
 	var hot, over strings.Builder
@@ -112,7 +113,7 @@ func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, ar
 }
 
 // Deliveries implements app.Log.
-func (s *Store) Deliveries(ctx context.Context, o app.Owner, f app.DeliveryFilter, limit int) ([]app.DeliveryView, error) {
+func (s *Store) Deliveries(ctx context.Context, o tenant.Owner, f app.DeliveryFilter, limit int) ([]app.DeliveryView, error) {
 	sql, args := deliveriesSQL(o, f, limit)
 	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
@@ -190,7 +191,7 @@ func (s *Store) attempts(ctx context.Context, list []app.DeliveryView) error {
 func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // Events implements app.Log.
-func (s *Store) Events(ctx context.Context, o app.Owner, f app.EventFilter, limit int) ([]app.EventView, error) {
+func (s *Store) Events(ctx context.Context, o tenant.Owner, f app.EventFilter, limit int) ([]app.EventView, error) {
 	var from *time.Time
 	if !f.From.IsZero() {
 		from = &f.From
@@ -220,7 +221,7 @@ func (s *Store) Events(ctx context.Context, o app.Owner, f app.EventFilter, limi
 }
 
 // Retry implements app.Log.
-func (s *Store) Retry(ctx context.Context, o app.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error) {
+func (s *Store) Retry(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
 		var state, target string
 		var taken bool

@@ -2,6 +2,7 @@ package store
 
 import (
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -24,7 +25,7 @@ var queries = map[string]string{
 }
 
 func filtered(f app.DeliveryFilter) string {
-	sql, _ := deliveriesSQL(app.Owner{}, f, 1)
+	sql, _ := deliveriesSQL(tenant.Owner{}, f, 1)
 	return sql
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -85,12 +86,12 @@ func (s *Store) AddReplay(ctx context.Context, r app.Replay, most int, k idempot
 }
 
 // ReplayOf implements app.Replays.
-func (s *Store) ReplayOf(ctx context.Context, o app.Owner, id string) (app.Replay, error) {
+func (s *Store) ReplayOf(ctx context.Context, o tenant.Owner, id string) (app.Replay, error) {
 	return oneReplay(s.db.Query(ctx, replaySQL, o.MerchantID, o.Mode, id))
 }
 
 // TurnReplay implements app.Replays.
-func (s *Store) TurnReplay(ctx context.Context, o app.Owner, id, state string) (app.Replay, error) {
+func (s *Store) TurnReplay(ctx context.Context, o tenant.Owner, id, state string) (app.Replay, error) {
 	r, err := oneReplay(s.db.Query(ctx, replayTurnSQL, o.MerchantID, o.Mode, id, state))
 	if errors.Is(err, app.ErrReplayUnknown) { // or it is finished, and stays so
 		return s.ReplayOf(ctx, o, id)

@@ -16,7 +16,7 @@ const resealBatch = 500
 
 // sealedSecret is a signing secret as it is kept.
 type sealedSecret struct {
-	app.Owner
+	app.SecretOwner
 	generation int32
 	sealed     []byte
 }
@@ -24,7 +24,7 @@ type sealedSecret struct {
 // Reseal gives every signing secret that the key named first did not seal to again, which seals it anew, a batch per
 // transaction. A second run finds the secrets that the first one did not reach. It may run while the service does: it
 // changes a value only as it was read, and adds and removes none.
-func (s *Store) Reseal(ctx context.Context, first string, again func(o app.Owner, sealed []byte) ([]byte, error)) (idempotency.Resealed, error) {
+func (s *Store) Reseal(ctx context.Context, first string, again func(o app.SecretOwner, sealed []byte) ([]byte, error)) (idempotency.Resealed, error) {
 	done, last := 0, sealedSecret{}
 	for {
 		stale, err := s.stale(ctx, first, last)
@@ -60,17 +60,17 @@ func (s *Store) stale(ctx context.Context, first string, last sealedSecret) ([]s
 }
 
 // reseal seals a batch again.
-func (s *Store) reseal(ctx context.Context, batch []sealedSecret, again func(o app.Owner, sealed []byte) ([]byte, error)) (changed int, err error) {
+func (s *Store) reseal(ctx context.Context, batch []sealedSecret, again func(o app.SecretOwner, sealed []byte) ([]byte, error)) (changed int, err error) {
 	var merchants, modes, endpoints []string
 	var generations []int32
 	var was, fresh [][]byte
 	for _, one := range batch {
-		sealed, err := again(one.Owner, one.sealed)
+		sealed, err := again(one.SecretOwner, one.sealed)
 		if err != nil {
 			return 0, fmt.Errorf("seal the signing secret %d of merchant %s, %s mode, endpoint %q again: %w",
 				one.generation, one.MerchantID, one.Mode, one.EndpointID, err)
 		}
-		merchants, modes, endpoints = append(merchants, one.MerchantID), append(modes, one.Mode), append(endpoints, one.EndpointID)
+		merchants, modes, endpoints = append(merchants, one.MerchantID), append(modes, string(one.Mode)), append(endpoints, one.EndpointID)
 		generations, was, fresh = append(generations, one.generation), append(was, one.sealed), append(fresh, sealed)
 	}
 	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {

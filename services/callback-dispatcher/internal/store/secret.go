@@ -13,7 +13,7 @@ import (
 )
 
 // Valid implements app.Vault.
-func (s *Store) Valid(ctx context.Context, o app.Owner) ([]app.SealedSecret, error) {
+func (s *Store) Valid(ctx context.Context, o app.SecretOwner) ([]app.SealedSecret, error) {
 	rows, err := s.db.Query(ctx, validSQL, o.MerchantID, o.Mode, o.EndpointID)
 	if err != nil {
 		return nil, fmt.Errorf("read signing secrets: %w", err)
@@ -33,7 +33,7 @@ func (s *Store) Valid(ctx context.Context, o app.Owner) ([]app.SealedSecret, err
 }
 
 // Create implements app.Vault.
-func (s *Store) Create(ctx context.Context, o app.Owner, sealed []byte) error {
+func (s *Store) Create(ctx context.Context, o app.SecretOwner, sealed []byte) error {
 	if _, err := s.db.Exec(ctx, createSQL, o.MerchantID, o.Mode, o.EndpointID, sealed); err != nil {
 		return fmt.Errorf("store the first signing secret: %w", err)
 	}
@@ -41,7 +41,7 @@ func (s *Store) Create(ctx context.Context, o app.Owner, sealed []byte) error {
 }
 
 // Rotate implements app.Vault.
-func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
+func (s *Store) Rotate(ctx context.Context, o app.SecretOwner, next app.SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
 	earlier, found, err := idempotency.Find(ctx, s.db, k)
 	if err != nil || found {
 		return earlier, err
@@ -58,7 +58,7 @@ func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, 
 	return a, err
 }
 
-func rotate(ctx context.Context, tx pgx.Tx, o app.Owner, next app.SealedSecret, revoke bool) error {
+func rotate(ctx context.Context, tx pgx.Tx, o app.SecretOwner, next app.SealedSecret, revoke bool) error {
 	owner := []any{o.MerchantID, o.Mode, o.EndpointID}
 	if _, err := tx.Exec(ctx, lockOwnerSQL, owner...); err != nil { // rotations of one owner queue up
 		return fmt.Errorf("lock the signing secrets: %w", err)

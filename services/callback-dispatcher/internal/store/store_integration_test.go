@@ -15,6 +15,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -468,7 +469,7 @@ func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
 	if err := db.QueryRow(t.Context(), `SELECT probe_at FROM lane WHERE target = 't1'`).Scan(&probe); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Deliveries(t.Context(), app.Owner{MerchantID: "m1", Mode: "test"}, app.DeliveryFilter{ID: all[4].Deliveries[0].ID}, 10)
+	list, err := s.Deliveries(t.Context(), tenant.Owner{MerchantID: "m1", Mode: "test"}, app.DeliveryFilter{ID: all[4].Deliveries[0].ID}, 10)
 	if err != nil || len(list) != 1 || list[0].NextAt == nil || !list[0].NextAt.Equal(probe) {
 		t.Fatalf("behind an open breaker until %s, the list says %+v, %v", probe, list, err)
 	}

@@ -19,7 +19,7 @@ import (
 var eventColumns = []column[app.Event]{
 	col("id", "text", func(e *app.Event) string { return e.ID }),
 	col("merchant_id", "text", func(e *app.Event) string { return e.MerchantID }),
-	col("mode", "text", func(e *app.Event) string { return e.Mode }),
+	col("mode", "text", func(e *app.Event) string { return string(e.Mode) }),
 	col("type", "text", func(e *app.Event) string { return e.Type }),
 	col("object_id", "text", func(e *app.Event) string { return e.ObjectID }),
 	col("sequence", "bigint", func(e *app.Event) int64 { return e.Sequence }),
