@@ -108,21 +108,23 @@ func startOn(t *testing.T, database string, more map[string]string) *service {
 	return s
 }
 
-// playScans reports every second that the scan of each network of test mode follows its chain.
+// playScans reports every second that the scan of each network follows its chain.
 func (s *service) playScans(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		for _, n := range money.Networks() {
-			now := time.Now()
-			err := s.send(wire.ScannedThroughV1, wire.ScannedThrough{
-				Mode: tenant.Test, Network: n.Name, Height: 1, BlockTime: now, State: wire.ScanFollowing, Head: 1, HeadTime: now, ToldAt: now,
-			})
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err != nil {
-				return err
+		for _, mode := range tenant.Modes() {
+			for _, n := range money.Networks() {
+				now := time.Now()
+				err := s.send(wire.ScannedThroughV1, wire.ScannedThrough{
+					Mode: mode, Network: n.Name, Height: 1, BlockTime: now, State: wire.ScanFollowing, Head: 1, HeadTime: now, ToldAt: now,
+				})
+				if ctx.Err() != nil {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
 			}
 		}
 		select {

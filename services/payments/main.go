@@ -27,6 +27,7 @@ import (
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
+	"causeway.internal/services/payments/internal/usecases"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -60,13 +61,20 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	defer p.close(ctx)
+	var a api // of a process that serves
 	if serves {
-		if err := p.serve(environ); err != nil {
+		if a, err = p.openAPI(environ); err != nil {
+			return err
+		}
+	}
+	cases := usecases.New(p.parts(a))
+	if serves {
+		if err := p.serve(a, cases); err != nil {
 			return err
 		}
 	}
 	if works {
-		if err := p.work(b); err != nil {
+		if err := p.work(b, cases); err != nil {
 			return err
 		}
 	}
@@ -105,21 +113,34 @@ func (b broker) wake() {
 
 func (b broker) close() { _ = b.link.Close() } // the process ends
 
-// serve adds the HTTP API with its stock of addresses.
-func (p *process) serve(environ map[string]string) error {
-	cfg, err := config.Read[serveSettings](environ)
-	if err != nil {
-		return err
+// api is what the HTTP API needs beside the use cases.
+type api struct {
+	cfg      serveSettings
+	verifier httpkit.Verifier
+	stock    *stock.Stock
+}
+
+// openAPI reads the settings of a process that serves, and opens its stock of addresses.
+func (p *process) openAPI(environ map[string]string) (a api, err error) {
+	if a.cfg, err = config.Read[serveSettings](environ); err != nil {
+		return a, err
 	}
-	verifier, err := cfg.Identity.Verifier(wire.Payments)
-	if err != nil {
-		return err
+	if a.verifier, err = a.cfg.Identity.Verifier(wire.Payments); err != nil {
+		return a, err
 	}
-	stock := stock.New(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
-	p.closers = append(p.closers, stock.Close)
-	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
-	httpapi.Routes(server, p.useCases(cfg, stock))
-	return p.group.HTTP("api", cfg.HTTPAddr, server)
+	a.stock = stock.New(p.store, id.New("replica_", time.Now()), a.cfg.AddressBlock, p.tel.Log)
+	p.closers = append(p.closers, a.stock.Close)
+	return a, nil
+}
+
+// serve adds the HTTP API.
+func (p *process) serve(a api, cases *usecases.Set) error {
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, a.verifier)
+	httpapi.Routes(server, httpapi.UseCases{
+		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
+		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Hints: cases.Hints,
+	})
+	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }
 
 // Intervals of the timers. The leader runs them.
@@ -139,41 +160,40 @@ const (
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
 // last messages of the others.
-func (p *process) work(b broker) error {
+func (p *process) work(b broker, cases *usecases.Set) error {
 	keep, err := erasure.Keep(b.cfg.Laundering)
 	if err != nil {
 		return err
 	}
 	messaging.Handle(b.link, messaging.Handlers{
-		DepositChanged: p.deposits.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
+		DepositChanged: cases.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
 		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: books.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)
-	worker := payouts.New(p.payoutOptions(b.cfg.PayoutSlots))
+	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))
 	p.group.Go("payouts", worker.Run)
 	p.group.Every("floats", floatEvery, worker.ReadFloats)
-	p.group.Go("timers", p.timers(b.cfg.AddressStock, keep))
+	p.group.Go("timers", p.timers(cases, b.cfg.AddressStock, keep))
 	p.group.Go("outbox relay", b.relay.Run)
 	return nil
 }
 
 // timers runs the periodic work on the leader.
-func (p *process) timers(stockLeast int, keep erasure.Retention) func(context.Context) error {
+func (p *process) timers(cases *usecases.Set, stockLeast int, keep erasure.Retention) func(context.Context) error {
 	metrics := newLeaderMetrics(p.tel.Registry)
 	replenisher := stock.NewReplenisher(p.store, p.families, stockLeast, time.Now, metrics.stocked)
-	ledger := books.Books{Store: p.store, Providers: p.providers, Now: p.clock.Now, Log: p.tel.Log}
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
 			defer metrics.reset()
 			leading := p.group.Child(closeTimeout)
 			leading.Every("address stock", stockEvery, replenisher.Look)
 			if !p.cfg.Recovery { // wallets still has to repeat the deposits of the lost time
-				leading.Every("expiry", expireEvery, p.deposits.ExpireDue)
+				leading.Every("expiry", expireEvery, cases.ExpireDue)
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
-			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return ledger.Reconcile(ctx, metrics.compared) })
-			leading.Every("screening", screenEvery, p.deposits.Rescreen)
+			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return cases.Reconcile(ctx, metrics.compared) })
+			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 			leading.Every("unknown payouts", unknownEvery, metrics.countPayouts(p.store))

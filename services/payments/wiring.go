@@ -14,22 +14,13 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/admission"
-	"causeway.internal/services/payments/internal/checkouts"
-	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/httpapi"
-	"causeway.internal/services/payments/internal/intake"
-	"causeway.internal/services/payments/internal/merchants"
-	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payouts"
-	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/provider"
-	"causeway.internal/services/payments/internal/receivers"
-	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/screen"
-	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/usecases"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/migrations"
 )
@@ -52,9 +43,6 @@ type process struct {
 	scans     *admission.Scans
 	capacity  *admission.Capacity
 	screening admission.Screening
-	access    *access.Payments
-	receivers *receivers.Receivers
-	deposits  *deposits.Deposits
 	rails     payouts.Metrics
 }
 
@@ -98,9 +86,6 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	if err := p.openAdmission(ctx, alert); err != nil {
 		return nil, err
 	}
-	p.access = &access.Payments{Store: p.store, Keys: p.keys, Refusal: httpapi.Refusal}
-	p.receivers = receivers.New(receivers.Options{Providers: p.providers, Access: p.access, Find: p.store.Find, Policy: p.policy, Now: p.clock.Now})
-	p.deposits = &deposits.Deposits{Store: p.store, Providers: p.providers, Policy: p.policy, Capacity: p.capacity, Screening: p.screening}
 	p.checks = []telemetry.Check{
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: db.Ping},
@@ -197,36 +182,15 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	return nil
 }
 
-// useCases makes the use cases of the API.
-func (p *process) useCases(cfg serveSettings, stock *stock.Stock) httpapi.UseCases {
-	render, now := p.render(), p.clock.Now
-	pricing := &pricing.Pricing{Providers: p.providers, Families: p.families, Policy: p.policy, Pauses: p.pauses, Scans: p.scans, Now: now}
-	return httpapi.UseCases{
-		Intake: &intake.Intake{
-			Store: p.store, Access: p.access, Providers: p.providers, Pricing: pricing, Receivers: p.receivers, Stock: stock, Full: p.full,
-			Policy: p.policy, Daily: p.daily, Capacity: p.capacity, Render: render, Callback: cfg.callbacks(), Keys: p.keys,
-			PlainGifts: !cfg.MarkGifts, Now: now, Log: p.tel.Log,
-		},
-		Payments:  &views.Reader{Store: p.store, Render: render},
-		Checkouts: &checkouts.Checkouts{Access: p.access, Pricing: pricing, Policy: p.policy, Render: render, Keep: p.store.NameTransaction},
-		Merchants: &merchants.Merchants{Access: p.access, Policy: p.policy, Render: render, Keys: p.keys, Screening: p.screening},
-		Receivers: p.receivers,
-		Pricing:   pricing,
-		Sandbox: &sandbox.Sandbox{
-			Store: p.store, Access: p.access, Providers: p.providers, Deposits: p.deposits, Policy: p.policy, Render: render,
-		},
-		Operators: &operators.Operators{
-			Store: p.store, Access: p.access, Providers: p.providers, Receivers: p.receivers, Policy: p.policy, Render: render, Keys: p.keys,
-			SecondAbove: p.second, Now: now,
-		},
-		Hints: &payouts.Hints{Providers: p.providers, Hint: p.store.Hint, Metrics: p.rails},
+// parts are what the use cases are made of, with the API's in a process that serves.
+func (p *process) parts(a api) usecases.Parts {
+	parts := usecases.Parts{
+		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
+		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Scans: p.scans, Daily: p.daily,
+		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, Keys: p.keys,
 	}
-}
-
-// payoutOptions are those of the worker that sends payouts.
-func (p *process) payoutOptions(slots int) payouts.Options {
-	return payouts.Options{
-		Store: p.store, Providers: p.providers, Receivers: p.receivers, Policy: p.policy, Scans: p.scans, Screening: p.screening,
-		Slots: slots, AskFirst: p.cfg.Recovery, Metrics: p.rails, Now: p.clock.Now, Log: p.tel.Log,
+	if a.stock != nil {
+		parts.API = usecases.API{Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts}
 	}
+	return parts
 }

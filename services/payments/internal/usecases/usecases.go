@@ -1,0 +1,127 @@
+// Package usecases puts the use cases together, for the command and for tests alike.
+package usecases
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/checkouts"
+	"causeway.internal/services/payments/internal/deposits"
+	"causeway.internal/services/payments/internal/intake"
+	"causeway.internal/services/payments/internal/merchants"
+	"causeway.internal/services/payments/internal/operators"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/pricing"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/sandbox"
+	"causeway.internal/services/payments/internal/stock"
+	"causeway.internal/services/payments/internal/views"
+)
+
+// Store is the tables of all use cases.
+type Store interface {
+	access.Store
+	views.Store
+	intake.Store
+	deposits.Store
+	books.Store
+	sandbox.Store
+	operators.Store
+	payouts.Store
+	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
+}
+
+// Parts are what the use cases are made of.
+type Parts struct {
+	Store       Store
+	Full        func(ctx context.Context) error // an error while the outbox is too full for new work
+	Providers   map[tenant.Mode]provider.Set
+	Families    map[tenant.Mode][]money.Family
+	Policy      payment.Policy
+	Render      views.Renderer
+	Refusal     func(ctx context.Context, f *fault.Error) idempotency.Answer
+	Now         func() time.Time
+	Log         *slog.Logger
+	Screening   admission.Screening
+	Pauses      *admission.Pauses
+	Scans       *admission.Scans
+	Daily       admission.Daily
+	Capacity    *admission.Capacity
+	Metrics     payouts.Metrics
+	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
+	Keys        *keyring.Ring
+	API
+}
+
+// API are the parts of a process that serves the API.
+type API struct {
+	Stock      *stock.Stock
+	Callback   func(mode tenant.Mode, url string) error // refuses a callback URL
+	PlainGifts bool
+}
+
+// Set is the use cases.
+type Set struct {
+	*views.Reader
+	*receivers.Receivers
+	*pricing.Pricing
+	*intake.Intake
+	*checkouts.Checkouts
+	*merchants.Merchants
+	*deposits.Deposits
+	*sandbox.Sandbox
+	*operators.Operators
+	*books.Books
+	*payouts.Hints
+
+	parts Parts
+}
+
+// New makes the use cases of a process.
+func New(p Parts) *Set {
+	access := &access.Payments{Store: p.Store, Keys: p.Keys, Refusal: p.Refusal}
+	receivers := receivers.New(receivers.Options{Providers: p.Providers, Access: access, Find: p.Store.Find, Policy: p.Policy, Now: p.Now})
+	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Pauses: p.Pauses, Scans: p.Scans, Now: p.Now}
+	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
+	return &Set{
+		Reader: &views.Reader{Store: p.Store, Render: p.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
+		Intake: &intake.Intake{
+			Store: p.Store, Access: access, Providers: p.Providers, Pricing: pricing, Receivers: receivers, Stock: p.Stock, Full: p.Full,
+			Policy: p.Policy, Daily: p.Daily, Capacity: p.Capacity, Render: p.Render, Callback: p.Callback, Keys: p.Keys,
+			PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
+		},
+		Checkouts: &checkouts.Checkouts{Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Keep: p.Store.NameTransaction},
+		Merchants: &merchants.Merchants{Access: access, Policy: p.Policy, Render: p.Render, Keys: p.Keys, Screening: p.Screening},
+		Sandbox:   &sandbox.Sandbox{Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Policy: p.Policy, Render: p.Render},
+		Operators: &operators.Operators{
+			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Policy: p.Policy, Render: p.Render, Keys: p.Keys,
+			SecondAbove: p.SecondAbove, Now: p.Now,
+		},
+		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
+		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
+		parts: p,
+	}
+}
+
+// Payouts are the options of a worker that sends so many payouts at once.
+func (s *Set) Payouts(slots int, askFirst bool) payouts.Options {
+	p := s.parts
+	return payouts.Options{
+		Store: p.Store, Providers: p.Providers, Receivers: s.Receivers, Policy: p.Policy, Scans: p.Scans, Screening: p.Screening,
+		Slots: slots, AskFirst: askFirst, Metrics: p.Metrics, Now: p.Now, Log: p.Log,
+	}
+}
