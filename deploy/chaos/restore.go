@@ -14,7 +14,7 @@ import (
 // drill is what is particular to setting back one service's database; docs/runbooks/<service>-restore.md says why.
 type drill struct {
 	service string
-	keep    []string // tables that stand for other houses' memories
+	keep    []string // tables of what other companies remember
 	forget  bool     // needs no RECOVERY
 	witness *witness // what is made before, in and after the lost time, and looked for at the end
 	then    func(ctx context.Context, f *field, from map[string]int64) error

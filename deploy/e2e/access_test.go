@@ -73,19 +73,19 @@ func TestPermissions(t *testing.T) {
 	get(t, key(t, s, c, "test", merchant, "payment:*"), ref)
 }
 
-// TestStrangers: another merchant's and the other mode's objects do not exist, just like unknown and malformed
+// TestForeignObjects: another merchant's and the other mode's objects do not exist, just like unknown and malformed
 // references.
-func TestStrangers(t *testing.T) {
+func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
-	stranger := key(t, s, c, "test", unique("stranger"), "*")
-	live := key(t, s, c, "live", unique("stranger"), "*")
+	other := key(t, s, c, "test", unique("other"), "*")
+	live := key(t, s, c, "live", unique("other"), "*")
 	for name, call := range map[string]struct {
 		client *api.Client
 		ref    string
 	}{
-		"another merchant": {stranger, ref},
+		"another merchant": {other, ref},
 		"the other mode":   {live, ref},
 		"unknown":          {c, "CW-ABCDEFGHJKMN"},
 		"too short":        {c, "CW-ABC"},

@@ -184,9 +184,9 @@ func (p *liveProduct) replaced(t *testing.T) {
 	owed := unitsOf(t, made.Number(t, "payment.cryptoAmount"), 8)
 	hash := n.pay(t, "", address, owed)
 	p.waits(t, ref, hash)
-	stranger := "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
+	foreign := "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
 	// It moves less, so it pays more for its place.
-	n.control(t, "/replace", map[string]any{"txHash": hash, "to": stranger, "amount": "10000", "token": false}, nil)
+	n.control(t, "/replace", map[string]any{"txHash": hash, "to": foreign, "amount": "10000", "token": false}, nil)
 	if fallen := awaitStatus(t, p.c, ref, "pending"); fallen.Number(t, "payment.receivedAmount").Sign() != 0 {
 		t.Errorf("replaced: %s", fallen.Body)
 	}

@@ -110,8 +110,8 @@ func TestIncumbentClient(t *testing.T) {
 			}
 		}
 	}
-	strange, _ := pairOf(t, s, c, unique("stranger"), "*")
-	for _, a := range runNode(t, s, strange, secret, []step{{Method: "GET", Path: "/v1/payments"}}) {
+	other, _ := pairOf(t, s, c, unique("other"), "*")
+	for _, a := range runNode(t, s, other, secret, []step{{Method: "GET", Path: "/v1/payments"}}) {
 		if a.Status != http.StatusUnauthorized {
 			t.Errorf("signed with another key's secret: %d %v", a.Status, a.Body)
 		}

@@ -218,7 +218,7 @@ func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intrude
 		api.Header("X-Forwarded-For", "127.0.0.1"), api.Header("X-Merchant-Id", v.name), api.Header("X-Api-Key-Id", v.keyID),
 	}
 	return []intruder{
-		{"another merchant", keyed(key(t, s, c, "test", unique("stranger"), "*")), nil, false, notFound},
+		{"another merchant", keyed(key(t, s, c, "test", unique("other"), "*")), nil, false, notFound},
 		{"another merchant with a forged identity", keyed(key(t, s, c, "test", unique("forger"), "*")), forged, false, notFound},
 		{"the other mode", keyed(key(t, s, c, "live", v.name, "*")), nil, true, notFound},
 		{"a key that lacks the permission", func(o operation) *api.Client {

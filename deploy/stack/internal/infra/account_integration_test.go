@@ -104,7 +104,7 @@ func TestAccounts_leastPrivilege(t *testing.T) {
 			t.Errorf("the application may %s", statement)
 		}
 	}
-	stranger, err := url.Parse(accounts[1].Database)
+	other, err := url.Parse(accounts[1].Database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestAccounts_leastPrivilege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger.Path = home.Path
-	if conn, err := pgx.Connect(t.Context(), stranger.String()); !refused(err) {
+	other.Path = home.Path
+	if conn, err := pgx.Connect(t.Context(), other.String()); !refused(err) {
 		if err == nil {
 			_ = conn.Close(t.Context())
 		}

@@ -286,14 +286,14 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	}); err != nil {
 		return nil, fmt.Errorf("looking addresses up: %w", err)
 	}
-	house, err := s.house(ctx, tx, c, family, len(owners))
+	stations, err := s.stations(ctx, tx, c, family, len(owners))
 	if err != nil {
 		return nil, err
 	}
 	last := step.Last()
 	var out []wallet.Sighting
 	for i, t := range step.Transfers {
-		ours := len(t.Senders) > 0 && house[t.Senders[0]] // a gas station's transfer is no deposit
+		ours := len(t.Senders) > 0 && stations[t.Senders[0]] // a gas station's transfer is no deposit
 		if o, ok := owners[texts[i]]; ok && !ours && t.Amount.Sign() > 0 {
 			out = append(out, wallet.Sighting{
 				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: o.walletID, Trace: o.trace, Asset: t.Asset, Contract: t.Contract,
@@ -304,12 +304,12 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	return out, nil
 }
 
-// house are the addresses that pay for gas; empty if there is no transfer to an issued address.
-func (s *Store) house(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, owners int) (map[string]bool, error) {
+// stations are the addresses that pay for gas; empty if there is no transfer to an issued address.
+func (s *Store) stations(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, owners int) (map[string]bool, error) {
 	if owners == 0 {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, isHouseSQL, c.Mode, family)
+	rows, err := tx.Query(ctx, stationsSQL, c.Mode, family)
 	if err != nil {
 		return nil, fmt.Errorf("reading the gas stations' addresses: %w", err)
 	}

@@ -34,7 +34,7 @@ func (s *Store) Sweeps() Sweeps { return Sweeps{s} }
 const (
 	finalSQL = `SELECT coalesce((SELECT finalized FROM cursors WHERE mode = 'live' AND network = $1), 0)`
 
-	houseSQL = `WITH kept AS (INSERT INTO own_accounts (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING)
+	keepStationSQL = `WITH kept AS (INSERT INTO own_accounts (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING)
 INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING`
 
 	// Final deposits in no sweep, where no sweep is under way, with a sum that is worth one.
@@ -172,7 +172,7 @@ WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.he
 AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id)
 GROUP BY o.id, s.mode, s.network, s.asset ORDER BY o.height, o.id LIMIT $7`
 
-	isHouseSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
+	stationsSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
 )
 
 // Final implements sweeper.Store.
@@ -194,9 +194,9 @@ func (s Sweeps) Canonical(ctx context.Context, network string, height int64, has
 	return kept == hash, err
 }
 
-// House implements sweeper.Store.
-func (s Sweeps) House(ctx context.Context, family money.Family, address string) error {
-	_, err := s.pool.Exec(ctx, houseSQL, family, address)
+// KeepStation implements sweeper.Store.
+func (s Sweeps) KeepStation(ctx context.Context, family money.Family, address string) error {
+	_, err := s.pool.Exec(ctx, keepStationSQL, family, address)
 	return err
 }
 

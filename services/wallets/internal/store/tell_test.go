@@ -91,7 +91,7 @@ func TestTellOwned(t *testing.T) {
 		if err := s.KeepAccounts(ctx, []wire.OwnedAddress{{Mode: tenant.Live, Family: money.EVM, Address: treasury}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Sweeps().House(ctx, money.EVM, station); err != nil {
+		if err := s.Sweeps().KeepStation(ctx, money.EVM, station); err != nil {
 			t.Fatal(err)
 		}
 	}

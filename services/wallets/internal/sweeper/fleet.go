@@ -162,7 +162,7 @@ func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, error) {
 	if listed.Family == money.Solana {
 		cfg.Nonces = told.Nonces
 	}
-	return cfg, f.Store.House(ctx, listed.Family, cfg.Station)
+	return cfg, f.Store.KeepStation(ctx, listed.Family, cfg.Station)
 }
 
 // proveKeys checks that the signer has the keys of a sample of the issued addresses.

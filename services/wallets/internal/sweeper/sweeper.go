@@ -48,7 +48,7 @@ type Store interface {
 	Final(ctx context.Context, network string) (int64, error)
 	// Canonical reports whether the scanner has a block, if it still remembers its height.
 	Canonical(ctx context.Context, network string, height int64, hash string) (bool, error)
-	House(ctx context.Context, family money.Family, address string) error
+	KeepStation(ctx context.Context, family money.Family, address string) error
 
 	Due(ctx context.Context, network string, least Least, most int) ([]Due, error)
 	// Open makes the sweep of all due money at an address in one asset.

@@ -52,14 +52,14 @@ const (
 	limitParts, limitFirst, limitStep = 4, 5, 2
 )
 
-// ground is what a round plans on.
-type ground struct {
+// basis is what a round plans on.
+type basis struct {
 	final   chain.Header // the scanner's
 	rates   sweep.Rates
 	station sweep.Means
 }
 
-func (s tron) ground(ctx context.Context) (g ground, err error) {
+func (s tron) basis(ctx context.Context) (g basis, err error) {
 	final, known, err := s.store.FinalBlock(ctx, s.cfg.Network)
 	if err != nil {
 		return g, err
@@ -93,7 +93,7 @@ func (s tron) plan(ctx context.Context, idle []sweep.Sweep, note func(what strin
 	if len(idle)+len(lent) == 0 {
 		return
 	}
-	g, err := s.ground(ctx)
+	g, err := s.basis(ctx)
 	if err != nil {
 		note("planning", err)
 		return
@@ -111,7 +111,7 @@ func (s tron) plan(ctx context.Context, idle []sweep.Sweep, note func(what strin
 }
 
 // planSweep decides the next transaction of an open sweep: the sweep itself, or coins or energy that it needs first.
-func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g ground) error {
+func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g basis) error {
 	failures, err := s.store.Failures(ctx, w)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g ground) error {
 }
 
 // planCoins plans the sweep of TRX, which pays for its own bytes.
-func (s tron) planCoins(ctx context.Context, w sweep.Sweep, g ground, at sweep.Means) error {
+func (s tron) planCoins(ctx context.Context, w sweep.Sweep, g basis, at sweep.Means) error {
 	if big.NewInt(at.Coins).Cmp(w.Amount) < 0 {
 		return errShort
 	}
@@ -213,7 +213,7 @@ type stationStep struct {
 }
 
 // fromStation sends TRX or lends energy to a deposit address.
-func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g ground, step stationStep) error {
+func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g basis, step stationStep) error {
 	r := s.request(w, g, step.kind)
 	r.Asset, r.To, r.Amount = s.cfg.Coin, w.Address, big.NewInt(step.amount).String()
 	size, err := bandwidth(r, s.cfg.Station)
@@ -232,7 +232,7 @@ func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g ground, step sta
 }
 
 // takeBack takes back the energy of a sweep that has ended. The chain says how much is still lent.
-func (s tron) takeBack(ctx context.Context, l Lent, g ground) error {
+func (s tron) takeBack(ctx context.Context, l Lent, g basis) error {
 	stake, err := s.chain.Lent(ctx, s.cfg.Station, l.Sweep.Address)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (s tron) takeBack(ctx context.Context, l Lent, g ground) error {
 }
 
 // request is a transaction on the final block, without its amount.
-func (s tron) request(w sweep.Sweep, g ground, kind intent.Kind) intent.Request {
+func (s tron) request(w sweep.Sweep, g basis, kind intent.Kind) intent.Request {
 	return intent.Request{
 		Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: w.Asset, To: w.Treasury,
 		Tron: &intent.Tron{

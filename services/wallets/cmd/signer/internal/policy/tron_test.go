@@ -75,7 +75,7 @@ func TestCheck_tron(t *testing.T) {
 		"a wrong destination":   {tronSweep(func(r *intent.Request) { r.To = tronUSDT }), intent.Destination},
 		"a mistyped address":    {tronSweep(func(r *intent.Request) { r.To = tronTreasury[:33] + "D" }), intent.Malformed},
 		"another is funded":     {station(intent.Fund, "50", func(r *intent.Request) { r.To = tronPlace(0, 8) }), intent.Destination},
-		"a stranger is lent to": {station(intent.Delegate, "7", func(r *intent.Request) { r.To = tronTreasury }), intent.Destination},
+		"a foreign address is lent to": {station(intent.Delegate, "7", func(r *intent.Request) { r.To = tronTreasury }), intent.Destination},
 		"an index that is not served": {station(intent.Delegate, "7", func(r *intent.Request) {
 			r.Index, r.To = 1000, tronPlace(0, 232)
 		}), intent.Address},
