@@ -67,14 +67,14 @@ func TestCheck_tron(t *testing.T) {
 		r    intent.Request
 		want string // code of the refusal
 	}{
-		"a sweep of a token":    {tronSweep(nil), ""},
-		"a sweep of TRX":        {tronSweep(func(r *intent.Request) { r.Asset, r.Tron.Contract, r.Tron.FeeLimit = "TRX", "", 0 }), ""},
-		"a funding":             {station(intent.Fund, "50", nil), ""},
-		"energy lent":           {station(intent.Delegate, "70", nil), ""},
-		"energy taken back":     {station(intent.Undelegate, "9999", nil), ""},
-		"a wrong destination":   {tronSweep(func(r *intent.Request) { r.To = tronUSDT }), intent.Destination},
-		"a mistyped address":    {tronSweep(func(r *intent.Request) { r.To = tronTreasury[:33] + "D" }), intent.Malformed},
-		"another is funded":     {station(intent.Fund, "50", func(r *intent.Request) { r.To = tronPlace(0, 8) }), intent.Destination},
+		"a sweep of a token":           {tronSweep(nil), ""},
+		"a sweep of TRX":               {tronSweep(func(r *intent.Request) { r.Asset, r.Tron.Contract, r.Tron.FeeLimit = "TRX", "", 0 }), ""},
+		"a funding":                    {station(intent.Fund, "50", nil), ""},
+		"energy lent":                  {station(intent.Delegate, "70", nil), ""},
+		"energy taken back":            {station(intent.Undelegate, "9999", nil), ""},
+		"a wrong destination":          {tronSweep(func(r *intent.Request) { r.To = tronUSDT }), intent.Destination},
+		"a mistyped address":           {tronSweep(func(r *intent.Request) { r.To = tronTreasury[:33] + "D" }), intent.Malformed},
+		"another is funded":            {station(intent.Fund, "50", func(r *intent.Request) { r.To = tronPlace(0, 8) }), intent.Destination},
 		"a foreign address is lent to": {station(intent.Delegate, "7", func(r *intent.Request) { r.To = tronTreasury }), intent.Destination},
 		"an index that is not served": {station(intent.Delegate, "7", func(r *intent.Request) {
 			r.Index, r.To = 1000, tronPlace(0, 232)
