@@ -371,6 +371,34 @@ func TestCache_gate(t *testing.T) {
 	}
 }
 
+// A key whose first look-up overlaps the change of another key is known to be real: its next look-up passes no gate.
+func TestCache_realDespiteAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: make(chan struct{})}
+		g := &gate{}
+		c := apikey.NewCache(s, g, p, ring(t, "k1"), apikey.CacheBounds{TTL: time.Minute, Size: 10}, time.Now)
+		first := make(chan error)
+		go func() {
+			_, err := c.Find(t.Context(), "k", somewhere)
+			first <- err
+		}()
+		synctest.Wait()
+		c.Drop(8)
+		close(s.gate)
+		if err := <-first; err != nil {
+			t.Fatalf("find a key while another one changes: got %v, want the key", err)
+		}
+		g.shut = true
+		if _, err := c.Find(t.Context(), "k", somewhere); err != nil || s.lookups.Load() != 2 {
+			t.Errorf("find it again behind a shut gate: got %v after %d look-ups, want the key after 2", err, s.lookups.Load())
+		}
+		if len(c.Used()) != 1 {
+			t.Error("the second look-up did not use the key")
+		}
+	})
+}
+
 // A caller who hangs up stops waiting; the look-up goes on for the others.
 func TestCache_callerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

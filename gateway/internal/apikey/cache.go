@@ -220,10 +220,14 @@ func (c *Cache) load(
 	return nil, errStore.Because(errors.New("look-ups take too long to be valid"))
 }
 
+// keep notes the result of a look-up. If a key changed meanwhile, it notes only that this key is real.
 func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation != generation {
+		if key != nil {
+			c.noteReal(d, key, since)
+		}
 		return
 	}
 	if key == nil {
@@ -233,12 +237,18 @@ func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
 		return
 	}
 	delete(c.unknown, d)
-	if _, there := c.known[d]; !there {
-		shrink(c.known, c.size, func(e entry) bool { return !since.Before(e.since.Add(c.ttl)) })
-	}
+	c.noteReal(d, key, since)
 	c.known[d] = entry{key: key, since: since}
 	if len(c.used) < c.size && key.RevokedAt.IsZero() {
 		c.used[key.ID] = since
+	}
+}
+
+// noteReal adds a lapsed entry unless the key has one.
+func (c *Cache) noteReal(d Digest, key *Key, now time.Time) {
+	if _, there := c.known[d]; !there {
+		shrink(c.known, c.size, func(e entry) bool { return !now.Before(e.since.Add(c.ttl)) })
+		c.known[d] = entry{key: key}
 	}
 }
 
