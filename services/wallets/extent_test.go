@@ -8,6 +8,15 @@ import "causeway.internal/services/wallets/internal/intent"
 // chain.
 var solanaStates = []string{"planned", "signed", "mined"}
 
+// evmKills are half the points of the sweep itself, and two of its funding, which one code sends.
+var evmKills = map[intent.Kind]kills{
+	intent.Fund: {sending: []bool{true}, writing: []string{"planned"}},
+	intent.Sweep: {
+		signing: map[string][]bool{"wallets": {true}, "signer": {true}},
+		sending: []bool{false, true}, writing: []string{"signed", "mined"},
+	},
+}
+
 // tronKills are two points of each transaction; the sweep itself has one of each kind.
 func tronKills(kind intent.Kind) []tronKill {
 	list := []tronKill{killAtDoor("sign", true, "wallets"), killAtRow("broadcast")}

@@ -678,6 +678,14 @@ func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
 	}
 }
 
+// kills are the points of a transaction at which a process dies: before or after the answer of the signer and of the
+// node, and at the writing of a state.
+type kills struct {
+	signing map[string][]bool // by the process that dies
+	sending []bool
+	writing []string
+}
+
 // TestSweep_kill9 kills wallets, or the signer, at every step of a sweep that needs a funding first, and starts it
 // again. The money moves once.
 func TestSweep_kill9(t *testing.T) {
@@ -686,19 +694,20 @@ func TestSweep_kill9(t *testing.T) {
 	c.Do("/block-time", map[string]string{"every": "100ms"})
 	c.installSteps(t)
 	for _, kind := range []intent.Kind{intent.Fund, intent.Sweep} {
+		kills := evmKills[kind]
 		for _, side := range []string{"wallets", "signer"} {
-			for _, answered := range []bool{false, true} {
+			for _, answered := range kills.signing[side] {
 				t.Run(fmt.Sprintf("%s, signing, answered %v, %s dies", kind, answered, side), func(t *testing.T) {
 					c.dies(t, c.door("sign", kind, answered), side)
 				})
 			}
 		}
-		for _, answered := range []bool{false, true} {
+		for _, answered := range kills.sending {
 			t.Run(fmt.Sprintf("%s, sending, answered %v", kind, answered), func(t *testing.T) {
 				c.dies(t, c.door("send", kind, answered), "wallets")
 			})
 		}
-		for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+		for _, state := range kills.writing {
 			t.Run(fmt.Sprintf("%s, writing %s", kind, state), func(t *testing.T) {
 				c.dies(t, c.row(string(kind)+" "+state), "wallets")
 			})
@@ -1014,7 +1023,7 @@ func add(t *testing.T, a, b string) string {
 func TestSweep_reorganised(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, func(policy string, environ map[string]string) string {
-		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "2s"
 		return policy
 	})
 	c.Do("/finality", map[string]int{"depth": 12})
