@@ -183,7 +183,7 @@ func TestReplicas_revoke(t *testing.T) {
 			revoked := time.Now()
 			pace := time.NewTicker(10 * time.Millisecond)
 			defer pace.Stop()
-			for refused := false; time.Since(revoked) < 5*time.Second || !refused; {
+			for refused := false; time.Since(revoked) < watchRevoked || !refused; {
 				begun := time.Now()
 				a := there.call(t, "POST", "/v1/payments", secret, "{}")
 				if a.StatusCode == http.StatusOK && begun.Sub(revoked) > time.Second {
