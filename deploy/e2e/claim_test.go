@@ -74,7 +74,7 @@ func TestClaimRefusals(t *testing.T) {
 			t.Errorf("account %s: the error names %v", number, a.FieldErrors())
 		}
 	}
-	if down := nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002")).Want(t, http.StatusServiceUnavailable); down.Header.Get("Retry-After") == "" {
+	if down := nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002"), api.Once).Want(t, http.StatusServiceUnavailable); down.Header.Get("Retry-After") == "" {
 		t.Error("a name service that is down has no Retry-After")
 	}
 	if get(t, c, ref).Text(t, "payment.status") != "pending" {

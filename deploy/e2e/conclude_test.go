@@ -44,7 +44,7 @@ func doubt(t testing.TB, operator *api.Client, payout string) (page *api.Answer,
 func conclude(t testing.TB, operator *api.Client, payout string, body api.Object) (answer *api.Answer) {
 	t.Helper()
 	api.Eventually(t, settle, "the conclusion", func() bool {
-		answer = operator.Call(t, http.MethodPost, "/v1/admin/payouts/"+payout+"/conclude", body)
+		answer = operator.Call(t, http.MethodPost, "/v1/admin/payouts/"+payout+"/conclude", body, api.Once)
 		answer.Want(t, http.StatusOK, http.StatusConflict, http.StatusServiceUnavailable)
 		later := map[int]string{http.StatusConflict: "payout_in_flight", http.StatusServiceUnavailable: "busy"}[answer.Status]
 		if later != "" && (answer.Text(t, "error.code") != later || answer.Header.Get("Retry-After") == "") {

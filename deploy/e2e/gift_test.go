@@ -87,7 +87,7 @@ func TestGift_secret(t *testing.T) {
 	awaitStatus(t, mine, ref, "confirmed")
 	pages(t, s, ref, "/pay/"+ref, "/claim/"+ref)
 	refuse(t, nobody, claimPath(ref), account("12"), http.StatusBadRequest, "")
-	nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002")).Want(t, http.StatusServiceUnavailable)
+	nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002"), api.Once).Want(t, http.StatusServiceUnavailable)
 
 	operator := nobody.With(s.AdminToken)
 	others := map[string]*api.Client{"nobody": nobody, "another merchant": other, "the other mode": live, "an operator": operator}

@@ -124,7 +124,7 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("no such account: %s", missing.Body)
 	}
 	refuse(t, c, verify, api.Object{}, http.StatusBadRequest, "")
-	down := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0000000002"}).Want(t, http.StatusServiceUnavailable)
+	down := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0000000002"}, api.Once).Want(t, http.StatusServiceUnavailable)
 	if down.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}

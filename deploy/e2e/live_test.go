@@ -109,10 +109,6 @@ func TestLiveWalk(t *testing.T) {
 	t.Run("survives a longer branch", func(t *testing.T) {
 		liveReorg(t, n, s, c, secret, func() { n.control(t, "/reorg", map[string]any{"depth": 4, "blocks": 6}, nil) })
 	})
-	t.Run("survives a head that goes back", func(t *testing.T) {
-		liveReorg(t, n, s, c, secret, func() { n.control(t, "/fork", map[string]any{"depth": 4}, nil) })
-	})
-	t.Run("catches up after the node was away", func(t *testing.T) { liveOutage(t, n, s, c, secret) })
 	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
 }
 
@@ -178,23 +174,6 @@ func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret stri
 	paidOnce(t, s, ref)
 }
 
-// liveOutage: blocks that were mined while the node could not be asked are scanned when it answers again; none is
-// skipped.
-func liveOutage(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
-	hook, path := hooks(t, secret)
-	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum", "crypto": "USDC"}))
-	ref := made.Text(t, "payment.reference")
-	n.control(t, "/rpc", map[string]any{"enabled": false}, nil)
-	n.mine(t, 3)
-	n.pay(t, "USDC", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
-	n.mine(t, 15)
-	n.control(t, "/rpc", map[string]any{"enabled": true}, nil)
-	awaitStatus(t, c, ref, "settled")
-	awaitCallbacks(t, hook, path, walkEvents...)
-	clean(t, hook)
-	paidOnce(t, s, ref)
-}
-
 // liveFake: a transfer of a contract that is not listed is no money, whatever it calls itself; the right one still is.
 func liveFake(t *testing.T, n *node, c *api.Client) {
 	made := create(t, c, transfer(api.Object{"network": "ethereum"}))
@@ -217,7 +196,7 @@ func TestLiveIsClosed(t *testing.T) {
 	s, c := shared(t)
 	merchant := unique("live")
 	live := key(t, s, c, "live", merchant, "*")
-	a := live.Call(t, http.MethodPost, "/v1/payments", transfer(nil)).Want(t, http.StatusServiceUnavailable)
+	a := live.Call(t, http.MethodPost, "/v1/payments", transfer(nil), api.Once).Want(t, http.StatusServiceUnavailable)
 	if a.Text(t, "error.code") != "live_disabled" {
 		t.Errorf("refused with %s", a.Body)
 	}

@@ -30,9 +30,6 @@ func TestLiveTrouble(t *testing.T) {
 	t.Run("a deposit on time is on time however late it is learnt", w.lateMessage) // first: fast mining makes the chain's clock run ahead
 	t.Run("a payout already sent stays", w.sentStays)
 	t.Run("a payout not yet sent does not leave", w.unsentStays)
-	t.Run("a deposit replaced by another transaction counts once", w.replaced)
-	t.Run("a deposit made while wallets is stopped is credited once", func(t *testing.T) { w.stopped(t, "wallets") })
-	t.Run("a deposit made while payments is stopped is credited once", func(t *testing.T) { w.stopped(t, "payments") })
 }
 
 // deep is how many blocks make a deposit on ethereum final enough (docs/api-contract.md#networks).
@@ -96,50 +93,6 @@ func (w *trouble) unsentStays(t *testing.T) {
 	if settled := awaitStatus(t, w.c, ref, "settled"); !settled.Null("payment.exception") {
 		t.Errorf("settled: %s", settled.Body)
 	}
-	paidOnce(t, w.s, ref)
-}
-
-// replaced: the payer's wallet sends the same money again at a better price, and a fork prefers the second transaction.
-func (w *trouble) replaced(t *testing.T) {
-	hook, path := hooks(t, w.secret)
-	made, hash := w.paid(t, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum"}))
-	ref := made.Text(t, "payment.reference")
-	w.n.mine(t, 2)
-	awaitStatus(t, w.c, ref, "confirming")
-	w.n.control(t, "/fork", map[string]any{"depth": 2}, nil)
-	var instead struct {
-		TxHash string `json:"txHash"`
-	}
-	w.n.control(t, "/replace", map[string]any{
-		"txHash": hash, "to": made.Text(t, "payment.depositAddress"), "amount": units(t, made.Number(t, "payment.cryptoAmount")), "token": "USDT",
-	}, &instead)
-	w.n.mine(t, deep)
-	settled := awaitStatus(t, w.c, ref, "settled")
-	if settled.Text(t, "payment.txHash") != instead.TxHash || settled.Number(t, "payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 ||
-		!settled.Null("payment.exception") {
-		t.Errorf("settled: %s", settled.Body)
-	}
-	awaitCallbacks(t, hook, path, "payment.settled")
-	clean(t, hook)
-	paidOnce(t, w.s, ref)
-}
-
-// stopped: money moves and gets deep while a service is down.
-func (w *trouble) stopped(t *testing.T, service string) {
-	hook, path := hooks(t, w.secret)
-	made := create(t, w.c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum"}))
-	ref := made.Text(t, "payment.reference")
-	w.s.Kill(t, service)
-	hash := w.n.pay(t, "USDT", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
-	w.n.mine(t, deep+3)
-	w.s.Start(t, service)
-	settled := awaitAgain(t, w.c, ref, "settled")
-	if settled.Len(t, "payment.transfers") != 1 || settled.Text(t, "payment.txHash") != hash || !settled.Null("payment.exception") ||
-		settled.Number(t, "payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
-		t.Errorf("settled: %s", settled.Body)
-	}
-	awaitExactly(t, hook, path, walkEvents...)
-	clean(t, hook)
 	paidOnce(t, w.s, ref)
 }
 

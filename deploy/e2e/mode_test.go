@@ -37,7 +37,7 @@ func TestCallbackURLOfLiveMode(t *testing.T) {
 			t.Errorf("%s: the error names %v", url, a.FieldErrors())
 		}
 	}
-	live.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"callbackUrl": "https://example.com/hook"})).Want(t, http.StatusServiceUnavailable)
+	live.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"callbackUrl": "https://example.com/hook"}), api.Once).Want(t, http.StatusServiceUnavailable)
 }
 
 // strangeBanks are receivers whose bank nobody knows, or knows in another country.

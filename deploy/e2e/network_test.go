@@ -60,7 +60,7 @@ func closedTo(t *testing.T, c *api.Client, network, ref string) {
 	t.Helper()
 	refuse := func(client *api.Client, path string, body api.Object) {
 		t.Helper()
-		a := client.Call(t, http.MethodPost, path, body).Want(t, http.StatusServiceUnavailable)
+		a := client.Call(t, http.MethodPost, path, body, api.Once).Want(t, http.StatusServiceUnavailable)
 		if a.Text(t, "error.code") != "network_unavailable" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s on %s: %s, Retry-After %q", path, network, a.Body, a.Header.Get("Retry-After"))
 		}
@@ -138,7 +138,7 @@ func TestNetworkCloses(t *testing.T) {
 // unclaimed checks that a confirmed gift cannot be claimed now and stays as it is.
 func unclaimed(t *testing.T, c *api.Client, ref string) {
 	t.Helper()
-	a := c.With("").Call(t, http.MethodPost, claimPath(ref), account("0123456789")).Want(t, http.StatusServiceUnavailable)
+	a := c.With("").Call(t, http.MethodPost, claimPath(ref), account("0123456789"), api.Once).Want(t, http.StatusServiceUnavailable)
 	if a.Text(t, "error.code") != "network_unavailable" || a.Header.Get("Retry-After") == "" {
 		t.Errorf("claimed: %s", a.Body)
 	}

@@ -80,7 +80,7 @@ func changePassword(t *testing.T, database string) (restore func()) {
 func away(t *testing.T, c *api.Client, method, path string, body any, code string) {
 	t.Helper()
 	for range 5 {
-		a := c.Call(t, method, path, body)
+		a := c.Call(t, method, path, body, api.Once)
 		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || a.Text(t, "error.code") != code {
 			t.Errorf("%s %s: %d, Retry-After %q, %s", method, path, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}

@@ -24,8 +24,13 @@ import (
 // shown are the accounts, phones and payers that the tests of this package send, beside those of TestPersonal.
 var shown = []string{"2348012345678", "\"payer-1\"", "\"0123456789\"", "=0123456789"}
 
-// TestMain looks, after every other test, for personal data in what the shared product has logged.
+// TestMain reads the document first. After every other test it looks for personal data in what the shared product has
+// logged.
 func TestMain(m *testing.M) {
+	if _, err := loadContract(); err != nil { // before the tests, which would all wait for it and then call at one time
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if logs, err := stack.ReadLogs(""); err == nil {
 		for _, line := range leaks(logs, shown) {

@@ -231,9 +231,9 @@ func (w *liveRails) refusal(t *testing.T) {
 	merchant := unique("peg")
 	c := key(t, w.s, client(t, w.s), "live", merchant, "*")
 	api.Eventually(t, settle, "the price to go", func() bool {
-		return c.Call(t, http.MethodGet, "/v1/rates?fiat=NGN&crypto=USDT", nil).Status == http.StatusServiceUnavailable
+		return c.Call(t, http.MethodGet, "/v1/rates?fiat=NGN&crypto=USDT", nil, api.Once).Status == http.StatusServiceUnavailable
 	})
-	a := c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"network": "ethereum"})).Want(t, http.StatusServiceUnavailable)
+	a := c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"network": "ethereum"}), api.Once).Want(t, http.StatusServiceUnavailable)
 	if a.Text(t, "error.code") != "rate_unavailable" || a.Header.Get("Retry-After") == "" {
 		t.Errorf("refused with %s %v", a.Body, a.Header)
 	}

@@ -307,7 +307,7 @@ func TestWallet_create(t *testing.T) {
 	}
 	// Live mode has no chain to watch here.
 	live := key(t, s, c, "live", unique("create"), "wallet:*")
-	refused := live.Call(t, http.MethodPost, "/v1/wallets", api.Object{"network": "ethereum", "crypto": "USDT"}).Want(t, http.StatusServiceUnavailable)
+	refused := live.Call(t, http.MethodPost, "/v1/wallets", api.Object{"network": "ethereum", "crypto": "USDT"}, api.Once).Want(t, http.StatusServiceUnavailable)
 	if refused.Header.Get("Retry-After") == "" || refused.Text(t, "error.code") != "live_disabled" {
 		t.Errorf("create a live wallet: got %s, want live_disabled and Retry-After", refused.Body)
 	}

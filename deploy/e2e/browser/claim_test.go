@@ -15,6 +15,7 @@ import (
 func TestClaim(t *testing.T) {
 	both(t, func(_ *testing.T, b *tab) {
 		ref := b.gift(nil)
+		b.bank(ref, "timeout") // else a page that loads slowly shows the end alone
 		b.visit("/pay/" + ref)
 		b.shows("this page gives you a link")
 		b.play("full")
@@ -35,6 +36,7 @@ func TestClaim(t *testing.T) {
 		b.sound()
 		b.submit("#yes")
 		b.stage("claim-progress")
+		b.bank(ref, "succeed")
 		b.stage("claim-done")
 		b.shows("The money is in your account", "NGN 25,000")
 		b.sound()

@@ -339,6 +339,13 @@ func (b *tab) gift(changes api.Object) string {
 	return b.create(body)
 }
 
+// bank gives a payment's payout an outcome.
+func (b *tab) bank(reference, outcome string) {
+	b.t.Helper()
+	path := "/v1/sandbox/payouts/" + reference + "/outcome"
+	b.api.Call(b.t, http.MethodPost, path, api.Object{"outcome": outcome}).Want(b.t, http.StatusOK)
+}
+
 // read is the payment as its merchant sees it.
 func (b *tab) read(reference string) *api.Answer {
 	b.t.Helper()

@@ -5,12 +5,14 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,26 +54,71 @@ func Bad(mark func(context.Context) context.Context) Option {
 	return func(r *http.Request) { *r = *r.WithContext(mark(r.Context())) }
 }
 
+type onceKey struct{}
+
+// Once is for a test that expects an answer which Call would repeat its request after.
+func Once(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), onceKey{}, true)) }
+
 // Answer is a response read to its end.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 	root   any
+	once   bool // the request is not repeated
 }
+
+// repeatsMost bounds how often Call repeats a request.
+const repeatsMost = 3
 
 // Call sends a request and fails the test when no answer comes or the answer breaks the contract. body is nil, a string
 // or []byte sent as they are, or a value to encode.
+//
+// Call does what the API asks of its callers: a POST has an Idempotency-Key, unless an option sets or removes it, and a
+// request whose answer says so is repeated with the same key after the time that the answer names.
 func (c *Client) Call(t testing.TB, method, path string, body any, options ...Option) *Answer {
 	t.Helper()
-	answer, err := c.Try(t.Context(), method, path, body, options...)
-	if err != nil {
-		t.Fatalf("call %s %s: %v", method, path, err)
+	if method == http.MethodPost {
+		options = append([]Option{Header("Idempotency-Key", rand.Text())}, options...)
 	}
-	return answer
+	for repeats := 0; ; repeats++ {
+		answer, err := c.Try(t.Context(), method, path, body, options...)
+		if err != nil {
+			t.Fatalf("call %s %s: %v", method, path, err)
+		}
+		wait, again := answer.repeat()
+		if !again || repeats == repeatsMost {
+			return answer
+		}
+		t.Logf("%s %s answers %d %s; repeat it in %v", method, path, answer.Status, answer.Body, wait)
+		select {
+		case <-t.Context().Done():
+			return answer
+		case <-time.After(wait):
+		}
+	}
 }
 
-// Try is Call for goroutines and for moments when the gateway may be down.
+// repeat tells whether the API asks for the same request again, and when: the service took too long, is not available
+// for a while, or is still at work on this Idempotency-Key, which the transport may have sent twice.
+func (a *Answer) repeat() (wait time.Duration, again bool) {
+	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if a.once || err != nil {
+		return 0, false
+	}
+	code, _ := a.At("error.code")
+	switch a.Status {
+	case http.StatusServiceUnavailable:
+		again = true
+	case http.StatusGatewayTimeout:
+		again = code == "upstream_timeout"
+	case http.StatusConflict:
+		again = code == "idempotency_in_progress"
+	}
+	return time.Duration(seconds) * time.Second, again
+}
+
+// Try is one request, for goroutines and for moments when the gateway may be down.
 func (c *Client) Try(ctx context.Context, method, path string, body any, options ...Option) (*Answer, error) {
 	var reader io.Reader
 	switch b := body.(type) {
@@ -110,6 +157,7 @@ func (c *Client) Try(ctx context.Context, method, path string, body any, options
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	answer := &Answer{Status: response.StatusCode, Header: response.Header, Body: raw}
+	answer.once, _ = r.Context().Value(onceKey{}).(bool)
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		if answer.root, err = decode(raw); err != nil {
 			return nil, err

@@ -1,0 +1,18 @@
+//go:build integration && long
+
+package e2e
+
+var slowPages []string
+
+// killCases are kills of every service, also of the one that no payment needs.
+var killCases = []killCase{
+	{"payments", "deposit"},
+	{"payments", "payment.confirming"},
+	{"payments", "payment.settling"},
+	{"wallets", "deposit"},
+	{"wallets", "payment.confirming"},
+	{"callback-dispatcher", "deposit"},
+	{"callback-dispatcher", "payment.settling"},
+	{"gateway", "payment.confirming"},
+	{"reports", "payment.confirming"},
+}

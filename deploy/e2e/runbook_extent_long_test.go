@@ -1,5 +1,0 @@
-//go:build integration && long
-
-package e2e
-
-var slowPages []string
