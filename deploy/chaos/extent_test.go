@@ -8,12 +8,12 @@ import "time"
 // nothing by the clock run two at a time.
 const (
 	mixScenarios = "steps,mix"
-	mixFor       = 40 * time.Second
+	mixFor       = 30 * time.Second
 	restoreFor   = 20 * time.Second // about four of them are lost, twice
-	upgradeFor   = 10 * time.Second // beside what moving twenty processes takes
-	hooksFor     = 15 * time.Second
-	quietFor     = 15 * time.Second
+	upgradeFor   = 6 * time.Second  // beside what moving twenty processes takes
+	hooksFor     = 12 * time.Second
+	quietFor     = 10 * time.Second
 	breaks       = "process"
-	lookLonger   = 10 * time.Second
+	lookLonger   = 5 * time.Second
 	atMost       = 8 * time.Minute
 )

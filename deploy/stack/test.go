@@ -151,19 +151,21 @@ func (e extent) raced() []string {
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own beside it.
 func tiers(how extent, served []string) []tier.Tier {
-	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-p", "2", "-timeout", how.timeout}
+	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
-	// Most of these tests wait, for servers and for time, so more of a package run at a time than there are processors.
-	parallel := append(how.raced(), "-parallel", "6")
+	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
+	// there are processors.
+	parallel := append(how.raced(), "-p", "3", "-parallel", "6")
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race != "" {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
+	product := append(how.raced(), "-v", "-p", "2", "-parallel", "20")
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(append(how.raced(), "-v", "-parallel", "20"), "./deploy/e2e/...")},
-		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
+		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, "./deploy/e2e/...")},
+		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
 	)
 }
 
@@ -250,9 +252,25 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 			served = append(served, name)
 		}
 	}
-	// The services are listed last and take longest. They begin first, so that none of them runs alone at the end.
-	slices.Reverse(served)
+	slices.SortStableFunc(served, func(a, b string) int { return place(a) - place(b) })
 	return served, nil
+}
+
+// longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs
+// alone at the end.
+var longest = []string{
+	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "gateway", "libs/postgres",
+	"services/payments/internal/store", "services/reports/internal/store", "libs/bus", "deploy/stack",
+	"services/payments/internal/payouts", "services/reports", "services/wallets/internal/store", "services/payments",
+}
+
+// place is when the tests of a package begin.
+func place(name string) int {
+	path := strings.TrimPrefix(name, "causeway.internal/")
+	if i := slices.Index(longest, path); i >= 0 {
+		return i
+	}
+	return len(longest)
 }
 
 func command(ctx context.Context, environ []string, out io.Writer, name string, args ...string) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,5 +35,21 @@ func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 	}
 	if usual.pure != "" || long.pure != "long" {
 		t.Errorf("pure tests have the tags %q and %q", usual.pure, long.pure)
+	}
+}
+
+// The packages that begin first exist, and the rest follow in their order.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	for _, path := range longest {
+		if _, err := os.Stat(filepath.Join("..", "..", path)); err != nil {
+			t.Errorf("find a package that takes long: %v", err)
+		}
+	}
+	packages := []string{"causeway.internal/libs/inbox", "causeway.internal/libs/bus", "causeway.internal/" + longest[0], "causeway.internal/gateway/internal/store"}
+	slices.SortStableFunc(packages, func(a, b string) int { return place(a) - place(b) })
+	want := []string{"causeway.internal/" + longest[0], "causeway.internal/libs/bus", "causeway.internal/libs/inbox", "causeway.internal/gateway/internal/store"}
+	if !slices.Equal(packages, want) {
+		t.Errorf("order packages: got %v, want %v", packages, want)
 	}
 }

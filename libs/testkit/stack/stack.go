@@ -19,6 +19,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,11 @@ const (
 // room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
 // once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
 // to do with the tests. No test may take a second stack while it holds one.
-var room = make(chan struct{}, 3)
+var room = make(chan struct{}, 4)
+
+// starting lets one of them start at a time. The start computes for seconds; three at once starve the shared product
+// until its gateway answers other tests that a service took too long.
+var starting sync.Mutex
 
 // Stack is a running product.
 type Stack struct {
@@ -108,6 +113,8 @@ func New(t testing.TB, o Options) *Stack {
 			t.Errorf("taking the private stack down: %v\n%s", err, out)
 		}
 	})
+	starting.Lock()
+	defer starting.Unlock()
 	describe(t, s, args...)
 	s.holdPorts(t)
 	return s
