@@ -1,7 +1,7 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible release k8s/prove
+.PHONY: help build test test/long lint lint/prove run up down bench chaos nodes docs tidy verify tools upgrade licences sbom reproducible release k8s/prove
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -43,8 +43,12 @@ lint/prove: tools ## break each rule of the linter in a copy of the tree and see
 bench: build ## throughput, latency and CPU per operation against yardsticks of the same run
 	bin/stack exec --split --dir .stack/bench -- go run ./deploy/bench
 
-chaos: build ## kills and network faults under load, with an auditor
-	bin/stack exec --private --split --replicas 2 --toxic --dir .stack/chaos -- go run ./deploy/chaos
+chaos: build nodes ## kills and network faults under load, on simulated and private chains, with an auditor
+	go run ./deploy/chaos ground -- --private --split --replicas 2 --toxic --dir .stack/chaos --
+
+nodes: ## build and install the nodes of private chains (deploy/realchain)
+	GOWORK=off go build -C deploy/realchain -o bin/ . github.com/btcsuite/btcd
+	npm ci --prefix deploy/realchain/surfpool --prefer-offline --no-audit --no-fund
 
 upgrade: build ## a rolling upgrade under load from the last release, old and new side by side, with the auditor
 	deploy/upgrade/run

@@ -76,15 +76,26 @@ func launch(t *testing.T, instance []string, words ...string) {
 	if launcher == "" {
 		t.Fatal("CAUSEWAY_STACK is not set; run this with `make test` or `bin/stack test`")
 	}
+	dir := t.TempDir()
+	perform(t, dir, launcher, slices.Concat([]string{"exec", "--private", "--dir", dir}, instance, []string{"--", program(t)}, words)...)
+}
+
+// program is the test binary, which is the chaos command itself where played is set.
+func program(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	return self
+}
+
+// perform runs chaos in one way or another on an instance in a directory, and wants a clean audit.
+func perform(t *testing.T, dir, name string, words ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
-	args := slices.Concat([]string{"exec", "--private", "--dir", dir}, instance, []string{"--", self}, words)
-	cmd := exec.CommandContext(ctx, launcher, args...)
+	cmd := exec.CommandContext(ctx, name, words...)
 	cmd.Env = append(os.Environ(), played+"=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it takes its stack down
 	cmd.WaitDelay = time.Minute

@@ -10,6 +10,7 @@ const (
 	mixFor       = 12 * time.Minute
 	restoreFor   = 2 * time.Minute
 	upgradeFor   = 100 * time.Second
+	sweepsFor    = "10m"
 	hooksFor     = 2 * time.Minute
 	quietFor     = 10 * time.Minute
 	breaks       = "" // everything

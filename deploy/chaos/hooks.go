@@ -36,7 +36,7 @@ var hookSettings = []string{"SCHEDULE_TEST=1s,1s,2s,2s,5s,5s,5s,10s,10s,10s,30s,
 // never end, reset, redirect and refuse. In the end each event was accepted by each of its targets, and no more of them
 // twice than were in flight at a kill, and one batch.
 func hooks(ctx context.Context, f *field) error {
-	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, fmt.Sprintf("hooks-%x", time.Now().UnixNano()))
+	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, "test", fmt.Sprintf("hooks-%x", time.Now().UnixNano()))
 	if err != nil {
 		return err
 	}

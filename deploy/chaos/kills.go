@@ -37,6 +37,7 @@ func down(ctx context.Context, f *field, name string, hard bool, longest time.Du
 	if hard {
 		word, end = "kill -9", f.stack.Kill
 	}
+	f.strike(ctx)
 	if err := end(context.WithoutCancel(ctx), name); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
+	"causeway.internal/deploy/chaos/internal/ground"
 	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
@@ -25,7 +26,11 @@ var errGuilty = errors.New("the audit found faults")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
+	verb, args := run, os.Args[1:]
+	if len(args) > 0 && args[0] == "ground" {
+		verb, args = layGround, args[1:]
+	}
+	err := verb(ctx, args, os.Getenv, os.Stdout)
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -46,6 +51,8 @@ type options struct {
 	only     string
 	newer    string
 	margin   int
+	ground   string
+	liveRate float64
 	lookout  lookout
 }
 
@@ -62,6 +69,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
 	flags.StringVar(&o.only, "databases", "", "which ones restore sets back, by service with commas between (default: all)")
 	flags.IntVar(&o.margin, "margin", 100_000, "how many addresses of each family wallets passes over after a restore (RECOVERY_MARGIN)")
+	flags.StringVar(&o.ground, "ground", "", "file of the live networks (the verb ground makes it)")
+	flags.Float64Var(&o.liveRate, "live-rate", 1, "payments a second on the live networks")
 	flags.StringVar(&o.lookout.program, "prometheus", "", "the program prometheus, for alerts (deploy/check/program prometheus prometheus prints its path)")
 	flags.StringVar(&o.lookout.rules, "rules", "deploy/prometheus/rules", "directory of the rules, for alerts")
 	flags.StringVar(&o.lookout.only, "breaks", "", "what alerts breaks, by name with commas between (default: everything)")
@@ -80,8 +89,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.rate <= 0 || o.duration <= 0 {
-		return o, errors.New("--rate and --duration must be positive")
+	if o.rate <= 0 || o.liveRate <= 0 || o.duration <= 0 {
+		return o, errors.New("--rate, --live-rate and --duration must be positive")
 	}
 	if o.cell < 0 || o.cell >= len(table()) {
 		return o, fmt.Errorf("--cell is 0 to %d", len(table())-1)
@@ -113,6 +122,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
+	if o.ground != "" {
+		if f.ground, err = ground.Open(o.ground); err != nil {
+			return err
+		}
+	}
 	f.first, f.margin, f.newer, f.lookout = o.cell, o.margin, o.newer, o.lookout
 	if f.databases, err = databases(o.only); err != nil {
 		return err
@@ -137,23 +151,57 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return nil
 }
 
-// trouble runs the scenarios under load, puts everything back up and waits for the last payment.
-func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit.Evidence, int64, error) {
-	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, fmt.Sprintf("chaos-%x", time.Now().UnixNano()))
+// party is a merchant with its payers and its receiver.
+type party struct {
+	merchant load.Merchant
+	receiver *load.Receiver
+	work     *load.Load
+}
+
+// begin makes a merchant of a mode and starts its load.
+func begin(ctx context.Context, o options, f *field, mode string, cfg load.Config) (party, error) {
+	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, mode, fmt.Sprintf("chaos-%s-%x", mode, time.Now().UnixNano()))
 	if err != nil {
-		return audit.Evidence{}, 0, err
+		return party{}, err
 	}
 	receiver, err := load.Listen(merchant.WebhookSecret, o.seed, o.refuse)
 	if err != nil {
-		return audit.Evidence{}, 0, err
+		return party{}, err
 	}
-	defer receiver.Close() //nolint:errcheck // the run has ended
-	f.receiver, f.merchant = receiver, merchant
-	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
-	work := load.Start(ctx, load.Config{
-		Gateways: f.stack.Gateways, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
-		Plain: slices.ContainsFunc(chosen, func(s scenario) bool { return s.plain }),
-	})
+	cfg.Gateways, cfg.APIKey, cfg.Callback, cfg.Seed, cfg.Run = f.stack.Gateways, merchant.APIKey, receiver.URL, o.seed, merchant.ID
+	return party{merchant, receiver, load.Start(ctx, cfg)}, nil
+}
+
+// parties are the merchant of test mode and, if networks are live, one of live mode.
+func parties(ctx context.Context, o options, f *field, plain bool) ([]party, error) {
+	first, err := begin(ctx, o, f, "test", load.Config{Rate: o.rate, Plain: plain})
+	if err != nil || f.ground == nil {
+		return []party{first}, err
+	}
+	if err := f.furnish(ctx); err != nil {
+		return []party{first}, err
+	}
+	cfg := f.live()
+	cfg.Rate = o.liveRate
+	second, err := begin(ctx, o, f, "live", cfg)
+	return []party{first, second}, err
+}
+
+// trouble runs the scenarios under load, puts everything back up and waits for the last payment.
+func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit.Evidence, int64, error) {
+	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Ground: f.ground}
+	all, err := parties(ctx, o, f, slices.ContainsFunc(chosen, func(s scenario) bool { return s.plain }))
+	defer func() {
+		for _, p := range all {
+			if p.receiver != nil {
+				_ = p.receiver.Close() // the run has ended
+			}
+		}
+	}()
+	if err != nil {
+		return evidence, 0, err
+	}
+	f.receiver, f.merchant = all[0].receiver, all[0].merchant
 	err = play(ctx, o, f, chosen)
 	f.say("starting what is down, letting the load run out")
 	ended, endedErr := f.stack.Ended()
@@ -161,20 +209,37 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 		f.fault("%s ended by itself", name)
 	}
 	err = errors.Join(err, endedErr, f.stack.StartAll(context.WithoutCancel(ctx)))
-	work.Stop()
+	var retries int64
+	for _, p := range all {
+		p.work.Stop()
+		retries += p.work.Retries()
+		evidence.Merchants, evidence.Asked = append(evidence.Merchants, p.merchant.ID), append(evidence.Asked, p.work.Payments()...)
+	}
 	if err != nil || ctx.Err() != nil {
 		return evidence, 0, errors.Join(err, ctx.Err())
 	}
-	evidence.Asked, evidence.Restores = work.Payments(), f.restores
+	evidence.Restores = f.restores
 	f.say("%d payments asked for; waiting for the last of them", len(evidence.Asked))
 	bound, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
-	if waiting, err := audit.Settled(bound, evidence, receiver.Deliveries); waiting != "" {
+	received := func() (every []load.Delivery) {
+		for _, p := range all {
+			every = append(every, p.receiver.Deliveries()...)
+		}
+		return every
+	}
+	if waiting, err := audit.Settled(bound, evidence, received); waiting != "" {
 		f.say("gave up waiting: %s (%v)", waiting, err)
 	}
-	evidence.Received = receiver.Deliveries()
-	evidence.Listed, err = load.Events(ctx, f.stack.BaseURL, merchant.APIKey)
-	return evidence, work.Retries(), errors.Join(err, ctx.Err())
+	evidence.Received = received()
+	for _, p := range all {
+		listed, err := load.Events(ctx, f.stack.BaseURL, p.merchant.APIKey)
+		if err != nil {
+			return evidence, retries, err
+		}
+		evidence.Listed = append(evidence.Listed, listed...)
+	}
+	return evidence, retries, ctx.Err()
 }
 
 // play gives each scenario its share of the time.

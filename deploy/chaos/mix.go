@@ -22,6 +22,9 @@ func mix(ctx context.Context, f *field) error {
 		oneProcess, oneProcess, oneProcess, pause, pause, takeover, frozenLeader, rabbit, postgres, alarm,
 		step, step, step, step, step, step,
 	}
+	if f.ground != nil {
+		acts = append(acts, sweepStep, sweepStep, sweepStep, signerDown, signerDown, signerStop)
+	}
 	err := once(ctx, f, alone(outage))
 	if err == nil {
 		err = forever(acts...)(ctx, f)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
+	"causeway.internal/deploy/chaos/internal/ground"
 	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
@@ -38,6 +39,7 @@ var scenarios = []scenario{
 	{name: "hooks", about: "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", run: hooks},
 	{name: "alerts", about: "nothing, which no alert may notice; then one thing after the other, which exactly its alerts do", plain: true, whole: true, run: alerts},
 	{name: "mix", about: "everything, in a random order", run: mix},
+	{name: "sweeps", about: "what takes part in sweeps of live networks killed at their steps and at random moments (chaos ground)", run: sweeps},
 	{name: "rotate", about: "every secret of every service replaced in three rolls, and the old ones taken away", run: rotate},
 	{name: "upgrade", about: "databases migrated under old binaries, old and new side by side, back, and all new", plain: true, run: upgrade},
 }
@@ -81,6 +83,8 @@ type field struct {
 	margin    int             // addresses that wallets passes over in a recovery
 	databases map[string]bool // those that restore sets back; none means all
 	lookout   lookout         // of alerts
+	ground    *ground.Ground  // the live networks, if any
+	struck    map[string]int  // by live network: kills while a transaction was under way
 	mining    chan bool       // says whether the live network makes blocks
 
 	first int // cell of the table of steps
@@ -90,7 +94,7 @@ type field struct {
 func newField(st *stack.Stack, receiver *load.Receiver, seed uint64, say func(string, ...any)) *field {
 	return &field{
 		stack: st, receiver: receiver, random: rand.New(&source{inner: rand.NewPCG(seed, 3)}), say: say,
-		counts: map[string]int{}, takeovers: map[string][]time.Duration{}, cells: -1,
+		counts: map[string]int{}, takeovers: map[string][]time.Duration{}, struck: map[string]int{}, cells: -1,
 	}
 }
 
@@ -162,11 +166,11 @@ func databases(names string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// choose finds scenarios by names with commas between; "all" is each of them but the alerts, which need a Prometheus,
-// the mix, and the upgrade, which needs other binaries.
+// choose finds scenarios by names with commas between; "all" is each of them but the mix, the sweeps, which need live
+// networks, the rotation, and the upgrade, which needs other binaries.
 func choose(names string) ([]scenario, error) {
 	if names == "all" {
-		return scenarios[:len(scenarios)-3], nil
+		return scenarios[:len(scenarios)-4], nil
 	}
 	var chosen []scenario
 	for name := range strings.SplitSeq(names, ",") {

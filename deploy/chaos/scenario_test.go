@@ -40,7 +40,7 @@ func TestTable_everyRoleAtEveryStep(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	all, err := choose("all")
-	if err != nil || len(all) != len(scenarios)-3 {
+	if err != nil || len(all) != len(scenarios)-4 {
 		t.Errorf("all: %d, %v", len(all), err)
 	}
 	if two, err := choose("steps,mix"); err != nil || len(two) != 2 || two[0].name != "steps" || two[1].name != "mix" {
@@ -89,5 +89,16 @@ func TestDatabases(t *testing.T) {
 	}
 	if _, err := databases("payments,post"); err == nil {
 		t.Error("an unknown service is accepted")
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	before, behind, found := cut([]string{"a", "--", "b", "--", "c"})
+	if len(before) != 1 || len(behind) != 3 || !found {
+		t.Errorf("cut at the first --: got %v, %v, %t, want [a], [b -- c], true", before, behind, found)
+	}
+	if before, _, found := cut([]string{"a"}); len(before) != 1 || found {
+		t.Errorf("cut words without a --: got %v, %t, want [a], false", before, found)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/latch"
@@ -76,11 +77,8 @@ const reachWithin = 10 * time.Second
 // step plays the next cell of the table: every replica of the role dies at the moment when the step is held, or has
 // just been let through.
 func step(ctx context.Context, f *field) error {
-	if f.cells < 0 {
-		if err := latch.Install(ctx, f.stack.Superuser, steps[:len(steps)-1]); err != nil {
-			return err
-		}
-		f.cells = 0
+	if err := f.latches(ctx); err != nil {
+		return err
 	}
 	cells := table()
 	c := cells[(f.first+f.cells)%len(cells)]
@@ -90,6 +88,7 @@ func step(ctx context.Context, f *field) error {
 	if err != nil {
 		return err
 	}
+	f.strike(ctx)
 	hold := f.atRow
 	if steps[c.step].Name == inFlight {
 		hold = f.atReceiver
@@ -116,9 +115,24 @@ func step(ctx context.Context, f *field) error {
 	return nil
 }
 
+// latched are all rows at which chaos can hold a process: those of a payment, and behind them those of a sweep.
+var latched = slices.Concat(steps[:len(steps)-1], sweepSteps)
+
+// latches adds the latches once.
+func (f *field) latches(ctx context.Context) error {
+	if f.cells >= 0 {
+		return nil
+	}
+	if err := latch.Install(ctx, f.stack.Superuser, latched); err != nil {
+		return err
+	}
+	f.cells = 0
+	return nil
+}
+
 // atRow kills while, or right after, a row of the step is being written.
 func (f *field) atRow(ctx context.Context, c cell, shoot func() error) error {
-	armed, err := latch.Arm(ctx, f.stack.Superuser[steps[c.step].Database], c.step)
+	armed, err := latch.Arm(ctx, f.stack.Superuser[latched[c.step].Database], c.step)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/deploy/chaos/internal/ground"
 	"causeway.internal/deploy/chaos/internal/load"
 )
 
@@ -21,11 +22,12 @@ type Evidence struct {
 	Databases map[string]string
 	AMQPAPI   string
 	Vhost     string
-	Merchant  string // whose payments the run made, and nobody else
+	Merchants []string // whose payments the run made, and nobody else
 	Asked     []load.Payment
 	Received  []load.Delivery
-	Listed    []load.Listed // the list of events, as the merchant walked it at the end
-	Restores  []Restore     // what a restore necessarily loses is counted and is no fault
+	Listed    []load.Listed  // the list of events, as the merchant walked it at the end
+	Restores  []Restore      // what a restore necessarily loses is counted and is no fault
+	Ground    *ground.Ground // the live networks, if any
 }
 
 // Verdict is the judgement of one payment; no fault means that it is as it must be.
@@ -54,6 +56,8 @@ type Report struct {
 	Lost       int // payments that did not end as they must, and events not delivered
 	Away       int // payments made in the time that a restore took away
 	Untold     int // events whose delivery a restore took away
+	Books      Books
+	Networks   []Network
 }
 
 // Clean reports whether nothing at all was found.
@@ -109,7 +113,12 @@ func Judge(ctx context.Context, e Evidence) (Report, error) {
 		return Report{}, err
 	}
 	report.Faults = append(report.Faults, common...)
-	return report, nil
+	if report.Books, err = readBooks(ctx, payments); err != nil || e.Ground == nil {
+		return report, err
+	}
+	networks, wrong, err := judgeChains(ctx, e.Ground, payments, wallets)
+	report.Networks, report.Faults = networks, append(report.Faults, wrong...)
+	return report, err
 }
 
 func (r *Report) count(f *dossier, v Verdict) {
@@ -165,7 +174,7 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 		}
 		byReference[p.Reference] = f
 	}
-	rows, err := readPayments(ctx, payments, e.Merchant)
+	rows, err := readPayments(ctx, payments, e.Merchants)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,6 +36,7 @@ type Payment struct {
 	Address      string
 	CryptoAmount string
 	Created      time.Time
+	Pair         Pair
 	Shape        Shape
 	Account      string   // of the receiver; a gift has none until it is claimed
 	Sent         []string // what the payer sent, in the order of sending
@@ -53,7 +54,13 @@ type Config struct {
 	Seed     uint64
 	Run      string // distinguishes this run's keys from every other's
 	Plain    bool   // payments of the shape Plain only
+	Pairs    []Pair // what payments are paid in; empty means Pairs
+	// Transfer pays on a live network; nil means that payers pay in the sandbox.
+	Transfer func(ctx context.Context, pair Pair, address, amount string) error
 }
+
+// Pair is an asset on a network.
+type Pair struct{ Crypto, Network string }
 
 // Load is a running load.
 type Load struct {
@@ -68,11 +75,14 @@ type Load struct {
 }
 
 // Pairs are what the payments are paid in; each address family that the simulated chain offers is among them.
-var Pairs = []struct{ Crypto, Network string }{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
+var Pairs = []Pair{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
 
 // Start begins to create payments until Stop.
 func Start(ctx context.Context, cfg Config) *Load {
 	ctx, stop := context.WithCancel(ctx)
+	if len(cfg.Pairs) == 0 {
+		cfg.Pairs = Pairs
+	}
 	l := &Load{cfg: cfg, stop: stop, done: make(chan struct{}), client: &http.Client{
 		Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: inFlightMax, MaxConnsPerHost: inFlightMax},
 	}}
@@ -122,7 +132,12 @@ func (l *Load) run(ctx context.Context) {
 		case slots <- struct{}{}:
 		}
 		p := l.next(i, random)
-		pair, fiat := Pairs[random.IntN(len(Pairs))], fiatLeast+random.IntN(fiatMore)
+		fiat := fiatLeast + random.IntN(fiatMore)
+		p.Pair = l.cfg.Pairs[random.IntN(len(l.cfg.Pairs))]
+		if l.cfg.Transfer != nil {
+			fiat = fiatLive + random.IntN(fiatMore) // live networks have least amounts
+			p.Pair = l.cfg.Pairs[i%len(l.cfg.Pairs)]
+		}
 		if p.Shape == DustLast || p.Shape == DustAlone {
 			fiat = fiatLeast // a hundredth of it is dust
 		}
@@ -131,23 +146,27 @@ func (l *Load) run(ctx context.Context) {
 		l.mu.Unlock()
 		wait.Go(func() {
 			// A started payment is finished after Stop too: an unpaid one would prove nothing.
-			l.pay(context.WithoutCancel(ctx), p, pair.Crypto, pair.Network, fiat)
+			l.pay(context.WithoutCancel(ctx), p, fiat)
 			<-slots
 		})
 	}
 }
 
-// The amount of a payment is fiatLeast and up to fiatMore besides, in NGN.
+// The amount of a payment is fiatLeast, or fiatLive, and up to fiatMore besides, in NGN.
 const (
 	fiatLeast = 5_000
+	fiatLive  = 100_000
 	fiatMore  = 500_000
 )
 
 // next plans the next payment.
 func (l *Load) next(i int, random *rand.Rand) *Payment {
 	p := &Payment{Key: l.cfg.Run + "-" + strconv.Itoa(i), Shape: Plain, Account: usualAccount}
-	if !l.cfg.Plain {
-		p.Shape = draw(random.IntN)
+	switch {
+	case l.cfg.Transfer != nil:
+		p.Shape = draw(liveShapes, random.IntN)
+	case !l.cfg.Plain:
+		p.Shape = draw(shapes, random.IntN)
 	}
 	if account := magic[p.Shape]; account != "" {
 		p.Account = account
@@ -159,7 +178,7 @@ func (l *Load) next(i int, random *rand.Rand) *Payment {
 }
 
 // pay creates one payment and does what its shape says.
-func (l *Load) pay(ctx context.Context, p *Payment, crypto, network string, fiat int) {
+func (l *Load) pay(ctx context.Context, p *Payment, fiat int) {
 	var created struct {
 		Payment struct {
 			Reference      string      `json:"reference"`
@@ -168,7 +187,7 @@ func (l *Load) pay(ctx context.Context, p *Payment, crypto, network string, fiat
 		} `json:"payment"`
 	}
 	body := map[string]any{
-		"type": "transfer", "fiatAmount": fiat, "fiatCurrency": "NGN", "crypto": crypto, "network": network, "chargeFrom": "fiat",
+		"type": "transfer", "fiatAmount": fiat, "fiatCurrency": "NGN", "crypto": p.Pair.Crypto, "network": p.Pair.Network, "chargeFrom": "fiat",
 		"payer":    map[string]string{"chatId": "chaos"},
 		"receiver": map[string]string{"bankCode": "058", "accountNumber": p.Account},
 		"metadata": map[string]string{"chaos": p.Key}, "callbackUrl": l.cfg.Callback,

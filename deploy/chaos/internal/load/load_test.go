@@ -76,8 +76,8 @@ func TestLoad_repeatsUntilAnswered(t *testing.T) {
 	}))
 	defer server.Close()
 	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
-	p := &Payment{Key: "run-0", Shape: Plain}
-	l.pay(t.Context(), p, "USDT", "tron", 5000)
+	p := &Payment{Key: "run-0", Pair: Pair{"USDT", "tron"}, Shape: Plain}
+	l.pay(t.Context(), p, 5000)
 	if p.Problem != "" || p.Reference != "CW-A" || p.CryptoAmount != "31.25" || !slices.Equal(p.Sent, []string{"31.25"}) || deposits.Load() != 1 {
 		t.Errorf("payment %+v after %d deposits", p, deposits.Load())
 	}
@@ -118,7 +118,7 @@ func TestDraw_everyShape(t *testing.T) {
 		total += s.weight
 	}
 	for n := range total {
-		drawn[draw(func(int) int { return n })]++
+		drawn[draw(shapes, func(int) int { return n })]++
 	}
 	for _, s := range shapes {
 		if drawn[s.shape] != s.weight {

@@ -19,15 +19,15 @@ type Merchant struct {
 	WebhookSecret string
 }
 
-// NewMerchant makes a merchant's test-mode key through the operator's endpoint and reads its webhook secret.
-func NewMerchant(ctx context.Context, baseURL, adminToken, id string) (Merchant, error) {
+// NewMerchant makes a merchant's key of a mode through the operator's endpoint and reads its webhook secret.
+func NewMerchant(ctx context.Context, baseURL, adminToken, mode, id string) (Merchant, error) {
 	var made struct {
 		Key struct {
 			Secret string `json:"secret"`
 		} `json:"key"`
 	}
 	err := call(ctx, http.MethodPost, baseURL+"/v1/admin/keys", adminToken, map[string]any{
-		"merchantId": id, "name": "chaos", "mode": "test", "permissions": []string{"*"}, "tier": "unlimited",
+		"merchantId": id, "name": "chaos", "mode": mode, "permissions": []string{"*"}, "tier": "unlimited",
 	}, &made)
 	if err != nil {
 		return Merchant{}, fmt.Errorf("making a merchant: %w", err)

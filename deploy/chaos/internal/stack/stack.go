@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -289,6 +290,32 @@ func (s *Stack) Deny(ctx context.Context, service string, deny bool) error {
 
 // Kill ends a process without warning (SIGKILL).
 func (s *Stack) Kill(ctx context.Context, name string) error { return s.call(ctx, "kill", name, "-9") }
+
+// Setting is what a process has in its environment under a name.
+func (s *Stack) Setting(process, name string) (string, error) {
+	p, err := s.find(process)
+	if err != nil {
+		return "", err
+	}
+	for _, variable := range p.Spec.Env {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no %s", process, name)
+}
+
+// Do runs the program of a process with its settings, other words, and something to read.
+func (s *Stack) Do(ctx context.Context, process string, in io.Reader, words ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, verbTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.program, slices.Concat([]string{"do", process, "--dir", s.dir, "--"}, words)...)
+	cmd.Stdin = in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", process, strings.Join(words, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
 
 // Stop ends a process politely.
 func (s *Stack) Stop(ctx context.Context, name string) error { return s.call(ctx, "kill", name) }

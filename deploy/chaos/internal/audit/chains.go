@@ -1,0 +1,214 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/chaos/internal/chain"
+	"causeway.internal/deploy/chaos/internal/ground"
+)
+
+// Network is what came of one live network.
+type Network struct {
+	Name         string
+	Sweeps       int // of addresses
+	Transactions int // that reached a final block, with those that pay for sweeps
+	Refunds      int
+	Cost         string
+	Held         string // on the treasury, the stations and the deposit addresses, beside what operators put there
+}
+
+// side is everything about one live network that has to agree.
+type side struct {
+	chain    ground.Chain
+	station  string              // "" without one
+	deposits map[string]bool     // addresses that were handed out
+	given    map[string]*big.Int // by asset: what operators put on the station and the treasury
+	ledger   map[string]*big.Int // by asset: deposit addresses and treasury in the books of payments
+	reading  chain.Reading
+}
+
+// ours lists the addresses of the product.
+func (s side) ours() []string {
+	all := slices.Collect(maps.Keys(s.deposits))
+	for _, a := range []string{s.station, s.chain.Treasury} {
+		if a != "" {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// held adds up what the chain has on the product's addresses, without what operators put there.
+func (s side) held(asset string) *big.Int {
+	total := new(big.Int)
+	for _, address := range s.ours() {
+		if units := s.reading.Balances[address][asset]; units != nil {
+			total.Add(total, units)
+		}
+	}
+	if given := s.given[asset]; given != nil {
+		total.Sub(total, given)
+	}
+	return total
+}
+
+// judge compares the books with the chain, and looks where money went.
+func (s side) judge() []string {
+	var faults []string
+	fault := func(format string, args ...any) {
+		faults = append(faults, s.chain.Network+": "+fmt.Sprintf(format, args...))
+	}
+	for _, a := range s.chain.Assets {
+		booked := s.ledger[a.Symbol]
+		if booked == nil {
+			booked = new(big.Int)
+		}
+		if held := s.held(a.Symbol); held.Cmp(booked) != 0 {
+			fault("the chain has %s %s on treasury, stations and deposit addresses, the ledger %s", a.Text(held), a.Symbol, a.Text(booked))
+		}
+	}
+	for _, m := range s.reading.Moves {
+		if !s.allowed(m) {
+			fault("%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund", m.Tx, m.Units, m.Asset, m.From, m.To)
+		}
+	}
+	return faults
+}
+
+// allowed says whether money may go there: to the treasury, as gas from a station to a deposit address, or back to the
+// station as what is left of gas and rent.
+func (s side) allowed(m chain.Move) bool {
+	coin := m.Asset == s.chain.Coin().Symbol
+	switch {
+	case m.From == s.chain.Treasury:
+		return m.To == s.chain.Treasury
+	case m.To == s.chain.Treasury:
+		return true
+	case s.station != "" && m.From == s.station:
+		return coin && (m.To == s.station || s.deposits[m.To])
+	}
+	return coin && s.station != "" && m.To == s.station && s.chain.Family == "solana"
+}
+
+const (
+	selectDeposits = `SELECT address FROM addresses WHERE mode = 'live' AND family = $1`
+
+	selectLedger = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)::text FROM ledger_entries
+WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 || ':' || asset) GROUP BY asset`
+
+	selectSwept = `SELECT (SELECT count(*) FROM sweeps WHERE mode = 'live' AND network = $1 AND state = 'swept')::int,
+	count(*)::int, coalesce(sum(fee), 0)::text FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`
+
+	selectBlocked = `SELECT network || ' ' || address || ': ' || reason FROM sweeps WHERE mode = 'live' AND state = 'blocked'`
+
+	countUnswept = `SELECT (SELECT count(*) FROM outgoing_tx WHERE mode = 'live' AND (state IN ('planned', 'signed', 'broadcast', 'mined')
+		OR kind = 'delegate' AND state = 'final' AND NOT returned)),
+	(SELECT count(*) FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep WHERE d.mode = 'live' AND d.state <> 'reverted' AND (s.id IS NULL OR s.state = 'open'))`
+)
+
+// booksSettle is how long the last messages about final transactions may take to the books.
+const booksSettle = time.Minute
+
+// judgeChains compares every live network with the books of payments, until they agree or the last messages must have
+// arrived.
+func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.Conn) (networks []Network, faults []string, err error) {
+	for _, c := range g.Chains {
+		for deadline := time.Now().Add(booksSettle); ; {
+			s, err := sideOf(ctx, g, c, payments, wallets)
+			if err != nil {
+				return nil, nil, err
+			}
+			found := s.judge()
+			if len(found) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+				n, err := s.summary(ctx, wallets)
+				if err != nil {
+					return nil, nil, err
+				}
+				networks, faults = append(networks, n), append(faults, found[:min(len(found), faultsShown)]...)
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	blocked, err := list[struct{ Text string }](ctx, wallets, "blocked sweeps", selectBlocked)
+	for _, b := range blocked {
+		faults = append(faults, "a sweep is blocked: "+b.Text)
+	}
+	return networks, faults, err
+}
+
+// sideOf reads one network.
+func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wallets *pgx.Conn) (side, error) {
+	subject := chain.Subject{Family: c.Family, URL: c.Node.RPCURL, Coin: c.Coin().Symbol, Tokens: map[string]string{}}
+	for _, a := range c.Assets[1:] {
+		subject.Tokens[a.Symbol] = a.Contract
+	}
+	c.Treasury = subject.Canonical(c.Treasury)
+	s := side{
+		chain: c, station: subject.Canonical(g.Stations[c.Family]), deposits: map[string]bool{}, given: g.Given[c.Network], ledger: map[string]*big.Int{},
+	}
+	addresses, err := list[struct{ Address string }](ctx, wallets, "deposit addresses", selectDeposits, c.Family)
+	if err != nil {
+		return s, err
+	}
+	for _, a := range addresses {
+		s.deposits[subject.Canonical(a.Address)] = true
+	}
+	booked, err := list[struct{ Asset, Total string }](ctx, payments, "the ledger", selectLedger, c.Network)
+	if err != nil {
+		return s, err
+	}
+	for _, b := range booked {
+		a, known := c.Asset(b.Asset)
+		if !known {
+			return s, fmt.Errorf("the ledger has %s on %s, which nobody pays in", b.Asset, c.Network)
+		}
+		if s.ledger[b.Asset], err = a.Units(b.Total); err != nil {
+			return s, fmt.Errorf("reading the ledger: %w", err)
+		}
+	}
+	s.reading, err = subject.Read(ctx, s.ours())
+	return s, err
+}
+
+// summary is the network's line of the report.
+func (s side) summary(ctx context.Context, wallets *pgx.Conn) (Network, error) {
+	n := Network{Name: s.chain.Network}
+	var fees string
+	if err := wallets.QueryRow(ctx, selectSwept, n.Name).Scan(&n.Sweeps, &n.Transactions, &fees); err != nil {
+		return n, fmt.Errorf("counting sweeps: %w", err)
+	}
+	coin := s.chain.Coin()
+	n.Cost = coin.Text(new(big.Int).Set(rat(fees).Num())) + " " + coin.Symbol
+	for i, a := range s.chain.Assets {
+		if i > 0 {
+			n.Held += ", "
+		}
+		n.Held += text(rat(a.Text(s.held(a.Symbol)))) + " " + a.Symbol
+	}
+	return n, nil
+}
+
+// unswept says what the run still waits for on the live networks, "" when nothing.
+func unswept(ctx context.Context, e Evidence) (string, error) {
+	db, err := pgx.Connect(ctx, e.Databases["wallets"])
+	if err != nil {
+		return "wallets' database", err
+	}
+	defer db.Close(ctx)
+	var open, deposits int
+	if err := db.QueryRow(ctx, countUnswept).Scan(&open, &deposits); err != nil {
+		return "wallets' database", fmt.Errorf("looking for deposits not swept: %w", err)
+	}
+	if open == 0 && deposits == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d transactions under way, %d deposits not swept", open, deposits), nil
+}

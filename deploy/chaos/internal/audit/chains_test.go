@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"causeway.internal/deploy/chaos/internal/chain"
+	"causeway.internal/deploy/chaos/internal/ground"
+)
+
+// agreed is a network whose books and chain agree: 25 USDT were swept, and the gas for that was 2 of the 10 wei that an
+// operator gave the station.
+func agreed() side {
+	return side{
+		chain: ground.Chain{
+			Family: "evm", Network: "ethereum", Treasury: "0xt", Assets: []ground.Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
+		},
+		station: "0xs", deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10)},
+		ledger: map[string]*big.Int{"USDT": big.NewInt(25), "ETH": big.NewInt(-2)},
+		reading: chain.Reading{
+			Moves: []chain.Move{
+				{Tx: "0x1", Asset: "ETH", From: "0xs", To: "0xd", Units: big.NewInt(3)},
+				{Tx: "0x2", Asset: "USDT", From: "0xd", To: "0xt", Units: big.NewInt(25)},
+			},
+			Balances: map[string]map[string]*big.Int{
+				"0xs": {"ETH": big.NewInt(6)}, "0xd": {"ETH": big.NewInt(2), "USDT": new(big.Int)}, "0xt": {"USDT": big.NewInt(25)},
+			},
+		},
+	}
+}
+
+func TestSide_agrees(t *testing.T) {
+	s := agreed()
+	if faults := s.judge(); len(faults) > 0 {
+		t.Errorf("judge a network whose books and chain agree: got %q, want no fault", faults)
+	}
+	s.chain.Family = "solana" // what is left of gas and rent comes back to the station
+	s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: "ETH", From: "0xd", To: "0xs", Units: big.NewInt(1)})
+	if faults := s.judge(); len(faults) > 0 {
+		t.Errorf("judge rent that comes back to the station: got %q, want no fault", faults)
+	}
+}
+
+// Each way in which chain and books can disagree, and each wrong destination, is found.
+func TestSide_seesEachFault(t *testing.T) {
+	move := func(asset, from, to string) func(*side) {
+		return func(s *side) {
+			s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x9", Asset: asset, From: from, To: to, Units: big.NewInt(1)})
+		}
+	}
+	for name, test := range map[string]struct {
+		harm func(*side)
+		want string
+	}{
+		"treasury has less":       {func(s *side) { s.reading.Balances["0xt"]["USDT"] = big.NewInt(24) }, "the chain has 0.000024 USDT on treasury, stations and deposit addresses, the ledger 0.000025"},
+		"a deposit is not booked": {func(s *side) { s.reading.Balances["0xd"]["USDT"] = big.NewInt(7) }, "the chain has 0.000032 USDT"},
+		"gas is not booked":       {func(s *side) { s.ledger["ETH"] = new(big.Int) }, "the ledger 0.000000000000000000"},
+		"a sweep is booked twice": {func(s *side) { s.ledger["USDT"] = big.NewInt(50) }, "the ledger 0.000050"},
+		"a station lost coins":    {func(s *side) { s.reading.Balances["0xs"]["ETH"] = big.NewInt(5) }, "ETH on treasury"},
+		"tokens to a thief":       {move("USDT", "0xd", "0xthief"), "0x9 moved 1 of USDT from 0xd to 0xthief"},
+		"coins to a thief":        {move("ETH", "0xs", "0xthief"), "neither the treasury nor an approved refund"},
+		"tokens to a station":     {move("USDT", "0xd", "0xs"), "from 0xd to 0xs"},
+		"coins to a station":      {move("ETH", "0xd", "0xs"), "from 0xd to 0xs"},
+		"tokens from a station":   {move("USDT", "0xs", "0xd"), "from 0xs to 0xd"},
+		"out of the treasury":     {move("USDT", "0xt", "0xs"), "from 0xt to 0xs"},
+		"another address of ours": {move("USDT", "0xd", "0xd2"), "from 0xd to 0xd2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := agreed()
+			test.harm(&s)
+			if faults := strings.Join(s.judge(), "; "); !strings.Contains(faults, test.want) {
+				t.Errorf("judge: got %q, want %q", faults, test.want)
+			}
+		})
+	}
+}

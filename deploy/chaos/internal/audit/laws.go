@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// law must select nothing: a selected row is a fault with the text of the law.
+type law struct{ service, what, query string }
+
+// laws hold once the last payment has ended. The accounts of test mode have a prefix, so each law covers both modes.
+var laws = []law{
+	{"payments", "address given to two payments", `SELECT mode || ' ' || address FROM payments WHERE address IS NOT NULL GROUP BY mode, family, address HAVING count(*) > 1`},
+	{"payments", "payment with two successful payouts", `SELECT payment_id FROM payouts WHERE state = 'succeeded' GROUP BY payment_id HAVING count(*) > 1`},
+	{"payments", "journal that does not balance", `SELECT journal_id || ' ' || asset FROM ledger_entries GROUP BY journal_id, asset
+		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`},
+	{"payments", "asset whose debits differ from its credits", `SELECT mode || ' ' || asset || ' by ' || trim_scale(total) FROM (
+			SELECT CASE WHEN account LIKE 'test:%' THEN 'test' ELSE 'live' END AS mode, asset,
+				sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) AS total
+			FROM ledger_entries GROUP BY 1, 2) AS sums
+		WHERE total <> 0`},
+	{"payments", "entry of an unknown account or in another asset than its account's", `SELECT e.journal_id || ' ' || e.account FROM ledger_entries e
+		LEFT JOIN ledger_accounts a ON a.code = e.account WHERE a.asset IS DISTINCT FROM e.asset`},
+	{"payments", "account whose balance differs from its entries", `SELECT a.code FROM ledger_accounts a LEFT JOIN ledger_entries e ON e.account = a.code
+		WHERE a.balance IS NOT NULL GROUP BY a.code, a.balance
+		HAVING a.balance <> coalesce(sum(CASE WHEN e.side = a.normal THEN e.amount ELSE -e.amount END), 0)`},
+	{"payments", "clearing account that is not empty", `SELECT account || ' holds ' || trim_scale(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END))
+		FROM ledger_entries WHERE account ~ '^(test:)?clearing:' GROUP BY account
+		HAVING sum(CASE side WHEN 'credit' THEN amount ELSE -amount END) <> 0`},
+	{"payments", "deposit addresses that hold less than nothing", `SELECT account || ' holds ' || trim_scale(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END))
+		FROM ledger_entries WHERE account ~ '^(test:)?crypto:deposit:' GROUP BY account
+		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) < 0`},
+	{"payments", "history with a gap", `SELECT p.reference FROM payments p JOIN history h ON h.payment_id = p.id
+		GROUP BY p.id, p.reference, p.version HAVING max(h.version) > p.version OR min(h.version) <> 1`},
+	{"payments", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"wallets", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"wallets", "transfer on the simulated chain that was not seen", `SELECT t.tx_hash FROM sim_transfers t
+		LEFT JOIN deposits d ON d.mode = 'test' AND d.network = t.network AND d.tx_hash = t.tx_hash
+		WHERE NOT t.dropped AND d.tx_hash IS NULL`},
+	{"wallets", "journal that does not balance", `SELECT journal || ' ' || network || ' ' || asset FROM custody_entries GROUP BY journal, network, asset HAVING sum(debit) <> sum(credit)`},
+	{"wallets", "asset whose debits differ from its credits", `SELECT mode || ' ' || network || ' ' || asset || ' by ' || sum(debit - credit)
+		FROM custody_entries GROUP BY mode, network, asset HAVING sum(debit) <> sum(credit)`},
+}
+
+// faultsShown bounds how many lines one broken law prints.
+const faultsShown = 5
+
+// querier reads a database.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// broken lists what a law selects, as faults.
+func (l law) broken(ctx context.Context, db querier) ([]string, error) {
+	rows, err := db.Query(ctx, l.query)
+	if err != nil {
+		return nil, fmt.Errorf("checking %q: %w", l.what, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("checking %q: %w", l.what, err)
+	}
+	var faults []string
+	for i, text := range found {
+		if i == faultsShown {
+			return append(faults, fmt.Sprintf("%s: %s and %d more", l.service, l.what, len(found)-i)), nil
+		}
+		faults = append(faults, fmt.Sprintf("%s: %s: %s", l.service, l.what, text))
+	}
+	return faults, nil
+}
+
+func commonFaults(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]string, error) {
+	var faults []string
+	for _, l := range laws {
+		db := payments
+		if l.service == "wallets" {
+			db = wallets
+		}
+		broken, err := l.broken(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, broken...)
+	}
+	leftovers, err := queuesNotEmpty(ctx, e)
+	return append(faults, leftovers...), err
+}
+
+// Books is what the ledger of payments holds at the end.
+type Books struct {
+	Assets   int // of both modes; the debits of each equal its credits unless a law says otherwise
+	Clearing int // accounts that must be empty
+}
+
+const countBooks = `SELECT count(DISTINCT asset)::int, (count(DISTINCT account) FILTER (WHERE account ~ '^(test:)?clearing:'))::int FROM ledger_entries`
+
+func readBooks(ctx context.Context, payments *pgx.Conn) (b Books, err error) {
+	if err := payments.QueryRow(ctx, countBooks).Scan(&b.Assets, &b.Clearing); err != nil {
+		return b, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return b, nil
+}

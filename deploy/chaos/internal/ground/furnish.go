@@ -1,0 +1,156 @@
+package ground
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"causeway.internal/deploy/chaos/internal/chain"
+)
+
+// Operators put this on the stations at the start, in base units, and this makes the treasuries accounts.
+const (
+	stationWei      = 5_000_000_000_000_000_000
+	stationSun      = 500_000_000_000
+	stationStake    = 1_000_000_000_000 // enough energy for dozens of transfers
+	stationLamports = 10_000_000_000
+	treasurySun     = 1_000_000
+	treasuryToken   = 1
+	nonceRent       = 1_447_680
+	signatureFee    = 5_000
+)
+
+// Furnish finds the stations of the signer behind a socket, gives them and the treasuries what they need, and lets
+// every chain make blocks until ctx ends.
+func (g *Ground) Furnish(ctx context.Context, socket string) error {
+	stations, err := stationsOf(ctx, socket)
+	if err != nil {
+		return err
+	}
+	g.Stations = stations
+	for _, c := range g.Chains {
+		if err := g.furnish(ctx, c); err != nil {
+			return fmt.Errorf("furnishing %s: %w", c.Network, err)
+		}
+	}
+	return nil
+}
+
+func (g *Ground) furnish(ctx context.Context, c Chain) error {
+	give := func(asset, to string, units int64) error {
+		token := asset
+		if asset == c.Coin().Symbol {
+			token = ""
+		}
+		if _, err := c.Node.Pay(ctx, token, to, fmt.Sprint(units)); err != nil {
+			return err
+		}
+		g.given(c.Network, asset, units)
+		return nil
+	}
+	station := g.Stations[c.Family]
+	switch c.Family {
+	case "evm":
+		return give("ETH", station, stationWei)
+	case "tron":
+		err := give("TRX", station, stationSun)
+		if err == nil {
+			err = give("TRX", c.Treasury, treasurySun)
+		}
+		if err == nil {
+			err = give("USDT", c.Treasury, treasuryToken)
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.Node.Control(ctx, "/finality", map[string]any{"depth": 3}, nil); err != nil {
+			return err
+		}
+		return c.Node.Control(ctx, "/set", map[string]any{"every": "300ms", "stake": map[string]int64{station: stationStake}}, nil)
+	case "solana":
+		if err := g.furnishSolana(ctx, c, station); err != nil {
+			return err
+		}
+		go c.mine(ctx, 400*time.Millisecond)
+	case "bitcoin":
+		go c.mine(ctx, time.Second)
+	}
+	return nil
+}
+
+// furnishSolana writes accounts into the VM: the station's coins, its nonce accounts, and the treasury's token
+// accounts.
+func (g *Ground) furnishSolana(ctx context.Context, c Chain, station string) error {
+	if err := c.Node.call(ctx, "surfnet_setAccount", station, map[string]any{"lamports": stationLamports}); err != nil {
+		return err
+	}
+	g.given(c.Network, c.Coin().Symbol, stationLamports)
+	authority, err := chain.Base58(station)
+	if err != nil {
+		return err
+	}
+	for at, value := range nonces {
+		start, err := chain.Base58(value)
+		if err != nil {
+			return err
+		}
+		data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 1), 1)
+		data = append(append(data, authority...), start...)
+		data = binary.LittleEndian.AppendUint64(data, signatureFee)
+		account := map[string]any{"lamports": nonceRent, "data": hex.EncodeToString(data), "owner": "11111111111111111111111111111111"}
+		if err := c.Node.call(ctx, "surfnet_setAccount", at, account); err != nil {
+			return err
+		}
+	}
+	for _, a := range c.Assets[1:] {
+		if err := c.Node.call(ctx, "surfnet_setTokenAccount", c.Treasury, a.Contract, map[string]any{"amount": 0}); err != nil {
+			return err
+		}
+	}
+	return c.Node.Control(ctx, "/finality", map[string]any{"depth": 3}, nil)
+}
+
+// mine makes a block this often until ctx ends. A node that cannot is asked again.
+func (c Chain) mine(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = c.Node.Control(ctx, "/mine", map[string]any{"blocks": 1}, nil)
+		}
+	}
+}
+
+const askTimeout = 30 * time.Second
+
+// stationsOf asks the signer which addresses pay for gas.
+func stationsOf(ctx context.Context, socket string) (map[string]string, error) {
+	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://signer/v1/stations", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the signer for its stations: %w", err)
+	}
+	defer response.Body.Close()
+	var told struct{ EVM, Tron, Solana string }
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+		return nil, fmt.Errorf("asking the signer for its stations: %s: %w", response.Status, err)
+	}
+	return map[string]string{"evm": told.EVM, "tron": told.Tron, "solana": told.Solana}, nil
+}

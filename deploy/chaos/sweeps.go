@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/chaos/internal/audit"
+	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/latch"
+	"causeway.internal/deploy/chaos/internal/load"
+)
+
+// signer is the process that holds the keys of the live networks.
+const signer = "signer"
+
+// sweepSteps are the rows that wallets writes while it sweeps.
+var sweepSteps = []latch.Step{
+	{Name: "sweep opened", Database: "wallets", Event: "AFTER INSERT ON sweeps"},
+	{Name: "sweep planned", Database: "wallets", Event: "AFTER INSERT ON outgoing_tx"},
+	{Name: "sweep signed", Database: "wallets", Event: "AFTER UPDATE ON outgoing_tx", When: "NEW.state = 'signed' AND OLD.state <> 'signed'"},
+	{Name: "sweep sent", Database: "wallets", Event: "AFTER UPDATE ON outgoing_tx", When: "NEW.state = 'broadcast' AND OLD.state <> 'broadcast'"},
+	{Name: "sweep mined", Database: "wallets", Event: "AFTER UPDATE ON outgoing_tx", When: "NEW.state = 'mined' AND OLD.state <> 'mined'"},
+	{Name: "sweep final", Database: "wallets", Event: "AFTER UPDATE ON outgoing_tx", When: "NEW.state = 'final' AND OLD.state <> 'final'"},
+}
+
+// sweeps kills what takes part in sweeps, at their steps and at random moments.
+func sweeps(ctx context.Context, f *field) error {
+	if f.ground == nil {
+		return errors.New("no network is live: run this with `chaos ground`")
+	}
+	return forever(
+		sweepStep, sweepStep, sweepStep, sweepStep, signerDown, signerDown, signerStop, oneOf("wallets"), oneOf("payments"), rabbit, postgres,
+	)(ctx, f)
+}
+
+// sweepStep ends every replica of wallets, or the signer, at the moment when a row of a sweep is held, or has just been
+// let through.
+func sweepStep(ctx context.Context, f *field) error {
+	if err := f.latches(ctx); err != nil {
+		return err
+	}
+	i, after := f.random.IntN(len(sweepSteps)), f.random.IntN(2) == 0
+	names := f.workers("wallets")
+	if f.random.IntN(3) == 0 {
+		names = []string{signer}
+	}
+	shoot, err := f.stack.Shots(names...)
+	if err != nil {
+		return err
+	}
+	number := len(steps) - 1 + i // behind the steps of a payment
+	err = f.atRow(ctx, cell{number, names[0], after}, shoot)
+	if errors.Is(err, latch.ErrUnseen) {
+		f.say("step    %s: nothing came by within %s", sweepSteps[i].Name, reachWithin)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.strike(ctx)
+	moment := "during"
+	if after {
+		moment = "after"
+	}
+	f.count("kill -9 " + moment + " " + sweepSteps[i].Name)
+	f.pause(ctx, 0, time.Second)
+	if err := f.start(ctx, names...); err != nil {
+		return err
+	}
+	f.say("kill -9 %-28s %s %s", names[0], moment, sweepSteps[i].Name)
+	return nil
+}
+
+func signerDown(ctx context.Context, f *field) error {
+	return down(ctx, f, signer, true, 3*time.Second)
+}
+
+func signerStop(ctx context.Context, f *field) error {
+	return down(ctx, f, signer, false, 3*time.Second)
+}
+
+// oneOf ends one process of a service.
+func oneOf(service string) act {
+	return func(ctx context.Context, f *field) error {
+		names := f.workers(service)
+		return down(ctx, f, names[f.random.IntN(len(names))], true, 3*time.Second)
+	}
+}
+
+// workers are the processes of a service that work beside requests.
+func (f *field) workers(service string) []string {
+	if names := f.stack.Replicas(service + "-work"); len(names) > 0 {
+		return names
+	}
+	return f.stack.Replicas(service)
+}
+
+// strike notes on which networks money is under way when something is ended.
+func (f *field) strike(ctx context.Context) {
+	if f.ground == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	db, err := pgx.Connect(ctx, f.stack.Superuser["wallets"])
+	if err != nil {
+		return // PostgreSQL is down already
+	}
+	defer db.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	rows, err := db.Query(ctx, `SELECT DISTINCT network FROM outgoing_tx WHERE mode = 'live' AND state IN ('planned', 'signed', 'broadcast', 'mined')`)
+	if err != nil {
+		return
+	}
+	networks, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range networks {
+		f.struck[name]++
+	}
+}
+
+// furnish readies the live networks: stations, addresses of solana, blocks.
+func (f *field) furnish(ctx context.Context) error {
+	socket, err := f.stack.Setting(signer, "SIGNER_SOCKET")
+	if err != nil {
+		return err
+	}
+	if err := f.ground.Furnish(ctx, socket); err != nil {
+		return err
+	}
+	if f.ground.Batch == "" {
+		return nil
+	}
+	batch, err := os.Open(f.ground.Batch)
+	if err != nil {
+		return fmt.Errorf("opening the signer's addresses: %w", err)
+	}
+	defer batch.Close() //nolint:errcheck // it is only read
+	return f.stack.Do(ctx, f.workers("wallets")[0], batch, "import-addresses")
+}
+
+// live is the load of the live networks: each payment takes the next pair.
+func (f *field) live() load.Config {
+	var pairs []load.Pair
+	for i := 0; ; i++ { // one asset of each network after the other
+		before := len(pairs)
+		for _, c := range f.ground.Chains {
+			if i < len(c.Pays) {
+				pairs = append(pairs, load.Pair{Crypto: c.Pays[i], Network: c.Network})
+			}
+		}
+		if len(pairs) == before {
+			break
+		}
+	}
+	return load.Config{Pairs: pairs, Transfer: f.transfer}
+}
+
+// transfer pays on a live network.
+func (f *field) transfer(ctx context.Context, pair load.Pair, address, amount string) error {
+	i := slices.IndexFunc(f.ground.Chains, func(c ground.Chain) bool { return c.Network == pair.Network })
+	if i < 0 {
+		return fmt.Errorf("nobody pays on %s", pair.Network)
+	}
+	c := f.ground.Chains[i]
+	asset, known := c.Asset(pair.Crypto)
+	if !known {
+		return fmt.Errorf("nobody pays in %s on %s", pair.Crypto, pair.Network)
+	}
+	units, err := asset.Units(amount)
+	if err != nil {
+		return err
+	}
+	token := asset.Symbol
+	if asset.Contract == "" {
+		token = ""
+	}
+	_, err = c.Node.Pay(ctx, token, address, units.String())
+	return err
+}
+
+// networkLine is the line of a live network in the report.
+func networkLine(n audit.Network, kills int) string {
+	return fmt.Sprintf("network     %-9s %d sweeps in %d transactions, %d refunds, %d kills, cost %s; holds %s",
+		n.Name, n.Sweeps, n.Transactions, n.Refunds, kills, n.Cost, n.Held)
+}
