@@ -85,8 +85,9 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		}
 		return map[string]string{
 			"MODE": "test", "ADDRESS": sender, "RAIL": "sim", "NETWORK": "tron",
+			"PAYMENT": proposedRefund(t, v.merchant), "REFUND_ADDRESS": payersTron,
 			"TRANSACTION": "0x" + strings.Repeat("a1", 32), "SWEEP": strings.Repeat("b2", 32),
-		}, []string{"payouts paused: currency all, network tron, rail sim", "nothing is paused", "booked "}
+		}, []string{"payouts paused: currency all, network tron, rail sim", "nothing is paused", "booked ", `"refundAddress":"` + payersTron + `"`}
 	},
 	"payments-restore": func(t *testing.T, v scene) (map[string]string, []string) {
 		v.settled(t)

@@ -184,7 +184,7 @@ type intruder struct {
 
 func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intruder {
 	t.Helper()
-	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage"}
+	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create"}
 	lacking := map[string]*api.Client{}
 	for _, p := range all {
 		others := slices.DeleteFunc(slices.Clone(all), func(o string) bool { return o == p })

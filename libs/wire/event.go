@@ -30,6 +30,8 @@ var eventTypes = []EventType{
 	{"payment.overpaid", "more than the quote has arrived"},
 	{"payment.reorged", "a transfer that was seen is no longer on the chain"},
 	{"payment.wrong_asset", "another crypto or network than the quoted one was seen on the deposit address"},
+	{"payment.refund_address_changed", "the address to which money goes back has changed; no live refund leaves before refundAddressHeldUntil"},
+	{"payment.refund_address_proposed", "the payer proposes the address in refundAddressProposed for a refund; it takes effect when it is confirmed"},
 	{"wallet.watching", "the wallet's address is watched"},
 	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},

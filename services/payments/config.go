@@ -44,6 +44,7 @@ type settings struct {
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of docs/api-contract.md#networks: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time; mined later, it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network, a person decides (docs/networks.md); 0: never"`
+	RefundHold         time.Duration `env:"REFUND_ADDRESS_HOLD" envDefault:"24h" doc:"time after a change of a payment's refund address in which no refund leaves; test mode has none"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty uses the list in the program (docs/runbooks/payments-operations.md)"`
 	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" envDefault:"NGN=1000000,GHS=10000,KES=90000,ZAR=12000" doc:"amounts above which an operator's accept, retry, refund, ask or conclude needs a second operator; a currency that is not named keeps its default; a retry of a live payment to another account then needs two at any amount; off: one operator always suffices, refused where live mode moves real money (docs/operators.md)"`
 	Limits             limitSettings
@@ -198,6 +199,9 @@ func (s settings) policy() (payment.Policy, error) {
 	p.Depths = depths
 	if p.MempoolHold = s.MempoolHold; p.MempoolHold < 0 {
 		return p, fmt.Errorf("MEMPOOL_HOLD: %s is below zero", s.MempoolHold)
+	}
+	if p.RefundHold = s.RefundHold; p.RefundHold < 0 {
+		return p, fmt.Errorf("REFUND_ADDRESS_HOLD: %s is below zero", s.RefundHold)
 	}
 	if p.WitnessUSD, err = money.Parse(s.WitnessUSD); err != nil || p.WitnessUSD.IsNegative() {
 		return p, fmt.Errorf("WITNESS_USD_LIVE: %q is no amount of dollars", s.WitnessUSD)

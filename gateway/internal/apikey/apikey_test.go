@@ -86,6 +86,7 @@ func TestParse_vector(t *testing.T) {
 func TestCompile(t *testing.T) {
 	all := []apikey.Permission{
 		apikey.PaymentCreate, apikey.PaymentRead, apikey.WalletCreate, apikey.WalletRead, apikey.ReportCreate, apikey.ReportManage, apikey.WebhookManage,
+		apikey.RefundCreate,
 	}
 	for name, tc := range map[string]struct {
 		grants []string
@@ -93,11 +94,12 @@ func TestCompile(t *testing.T) {
 	}{
 		"none":      {nil, nil},
 		"one":       {[]string{"payment:read"}, []apikey.Permission{apikey.PaymentRead}},
+		"refunds":   {[]string{"refund:create"}, []apikey.Permission{apikey.RefundCreate}},
 		"area":      {[]string{"payment:*"}, []apikey.Permission{apikey.PaymentCreate, apikey.PaymentRead}},
 		"two":       {[]string{"report:manage", "wallet:*"}, []apikey.Permission{apikey.WalletCreate, apikey.WalletRead, apikey.ReportManage}},
 		"all":       {[]string{"*"}, all},
 		"unknown":   {[]string{"payment", "payment:", "*:read", "pay:*", "payment:delete", ""}, nil},
-		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*"}, all},
+		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*", "refund:*"}, all},
 	} {
 		set := apikey.Compile(tc.grants)
 		allowed := map[apikey.Permission]bool{}

@@ -17,9 +17,10 @@ const (
 	ReportCreate  Permission = "report:create"
 	ReportManage  Permission = "report:manage"
 	WebhookManage Permission = "webhook:manage"
+	RefundCreate  Permission = "refund:create"
 )
 
-var permissions = []Permission{PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage}
+var permissions = []Permission{PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage, RefundCreate}
 
 // Grantable lists everything that may be granted: each permission, the wildcard of each area, and * for all.
 func Grantable() []string {

@@ -174,7 +174,7 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	if err := admit(c, l.public, ip, now); err != nil {
 		return nil, err
 	}
-	if c.Route.Names {
+	if c.Route.Names || c.Route.Proposes {
 		if err := admit(c, l.names, ip, now); err != nil {
 			return nil, err
 		}

@@ -59,6 +59,7 @@ func TestRates(t *testing.T) {
 		"unlimited":    {func() *proxy.Call { return by(1, apikey.Unlimited) }, 200, 9999, 9999},
 		"public":       {func() *proxy.Call { return from("203.0.113.7", route.Route{}) }, 404, 300, 20},
 		"names":        {func() *proxy.Call { return from("203.0.113.7", route.Route{Names: true}) }, 200, 20, 2},
+		"proposals":    {func() *proxy.Call { return from("203.0.113.7", route.Route{Proposes: true}) }, 200, 20, 2},
 		"hits":         {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 200, 300, 20},
 		"guesses":      {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 404, 30, 0},
 		"references":   {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 401, 30, 0},

@@ -148,6 +148,7 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /pay/{reference}/fulfill", p.fulfil)
 	mux.HandleFunc("POST /pay/{reference}/simulate", p.simulate)
 	mux.HandleFunc("POST /pay/{reference}/transaction", p.transaction)
+	mux.HandleFunc("POST /pay/{reference}/refund-address", p.refundAddress)
 	mux.HandleFunc("GET /claim/{reference}", p.showClaim)
 	mux.HandleFunc("POST /claim/{reference}", p.checkAccount)
 	mux.HandleFunc("POST /claim/{reference}/confirm", p.claim)

@@ -26,6 +26,8 @@ type payView struct {
 	Problem string
 	Play    []string // what a simulated payer of a test payment may do now
 	Named   bool     // the payer has just named a transaction
+	Typed   string   // the refund address that was refused
+	Now     time.Time
 }
 
 // coin is a crypto with the networks it may be sent on.
@@ -43,10 +45,11 @@ func (p *Pages) showPay(w http.ResponseWriter, r *http.Request) {
 	p.pay(w, r, found, tag, shown{status: http.StatusOK, chosen: r.URL.Query().Get("pair")})
 }
 
-// shown is the state of the page's form: the pair that is chosen and, when the form was refused, why.
+// shown is the state of the page's forms: the pair that is chosen, the refund address that was typed and, when a form
+// was refused, why.
 type shown struct {
-	status          int
-	problem, chosen string
+	status                   int
+	problem, chosen, address string
 }
 
 // pay renders the page.
@@ -64,8 +67,9 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 		view: view{Title: text("pay.title", found.Fiat()), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test"},
 		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
 		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)), Named: r.URL.Query().Has("named"),
+		Typed: f.address, Now: now,
 	}
-	if s.Name != "choose" && s.Poll > 0 {
+	if s.Name != "choose" && s.Poll > 0 && !found.TakesRefund { // without a script, a reload takes away what was typed
 		v.Refresh = 15
 	}
 	if v.Test && s.Poll > 0 {

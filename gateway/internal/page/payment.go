@@ -38,6 +38,11 @@ type payment struct {
 	PaymentURI      string      `json:"paymentUri"`
 	Claimed         bool        `json:"claimed"`
 	TakesHash       bool        `json:"takesTransactionHash"` // the scanner does not see a coin that a contract sends
+	TakesRefund     bool        `json:"takesRefundAddress"`   // some money may go back to the payer
+	RefundAddress   string      `json:"refundAddress"`
+	RefundHeldUntil time.Time   `json:"refundAddressHeldUntil"`
+	RefundProposed  string      `json:"refundAddressProposed"`
+	Refunds         []refund    `json:"refunds"`
 	Preferred       struct {
 		Crypto  string `json:"crypto"`
 		Network string `json:"network"`

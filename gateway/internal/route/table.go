@@ -45,6 +45,7 @@ type Route struct {
 	Guess      bool              // takes a secret from the path: callers that name wrong ones are slowed down
 	Long       bool              // streams for minutes: a report of any length
 	Names      bool              // asks a bank for a person's name
+	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // query parameters that have one value; a repeated one is refused
 }
@@ -77,6 +78,12 @@ func guessable(method, pattern string, to Upstream) Route {
 func page(method, pattern string) Route {
 	r := guessable(method, pattern, Self)
 	r.Page = true
+	return r
+}
+
+// proposing paces a public route that takes a payer's proposal.
+func (r Route) proposing() Route {
+	r.Proposes = true
 	return r
 }
 
@@ -113,6 +120,7 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address/confirm", Payments, apikey.RefundCreate),
 		guessable(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 		{
@@ -126,6 +134,7 @@ func Table() []Route {
 		{Method: http.MethodPost, Pattern: "/v1/rails/{name}/webhook", Upstream: Payments, Access: Open, AnyHeaders: true},
 		guessable(http.MethodPost, "/v1/checkout/{reference}/simulate", Payments),
 		guessable(http.MethodPost, "/v1/checkout/{reference}/transaction", Payments),
+		guessable(http.MethodPost, "/v1/checkout/{reference}/refund-address", Payments).proposing(),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead).reads("status", "limit", "offset", "cursor"),
@@ -186,6 +195,7 @@ func Table() []Route {
 		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/payments", Payments).reads("status", "type", "from", "to", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
+		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/refund-address/confirm", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/payouts", Payments).reads("limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
@@ -197,6 +207,7 @@ func Table() []Route {
 		page(http.MethodPost, "/pay/{reference}/fulfill"),
 		page(http.MethodPost, "/pay/{reference}/simulate"),
 		page(http.MethodPost, "/pay/{reference}/transaction"),
+		page(http.MethodPost, "/pay/{reference}/refund-address").proposing(),
 		page(http.MethodGet, "/claim/{reference}").reads("bank"),
 		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true, Page: true},
 		page(http.MethodPost, "/claim/{reference}/confirm"),

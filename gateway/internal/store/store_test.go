@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
@@ -31,6 +32,45 @@ import (
 func TestMigrations_closeFunctions(t *testing.T) {
 	t.Parallel()
 	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
+// A live key from before refund:create existed keeps what its * granted then, and no more. Other keys are unchanged.
+func TestMigrations_refundPermission(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations.FS)
+	before := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage"}
+	for name, c := range map[string]struct {
+		mode      string
+		has, want []string
+	}{
+		"live":       {"live", []string{"*"}, before},
+		"live, some": {"live", []string{"payment:*"}, []string{"payment:*"}},
+		"test":       {"test", []string{"*"}, []string{"*"}},
+	} {
+		const insert = `INSERT INTO api_keys (merchant_id, name, mode, permissions, tier) VALUES ('acme', $1, $2, $3, 'standard')`
+		if _, err := pool.Exec(t.Context(), insert, name, c.mode, c.has); err != nil {
+			t.Fatal(err)
+		}
+		text, err := fs.ReadFile(migrations.FS, "00021_refund_permission.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(t.Context(), string(text)); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if err := pool.QueryRow(t.Context(), `SELECT permissions FROM api_keys WHERE name = $1`, name).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(got)
+		want := slices.Sorted(slices.Values(c.want))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the key has %v after the migration, want %v", name, got, want)
+		}
+		if c.mode == "live" && apikey.Compile(got).Allows(apikey.RefundCreate) {
+			t.Errorf("%s: the key may create refunds", name)
+		}
+	}
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

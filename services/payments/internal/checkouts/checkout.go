@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/destination"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/views"
@@ -16,10 +17,11 @@ import (
 
 // Checkouts shows payments to their payers, and takes the hashes of transactions from them.
 type Checkouts struct {
-	Access  *access.Payments
-	Pricing *pricing.Pricing
-	Policy  payment.Policy
-	Render  views.Renderer
+	Access       *access.Payments
+	Pricing      *pricing.Pricing
+	Policy       payment.Policy
+	Render       views.Renderer
+	Destinations destination.Checker
 	// Keep stores a transaction of a payment and its message, once per transaction; ok is false when the payment has
 	// most of them already.
 	Keep func(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
@@ -42,7 +44,9 @@ type checkout struct {
 	PaymentURI     string              `json:"paymentUri,omitempty"`
 	Claimed        *bool               `json:"claimed,omitempty"`
 	TakesHash      bool                `json:"takesTransactionHash"`
-	Mode           tenant.Mode         `json:"mode"`
+	TakesRefund    bool                `json:"takesRefundAddress"`
+	views.RefundAddress
+	Mode tenant.Mode `json:"mode"`
 }
 
 // Checkout is the body of GET /v1/checkout/:reference.
@@ -57,6 +61,7 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, err
 		Created: s.Created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
 		IgnoredAmount: s.IgnoredAmount,
 		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
+		TakesRefund: a.Policy.TakesRefundAddress(p, v.Rows), RefundAddress: s.RefundAddress,
 	}
 	if p.Quote.Priced() {
 		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)

@@ -21,6 +21,10 @@ func merchantRoutes(s *httpkit.Server, u UseCases) {
 		in := httpkit.From(ctx)
 		return u.Merchants.RefundAddress(ctx, in.Owner, r.reference, r.address, &r.problems, in.Key())
 	})
+	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address/confirm", httpkit.ForMerchants, func(ctx context.Context, r refundRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Merchants.ConfirmRefundAddress(ctx, in.Owner, r.reference, r.address, &r.problems, in.Key())
+	})
 	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/simulate-deposit", httpkit.ForMerchants, func(ctx context.Context, r simulateRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		return u.Sandbox.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())

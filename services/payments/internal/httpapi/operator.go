@@ -25,6 +25,11 @@ func listRoutes(s *httpkit.Server, u UseCases) {
 		r.order.Operator = in.Identity.Operator
 		return u.Operators.Resolve(ctx, r.payment, r.order, &r.problems, in.Key())
 	})
+	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/refund-address/confirm", httpkit.ForOperators, func(ctx context.Context, r confirmRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		r.order.Operator = in.Identity.Operator
+		return u.Operators.ConfirmRefundAddress(ctx, r.payment, r.order, &r.problems, in.Key())
+	})
 }
 
 const (
@@ -106,5 +111,19 @@ func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.payment = in.Path("reference")
 	b := in.Body()
 	r.order = operators.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
+	r.problems = in.Deferred()
+}
+
+type confirmRequest struct {
+	payment  string // its id or its reference
+	order    operators.RefundAddressOrder
+	problems fault.Problems
+}
+
+// Read decodes an operator's confirmation of a refund address (docs/operators.md#one-operator-or-two).
+func (r *confirmRequest) Read(in *httpkit.Input) {
+	r.payment = in.Path("reference")
+	b := in.Body()
+	r.order = operators.RefundAddressOrder{Address: b.Text("address", addressMax), Reason: b.Text("reason", reasonMax)}
 	r.problems = in.Deferred()
 }

@@ -16,6 +16,9 @@ func publicRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", httpkit.ForAll, func(ctx context.Context, r claimRequest) (idempotency.Answer, error) {
 		return u.Intake.Claim(ctx, r.reference, r.receiver, &r.problems, httpkit.From(ctx).Key())
 	})
+	httpkit.Handle(s, "POST /v1/checkout/{reference}/refund-address", httpkit.ForAll, func(ctx context.Context, r refundRequest) (idempotency.Answer, error) {
+		return u.Checkouts.ProposeRefundAddress(ctx, r.reference, r.address, &r.problems, httpkit.From(ctx).Key())
+	})
 	httpkit.Handle(s, "POST /v1/checkout/{reference}/transaction", httpkit.ForAll, func(ctx context.Context, r transactionRequest) ([]byte, error) {
 		return u.Checkouts.NameTransaction(ctx, r.reference, r.txHash, &r.problems)
 	})

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/destination"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
@@ -29,15 +30,16 @@ import (
 
 // Operators decides payments and payouts that wait for a person, and lists them.
 type Operators struct {
-	Store       Store
-	Access      *access.Payments
-	Providers   map[tenant.Mode]provider.Set
-	Receivers   *receivers.Receivers
-	Policy      payment.Policy
-	Render      views.Renderer
-	Keys        *keyring.Ring
-	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
-	Now         func() time.Time
+	Store        Store
+	Access       *access.Payments
+	Providers    map[tenant.Mode]provider.Set
+	Receivers    *receivers.Receivers
+	Destinations destination.Checker
+	Policy       payment.Policy
+	Render       views.Renderer
+	Keys         *keyring.Ring
+	SecondAbove  map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
+	Now          func() time.Time
 }
 
 // needsSecond reports whether an order needs a second operator: it moves more than SecondAbove, or it pays a live

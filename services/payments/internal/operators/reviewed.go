@@ -15,14 +15,13 @@ import (
 
 // reviewed is a payment as operators see it. Its reference and its payout replace those of views.Shown.
 type reviewed struct {
-	ID            string      `json:"id"`
-	MerchantID    string      `json:"merchantId"`
-	Mode          tenant.Mode `json:"mode"`
-	RefundAddress string      `json:"refundAddress,omitempty"`
-	RefundOurs    bool        `json:"refundAddressInternal,omitempty"`
-	RefundTx      string      `json:"refundTxHash,omitempty"`
-	WouldPay      *wouldPay   `json:"wouldPay,omitempty"`
-	Reference     *string     `json:"reference"`
+	ID         string      `json:"id"`
+	MerchantID string      `json:"merchantId"`
+	Mode       tenant.Mode `json:"mode"`
+	RefundOurs bool        `json:"refundAddressInternal,omitempty"`
+	RefundTx   string      `json:"refundTxHash,omitempty"`
+	WouldPay   *wouldPay   `json:"wouldPay,omitempty"`
+	Reference  *string     `json:"reference"`
 	views.Shown
 	Payout *reviewedPayout `json:"payout,omitempty"`
 }
@@ -49,8 +48,7 @@ type wouldPay struct {
 func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	p := v.Payment
 	r := reviewed{
-		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundAddress: p.RefundAddress, RefundTx: p.RefundTx,
-		Reference: &p.Reference, Shown: a.Render.ShownOf(v),
+		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundTx: p.RefundTx, Reference: &p.Reference, Shown: a.Render.ShownOf(v),
 	}
 	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
 	if v.Payout != nil {

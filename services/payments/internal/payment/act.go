@@ -112,11 +112,6 @@ func (c *change) token(t NewToken) error {
 	return nil
 }
 
-func (c *change) refundAddress(t SetRefundAddress) error {
-	c.p.RefundAddress = t.Address
-	return nil
-}
-
 // named fills in the names of the receiver's account. It ignores a name that arrives after the payout left, and a name
 // of another account.
 func (c *change) named(t Named) error {
@@ -395,8 +390,8 @@ func refusal(p Payment, t TriggerName) error {
 		return conflict("not_in_review", "Payment is not waiting for a decision")
 	case OnDeposits, OnScreened:
 		return conflict("no_address", "The payment has no deposit address")
-	case OnRefundAddress:
-		return conflict("refund_address_not_needed", "The payment no longer needs a refund address")
+	case OnRefundAddress, OnRefundProposal, OnRefundConfirm:
+		return conflict("refund_address_not_needed", "Nothing of this payment can be refunded now, so it needs no refund address")
 	case OnRefundRequested, OnRefundChanged:
 		return errNothingOwed
 	case OnNamed, OnWindow, OnDeadline:

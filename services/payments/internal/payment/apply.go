@@ -64,7 +64,7 @@ func (p Payment) Timer() (due time.Time, t TriggerName) {
 // needsRows reports the triggers that judge the deposits.
 func needsRows(t Trigger) bool {
 	switch t.(type) {
-	case Deposits, WindowOver, Screened, Accept, MarkRefunded, RequestRefund, ChangeRefund:
+	case Deposits, WindowOver, Screened, Accept, MarkRefunded, RequestRefund, ChangeRefund, ProposeRefundAddress:
 		return true
 	}
 	return false
@@ -85,6 +85,8 @@ func rowsOf(t Trigger) []Deposit {
 	case RequestRefund:
 		return t.Rows
 	case ChangeRefund:
+		return t.Rows
+	case ProposeRefundAddress:
 		return t.Rows
 	}
 	return nil

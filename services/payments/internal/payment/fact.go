@@ -76,6 +76,9 @@ const (
 	EventReorged    = "payment.reorged"
 	EventWrongAsset = "payment.wrong_asset"
 	EventRefund     = "payment.refund_" // with the state of the refund
+
+	EventRefundAddressChanged  = "payment.refund_address_changed"
+	EventRefundAddressProposed = "payment.refund_address_proposed"
 )
 
 // EventTypes lists every type a payment can send.
@@ -84,7 +87,7 @@ func EventTypes() []string {
 	for _, s := range Statuses() {
 		all = append(all, "payment."+string(s))
 	}
-	all = append(all, EventUnderpaid, EventOverpaid, EventReorged, EventWrongAsset)
+	all = append(all, EventUnderpaid, EventOverpaid, EventReorged, EventWrongAsset, EventRefundAddressChanged, EventRefundAddressProposed)
 	for _, s := range refund.States() {
 		all = append(all, EventRefund+string(s))
 	}

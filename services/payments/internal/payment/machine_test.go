@@ -95,6 +95,8 @@ func TestEveryRefusalIsAFault(t *testing.T) {
 		Settle{},
 		NewToken{},
 		SetRefundAddress{},
+		ProposeRefundAddress{},
+		ConfirmRefundAddress{Address: "0xdef"},
 		Named{},
 		Deposits{},
 		WindowOver{},
@@ -131,7 +133,7 @@ func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
 	want := []string{
 		"payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled",
 		"payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged",
-		"payment.wrong_asset", "payment.refund_requested", "payment.refund_approved", "payment.refund_signing", "payment.refund_sent",
+		"payment.wrong_asset", "payment.refund_address_changed", "payment.refund_address_proposed", "payment.refund_requested", "payment.refund_approved", "payment.refund_signing", "payment.refund_sent",
 		"payment.refund_confirmed", "payment.refund_failed",
 	}
 	if got := EventTypes(); !slices.Equal(got, want) {
@@ -223,6 +225,9 @@ func (m *machine) step(t *rapid.T) {
 		m.accept(t)
 	case "retry":
 		refusable(Retry{})
+	case "propose":
+		refusable(ProposeRefundAddress{Address: rapid.SampledFrom([]string{"0xabc", "0xdef"}).Draw(t, "proposal"), Rows: w.rows})
+		refusable(ConfirmRefundAddress{Address: "0xdef"})
 	case "refund":
 		refusable(SetRefundAddress{Address: "0xdef"})
 		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows, Refunds: w.refunds})
@@ -283,7 +288,7 @@ func (m *machine) accept(t *rapid.T) {
 
 var actions = []string{
 	"deposit", "deposit", "mine", "mine", "mine", "reorg", "wait", "remine", "tell", "time", "window", "window", "early", "deadline", "screened", "cancel",
-	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "refund",
+	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "propose", "refund",
 	"payback", "payback", "paid back", "paid back", "paid back",
 }
 

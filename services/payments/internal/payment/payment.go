@@ -248,10 +248,14 @@ type Payment struct {
 	Attempt       int // number of the current payout, 0 before the first
 	Holds         int // reservations of the current attempt
 	Token         Token
-	RefundAddress string
 	RefundTx      string
 	Refunds       int    // number of refunds on a chain, in any state
 	SettlementRef string // the caller's own reference of the payout it made
+
+	RefundAddress         string    // the address of a refund, "" without one
+	RefundAddressFrom     time.Time // no refund leaves before it; zero without a hold
+	RefundAddressProposed string    // the payer's proposal, which nobody has confirmed yet
+	RefundProposals       int       // number of the payer's proposals so far
 
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // end of the window: payment, or fulfilment of a request

@@ -29,6 +29,7 @@ type Policy struct {
 	Depths        Depths
 	WitnessUSD    decimal.Decimal       // above this worth a second host must confirm a live transfer; zero is off
 	Fees          quote.Table           // for the limits of each currency
+	RefundHold    time.Duration         // no live refund leaves this long after its address changed
 	NoRoom        bool                  // a limit has no room for more than the quote: a payment above it waits
 	Screen        bool                  // a payment is confirmed only when its senders are clear
 	Whole         map[RailCurrency]bool // where a rail pays whole units only
@@ -61,7 +62,7 @@ func Defaults() Policy {
 		ScanMargin: time.Minute, MempoolHold: 2 * time.Hour, LateGrace: day, LateDrift: decimal.New(1, -2),
 		Under: decimal.New(5, -3), Over: decimal.New(1, -2),
 		DustShare: decimal.New(1, -3), DustUSD: decimal.New(1, -1),
-		Depths: DefaultDepths(), Fees: quote.Default(),
+		Depths: DefaultDepths(), Fees: quote.Default(), RefundHold: day,
 	}
 }
 

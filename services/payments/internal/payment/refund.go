@@ -151,6 +151,9 @@ func (c *change) requestRefund(t RequestRefund) error {
 	if c.p.RefundAddress == "" {
 		return errNoRefundAddress
 	}
+	if err := c.held(); err != nil {
+		return err
+	}
 	all := c.owed()
 	i := slices.IndexFunc(all, func(o Owed) bool { return o.Network == r.Network && o.Asset == r.Asset })
 	if i < 0 {
@@ -222,6 +225,11 @@ func payback(r refund.Refund) ledger.Payback {
 // changeRefund moves a refund and books what the move causes. A payment that waits for an operator ends when all that
 // it owes is refunded, and waits again when such a refund turns out to have failed.
 func (c *change) changeRefund(t ChangeRefund) error {
+	if t.Trigger.Name == refund.OnApprove {
+		if err := c.held(); err != nil {
+			return err
+		}
+	}
 	r, effects, err := refund.Apply(t.Refund, t.Trigger, c.now)
 	if err != nil {
 		return err

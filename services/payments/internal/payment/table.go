@@ -94,7 +94,11 @@ func commands(move mover, record recorder) {
 	move(confirmed, OnSettle, act((*change).settle), to(settled, "the caller pays out; valid token"))
 	record(OnToken, act((*change).token), confirmed)
 	record(OnRefundAddress, act((*change).refundAddress),
-		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review)
+		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
+	record(OnRefundProposal, act((*change).proposeRefund),
+		pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
+	record(OnRefundConfirm, act((*change).confirmRefund),
+		pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
 	record(OnNamed, act((*change).named),
 		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
 

@@ -21,6 +21,8 @@ const (
 	OnSettle          TriggerName = "settle"
 	OnToken           TriggerName = "settlement_token"
 	OnRefundAddress   TriggerName = "refund_address"
+	OnRefundProposal  TriggerName = "refund_address_proposal"
+	OnRefundConfirm   TriggerName = "refund_address_confirm"
 	OnNamed           TriggerName = "receiver_named"
 	OnDeposits        TriggerName = "deposits"
 	OnWindow          TriggerName = "window_over"
@@ -41,7 +43,8 @@ const (
 // TriggerNames lists every column of the table.
 func TriggerNames() []TriggerName {
 	return []TriggerName{
-		OnCreate, OnFulfil, OnCancel, OnClaim, OnSettle, OnToken, OnRefundAddress, OnNamed, OnDeposits, OnWindow, OnDeadline, OnScreened,
+		OnCreate, OnFulfil, OnCancel, OnClaim, OnSettle, OnToken, OnRefundAddress, OnRefundProposal, OnRefundConfirm, OnNamed,
+		OnDeposits, OnWindow, OnDeadline, OnScreened,
 		OnPayoutSending, OnPayoutUnknown, OnPayoutSucceeded, OnPayoutFailed, OnPayoutReturned, OnAccept, OnRetry, OnRefund,
 		OnRefundRequested, OnRefundChanged,
 	}
@@ -82,6 +85,17 @@ type NewToken struct{ Token Token }
 
 // SetRefundAddress stores the address of a refund, which was checked and screened before.
 type SetRefundAddress struct{ Address string }
+
+// ProposeRefundAddress is the payer's wish for the address of a refund. It takes effect when somebody confirms it.
+type ProposeRefundAddress struct {
+	Address string
+	Refused bool // the address cannot be used: the proposal is only counted
+	Rows    []Deposit
+}
+
+// ConfirmRefundAddress makes the payer's proposal the address of a refund. It repeats the address, so that nobody
+// confirms a later proposal by mistake.
+type ConfirmRefundAddress struct{ Address string }
 
 // Named fills in the receiver's name when the bank's name lookup failed at create.
 type Named struct{ Receiver Receiver }
@@ -172,25 +186,27 @@ type ChangeRefund struct {
 }
 
 // Name of each trigger's column.
-func (Create) Name() TriggerName           { return OnCreate }
-func (Fulfil) Name() TriggerName           { return OnFulfil }
-func (Cancel) Name() TriggerName           { return OnCancel }
-func (ClaimGift) Name() TriggerName        { return OnClaim }
-func (Settle) Name() TriggerName           { return OnSettle }
-func (NewToken) Name() TriggerName         { return OnToken }
-func (SetRefundAddress) Name() TriggerName { return OnRefundAddress }
-func (Named) Name() TriggerName            { return OnNamed }
-func (Deposits) Name() TriggerName         { return OnDeposits }
-func (WindowOver) Name() TriggerName       { return OnWindow }
-func (DeadlineOver) Name() TriggerName     { return OnDeadline }
-func (Screened) Name() TriggerName         { return OnScreened }
-func (Sending) Name() TriggerName          { return OnPayoutSending }
-func (Unknown) Name() TriggerName          { return OnPayoutUnknown }
-func (Succeeded) Name() TriggerName        { return OnPayoutSucceeded }
-func (Failed) Name() TriggerName           { return OnPayoutFailed }
-func (Returned) Name() TriggerName         { return OnPayoutReturned }
-func (Accept) Name() TriggerName           { return OnAccept }
-func (Retry) Name() TriggerName            { return OnRetry }
-func (MarkRefunded) Name() TriggerName     { return OnRefund }
-func (RequestRefund) Name() TriggerName    { return OnRefundRequested }
-func (ChangeRefund) Name() TriggerName     { return OnRefundChanged }
+func (Create) Name() TriggerName               { return OnCreate }
+func (Fulfil) Name() TriggerName               { return OnFulfil }
+func (Cancel) Name() TriggerName               { return OnCancel }
+func (ClaimGift) Name() TriggerName            { return OnClaim }
+func (Settle) Name() TriggerName               { return OnSettle }
+func (NewToken) Name() TriggerName             { return OnToken }
+func (SetRefundAddress) Name() TriggerName     { return OnRefundAddress }
+func (ProposeRefundAddress) Name() TriggerName { return OnRefundProposal }
+func (ConfirmRefundAddress) Name() TriggerName { return OnRefundConfirm }
+func (Named) Name() TriggerName                { return OnNamed }
+func (Deposits) Name() TriggerName             { return OnDeposits }
+func (WindowOver) Name() TriggerName           { return OnWindow }
+func (DeadlineOver) Name() TriggerName         { return OnDeadline }
+func (Screened) Name() TriggerName             { return OnScreened }
+func (Sending) Name() TriggerName              { return OnPayoutSending }
+func (Unknown) Name() TriggerName              { return OnPayoutUnknown }
+func (Succeeded) Name() TriggerName            { return OnPayoutSucceeded }
+func (Failed) Name() TriggerName               { return OnPayoutFailed }
+func (Returned) Name() TriggerName             { return OnPayoutReturned }
+func (Accept) Name() TriggerName               { return OnAccept }
+func (Retry) Name() TriggerName                { return OnRetry }
+func (MarkRefunded) Name() TriggerName         { return OnRefund }
+func (RequestRefund) Name() TriggerName        { return OnRefundRequested }
+func (ChangeRefund) Name() TriggerName         { return OnRefundChanged }

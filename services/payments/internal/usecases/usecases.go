@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/checkouts"
 	"causeway.internal/services/payments/internal/deposits"
+	"causeway.internal/services/payments/internal/destination"
 	"causeway.internal/services/payments/internal/intake"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
@@ -97,6 +98,7 @@ func New(p Parts) *Set {
 	receivers := receivers.New(receivers.Options{Providers: p.Providers, Access: access, Find: p.Store.Find, Policy: p.Policy, Now: p.Now})
 	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Pauses: p.Pauses, Scans: p.Scans, Now: p.Now}
 	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
+	destinations := destination.Checker{Access: access, Screening: p.Screening, Policy: p.Policy}
 	return &Set{
 		Reader: &views.Reader{Store: p.Store, Render: p.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
 		Intake: &intake.Intake{
@@ -104,12 +106,14 @@ func New(p Parts) *Set {
 			Policy: p.Policy, Daily: p.Daily, Capacity: p.Capacity, Render: p.Render, Callback: p.Callback, Keys: p.Keys,
 			PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
 		},
-		Checkouts: &checkouts.Checkouts{Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Keep: p.Store.NameTransaction},
-		Merchants: &merchants.Merchants{Access: access, Policy: p.Policy, Render: p.Render, Keys: p.Keys, Screening: p.Screening},
+		Checkouts: &checkouts.Checkouts{
+			Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Destinations: destinations, Keep: p.Store.NameTransaction,
+		},
+		Merchants: &merchants.Merchants{Access: access, Policy: p.Policy, Render: p.Render, Keys: p.Keys, Destinations: destinations},
 		Sandbox:   &sandbox.Sandbox{Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Policy: p.Policy, Render: p.Render},
 		Operators: &operators.Operators{
-			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Policy: p.Policy, Render: p.Render, Keys: p.Keys,
-			SecondAbove: p.SecondAbove, Now: p.Now,
+			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
+			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, Now: p.Now,
 		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},

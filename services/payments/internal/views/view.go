@@ -113,9 +113,26 @@ type Shown struct {
 	Receiver       *receiver           `json:"receiver,omitempty"`
 	Payout         *PayoutView         `json:"payout,omitempty"`
 	Preferred      *payment.Preference `json:"preferred,omitempty"`
-	CheckoutURL    string              `json:"checkoutUrl,omitempty"`
-	PaymentURI     string              `json:"paymentUri,omitempty"`
-	Sequence       int64               `json:"sequence,omitempty"`
+	RefundAddress
+	CheckoutURL string `json:"checkoutUrl,omitempty"`
+	PaymentURI  string `json:"paymentUri,omitempty"`
+	Sequence    int64  `json:"sequence,omitempty"`
+}
+
+// RefundAddress is the address to which money of a payment goes back, and the one that its payer proposes instead.
+type RefundAddress struct {
+	Address   string `json:"refundAddress,omitempty"`
+	HeldUntil string `json:"refundAddressHeldUntil,omitempty"`
+	Proposed  string `json:"refundAddressProposed,omitempty"`
+}
+
+// RefundAddressOf is the refund address of a payment, as its merchant, its payer and operators see it.
+func RefundAddressOf(p payment.Payment) RefundAddress {
+	r := RefundAddress{Address: p.RefundAddress, Proposed: p.RefundAddressProposed}
+	if !p.RefundAddressFrom.IsZero() {
+		r.HeldUntil = timestamp.Text(p.RefundAddressFrom)
+	}
+	return r
 }
 
 func (r Renderer) ShownOf(v change.View) Shown {
@@ -123,6 +140,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	s := Shown{
 		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
 		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
+		RefundAddress: RefundAddressOf(p),
 	}
 	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
 	if p.Ignored.IsPositive() {
