@@ -50,6 +50,7 @@ func watched(t *testing.T) []string {
 var elsewhere = []string{
 	"wallets_address_pool", "wallets_address_pool_low", "wallets_sweep_errors_total", "wallets_sweeps",
 	"wallets_sweep_collected_total", "wallets_sweep_cost_total",
+	"wallets_refunds", "wallets_refund_oldest_seconds", "wallets_refund_station",
 	"wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
@@ -92,6 +94,7 @@ type process struct {
 	ping    func(context.Context) error
 	depths  wallet.Depths
 	keeper  keys.Keeper
+	refused prometheus.Counter // approved refunds that cannot be carried out
 
 	// of a process that works
 	worker workSettings
@@ -117,7 +120,10 @@ func open(ctx context.Context, environ map[string]string, works bool) (_ *proces
 	}
 	p.ends = append(p.ends, func() { p.tel.Flush(ctx) })
 	p.group = lifecycle.New(p.tel.Log, p.cfg.Drain)
-	p.tel.Registry.MustRegister(p.group)
+	p.refused = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "wallets_refunds_refused_total", Help: "Approved refunds that were refused: malformed, or another order under a known id.",
+	})
+	p.tel.Registry.MustRegister(p.group, p.refused)
 	if p.depths, err = wallet.ParseDepths(p.cfg.Chains.Confirmations); err != nil {
 		return nil, fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
@@ -188,7 +194,7 @@ func (p *process) cases(sources keys.Sources, chains *network.Chains) *app.App {
 	}
 	return app.New(p.book, p.book, app.Settings{
 		Sources: sources, Nets: p.keeper.Nets, Depths: p.depths, Taken: taken, Most: wire.AllocateMax, Margin: p.cfg.Margin,
-		Log: p.tel.Log, Hints: p.book,
+		Log: p.tel.Log, Hints: p.book, Refunds: p.book, Refused: p.refused.Inc,
 	})
 }
 

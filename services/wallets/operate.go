@@ -23,6 +23,7 @@ var operations = []command.Verb{
 	{Name: "look", Args: "--network NETWORK --address ADDRESS --tx HASH", Run: operate(operator.Look)},
 	{Name: "tell-addresses", Run: operate(operator.TellAddresses)},
 	{Name: "sweeps", Args: "[--release ID]", Run: operate(operator.Sweeps)},
+	{Name: "refunds", Args: "[--release ID | --give-up ID]", Run: operate(operator.Refunds)},
 }
 
 // operate makes a verb of a function that reads its flags and returns the operation.

@@ -24,6 +24,8 @@ const (
 	tellEvery   = time.Second
 	retainEvery = time.Minute
 	levelEvery  = 10 * time.Second
+
+	simulateEvery = time.Second
 )
 
 // work adds consumers, scanners, sweeps and timers.
@@ -43,9 +45,11 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	if len(swept) > 0 && !p.cfg.Recovery { // after a restore nothing is swept before the chains were scanned again
 		p.group.Go("sweeps", sweeper.NewFleet(sweeper.Options{
 			Networks: swept, Every: p.worker.SweepEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book.Sweeps(),
-			Signer: signer.New(p.worker.SignerSocket), Sources: sources[tenant.Live], Sample: p.book.Sample,
+			Refunds: p.book.Refunds(), Signer: signer.New(p.worker.SignerSocket), Sources: sources[tenant.Live], Sample: p.book.Sample,
 		}).Run)
 	}
+	p.group.Every("refunds of test mode", simulateEvery, drained(p.book.SimulateRefunds))
+	p.group.Every("open refunds", levelEvery, sweeper.NewRefundGauges(p.book.Refunds(), p.tel.Registry).Measure)
 	p.group.Go("unseen coin", unseen.NewWatch(unseen.Options{
 		Networks: chains.Unseen(), Every: p.worker.BalancesEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book,
 	}).Run)

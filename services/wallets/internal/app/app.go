@@ -5,7 +5,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +39,8 @@ type App struct {
 	book      Book
 	simulator Simulator
 	hints     Hints
+	refunds   Refunds
+	refused   func()
 	sources   keys.Sources
 	nets      map[tenant.Mode]address.Net
 	depths    wallet.Depths
@@ -59,13 +60,18 @@ type Settings struct {
 	Log     *slog.Logger
 	Margin  int64 // of a recovery; RecoveryMargin when it is 0
 	Hints   Hints
+	Refunds Refunds
+	Refused func() // called for each approved refund that is refused; nil calls nothing
 }
 
 // New makes the use cases.
 func New(book Book, simulator Simulator, set Settings) *App {
+	if set.Refused == nil {
+		set.Refused = func() {}
+	}
 	return &App{
 		book: book, simulator: simulator, sources: set.Sources, nets: set.Nets, depths: set.Depths, taken: set.Taken, log: set.Log, most: set.Most,
-		margin: cmp.Or(set.Margin, RecoveryMargin), hints: set.Hints,
+		margin: cmp.Or(set.Margin, RecoveryMargin), hints: set.Hints, refunds: set.Refunds, refused: set.Refused,
 	}
 }
 
@@ -182,7 +188,7 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	if confirmations == 0 {
 		confirmations = a.depths.Enough(network.Name, asset.Symbol)
 	}
-	txHash := address.TxHash(network.Family, sha256.Sum256([]byte("simulated/"+network.Name+"/"+s.RequestID)))
+	txHash := wallet.SimulatedHash(network.Family, network.Name, s.RequestID)
 	return wallet.Simulated{
 		RequestID: s.RequestID, Network: network.Name, TxHash: txHash, To: key, Asset: asset.Symbol,
 		Contract: asset.Contract, Amount: amount, Sender: a.sender(network, txHash), Confirmations: confirmations,

@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"strings"
 
+	"causeway.internal/libs/order"
 	"causeway.internal/services/wallets/internal/evmtx"
 )
 
@@ -26,6 +27,8 @@ const (
 	Sweep Kind = "sweep"
 	// Fund moves the network's own coin from the gas station to a deposit address, which needs it to send a token.
 	Fund Kind = "fund"
+	// Refund moves an asset from the refund station to the address of an approved order.
+	Refund Kind = "refund"
 )
 
 // Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes,
@@ -43,6 +46,13 @@ type Request struct {
 	Tron    *Tron    `json:"tron,omitempty"`
 	Solana  *Solana  `json:"solana,omitempty"`
 	Bitcoin *Bitcoin `json:"bitcoin,omitempty"`
+	Order   *Ordered `json:"order,omitempty"` // of a refund alone
+}
+
+// Ordered is an approved order, and the signature of its approval, which the signer verifies.
+type Ordered struct {
+	order.Order
+	Signature string `json:"signature"` // base64
 }
 
 // EVM are the terms of a transaction of the EVM family.
@@ -86,6 +96,8 @@ const (
 	Fee         = "fee"
 	Value       = "value"
 	Count       = "count"
+	Order       = "order"       // the transfer is not what its order says, or the order is not approved
+	OrderSpent  = "order_spent" // another transaction was signed for the same order
 )
 
 // Passing reports whether the same request may be accepted later.

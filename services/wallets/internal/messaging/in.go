@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -18,6 +19,7 @@ type Cases interface {
 	Simulate(ctx context.Context, messageID string, s app.Simulate) error
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
+	TakeRefund(ctx context.Context, o intent.Ordered) error
 }
 
 // Consumer is the part of the bus that handlers are added to.
@@ -31,6 +33,7 @@ const (
 	simulateParallel = 8
 	usedParallel     = 1
 	lookAtParallel   = 1
+	refundParallel   = 4
 )
 
 // Consume adds the handlers of every message that this service reads.
@@ -58,6 +61,13 @@ func Consume(link Consumer, cases Cases) {
 			return err
 		}
 		return cases.LookAtTransaction(ctx, app.LookAt{Mode: p.Mode, Network: p.Network, Address: p.Address, Asset: p.Asset, TxHash: p.TxHash}, false)
+	})
+	link.Handle(queue(wire.RefundApprovedV1), refundParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.RefundApproved
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature})
 	})
 }
 

@@ -11,9 +11,11 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -46,10 +48,15 @@ func (r *recorder) LookAtTransaction(_ context.Context, l app.LookAt, _ bool) er
 	return nil
 }
 
+func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered) error {
+	r.calls = append(r.calls, fmt.Sprint("refund ", o))
+	return nil
+}
+
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 4 {
+	if len(r.handlers) != 5 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{
@@ -57,6 +64,7 @@ func TestConsume(t *testing.T) {
 		"wallets.payments.simulate_deposit.v1":    wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
 		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: tenant.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
 		"wallets.payments.addresses_used.v1":      wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
+		"wallets.payments.refund_approved.v1":     wire.RefundApproved{Order: order.Order{ID: "rfd_1", Amount: "5"}, Signature: "s"},
 	} {
 		h := r.handlers[queue]
 		if h == nil {
@@ -75,8 +83,8 @@ func TestConsume(t *testing.T) {
 			}
 		}
 	}
-	if len(r.calls) != 4 {
-		t.Errorf("consume four good messages: got the calls %v", r.calls)
+	if len(r.calls) != 5 {
+		t.Errorf("consume five good messages: got the calls %v", r.calls)
 	}
 }
 

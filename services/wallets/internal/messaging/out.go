@@ -106,6 +106,12 @@ func (o Out) AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) 
 	return outbox.Encode(ctx, wire.AddressesOwnedV1, id.New(id.Message, o.Now()), wire.AddressesOwned{Addresses: addresses})
 }
 
+// RefundChanged publishes one version of a refund.
+func (o Out) RefundChanged(ctx context.Context, c wire.RefundChanged) (outbox.Message, error) {
+	c.OccurredAt = o.Now().UTC()
+	return outbox.Encode(ctx, wire.RefundChangedV1, fmt.Sprintf("%s:%d", c.RefundID, c.Version), c)
+}
+
 // WalletChanged publishes to the merchant the status that a standalone wallet has entered.
 func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
 	ctx, span := telemetry.Continue(ctx, w.Trace, "wallet "+string(w.Status), trace.WithAttributes(attribute.String("wallet.id", w.ID)))

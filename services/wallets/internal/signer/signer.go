@@ -36,13 +36,14 @@ func New(path string) *Client {
 
 // Stations are the addresses that pay for gas, and the treasuries that the signer has pinned.
 type Stations struct {
-	Mode       string            `json:"mode"`
-	Account    uint32            `json:"account"`
-	EVM        string            `json:"evm"`
-	Tron       string            `json:"tron"`
-	Solana     string            `json:"solana"`
-	Nonces     []string          `json:"nonces"` // the nonce accounts of solana
-	Treasuries map[string]string `json:"treasuries"`
+	Mode       string                  `json:"mode"`
+	Account    uint32                  `json:"account"`
+	EVM        string                  `json:"evm"`
+	Tron       string                  `json:"tron"`
+	Solana     string                  `json:"solana"`
+	Nonces     []string                `json:"nonces"` // the nonce accounts of solana
+	Treasuries map[string]string       `json:"treasuries"`
+	Refunds    map[money.Family]string `json:"refunds"` // the refund stations
 }
 
 // Of is the station of a family, "" for a family without one.

@@ -87,6 +87,9 @@ func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan
 		if out.Outgoing, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 			return fmt.Errorf("reading outgoing transactions above the fork: %w", err)
 		}
+		if err := s.reverseRefunds(ctx, tx, c, plan.Fork); err != nil {
+			return err
+		}
 		_, err = tx.Exec(ctx, auditSQL, note.Operator, "rewind", map[string]any{
 			"mode": c.Mode, "network": c.Network, "from": at.Height, "fork": plan.Fork, "to": plan.To.Height, "hash": plan.To.Hash,
 			"reverted": out.Reverted, "reason": note.Reason,

@@ -35,6 +35,8 @@ WHERE mode = $1 AND network = $2 AND epoch = $3 AND height = $4 AND hash = $5`
 	// The caller holds the row's lock, so that the times of two messages are in the order of their commits.
 	toldSQL = `UPDATE cursors SET told = told + $3 WHERE mode = $1 AND network = $2 RETURNING told, clock_timestamp()`
 
+	judgeSQL = `UPDATE cursors SET scan_state = $3, judged_at = now() WHERE mode = $1 AND network = $2`
+
 	headerSQL = `SELECT height, hash, parent, time FROM headers WHERE mode = $1 AND network = $2 AND height = $3`
 
 	oldestSQL = `SELECT coalesce(min(height), 0) FROM headers WHERE mode = $1 AND network = $2`
@@ -173,7 +175,7 @@ func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Curso
 			return err
 		}
 		if step.Announce {
-			m, err := s.through(ctx, l, scanner.Cursor{Header: last, Finalized: step.Finalized}, told, step.Health)
+			m, err := s.through(ctx, tx, scanner.Cursor{Header: last, Finalized: step.Finalized}, announced{l, told, step.Health})
 			if err != nil {
 				return err
 			}
@@ -393,7 +395,7 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 		if err != nil {
 			return err
 		}
-		m, err := s.through(ctx, l, at, told, health)
+		m, err := s.through(ctx, tx, at, announced{l, told, health})
 		if err != nil {
 			return err
 		}
@@ -405,11 +407,21 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 	return err
 }
 
-// through is the message of how far a chain is scanned.
-func (s *Store) through(ctx context.Context, l scanner.Lease, at scanner.Cursor, told mark, health scanner.Health) (outbox.Message, error) {
+// announced is the state of a scan at a block.
+type announced struct {
+	lease  scanner.Lease
+	told   mark
+	health scanner.Health
+}
+
+// through is the message of how far a chain is scanned. Refunds read the health from the cursor's row.
+func (s *Store) through(ctx context.Context, tx pgx.Tx, at scanner.Cursor, a announced) (outbox.Message, error) {
+	if _, err := tx.Exec(ctx, judgeSQL, a.lease.Mode, a.lease.Network, a.health.State); err != nil {
+		return outbox.Message{}, fmt.Errorf("storing the health of the scan: %w", err)
+	}
 	return s.messages.ScannedThrough(ctx, wallet.Progress{
-		Mode: l.Mode, Network: l.Network, Height: at.Height, Finalized: at.Finalized, BlockTime: at.Time, Deposits: told.number,
-		State: health.State, Head: health.Head.Height, HeadTime: health.Head.Time, ToldAt: told.at,
+		Mode: a.lease.Mode, Network: a.lease.Network, Height: at.Height, Finalized: at.Finalized, BlockTime: at.Time, Deposits: a.told.number,
+		State: a.health.State, Head: a.health.Head.Height, HeadTime: a.health.Head.Time, ToldAt: a.told.at,
 	})
 }
 

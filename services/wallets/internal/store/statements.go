@@ -31,6 +31,11 @@ func Statements() map[string]string {
 		"waits": waitsSQL, "own cursor": ownCursorSQL, "mined": minedSQL, "present": presentSQL, "absent": absentSQL, "missed": missedSQL,
 		"left mempool": leftMempoolSQL, "wait": waitSQL, "untold": untoldSQL, "tell page": tellPageSQL, "told to": toldToSQL,
 		"tell accounts": tellAccountsSQL, "keep accounts": keepAccountsSQL, "tell all": tellAllSQL, "tell all accounts": tellAllAccountsSQL,
-		"scans": scansSQL, "recovery": recoverySQL,
+		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "order of": orderOfSQL,
+		"idle refunds": idleRefundsSQL, "refunds underway": refundsUnderwaySQL, "followed": followedSQL, "plan refund": planRefundSQL,
+		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "lock refund": lockRefundSQL,
+		"end refund": endRefundSQL, "live refund": liveRefundSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
+		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
+		"unsent newest": unsentNewestSQL, "reverse journal": reverseJournalSQL,
 	}
 }

@@ -31,6 +31,7 @@ type Messages interface {
 	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
 	AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) (outbox.Message, error)
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
+	RefundChanged(ctx context.Context, c wire.RefundChanged) (outbox.Message, error)
 }
 
 // Settings are what the store needs in addition to its pool.

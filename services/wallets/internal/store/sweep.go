@@ -398,12 +398,17 @@ func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, 
 
 // Plan implements sweeper.Store.
 func (s Sweeps) Plan(ctx context.Context, o sweep.Outgoing) error {
+	return s.plan(ctx, o, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From)
+}
+
+// plan writes a transaction by a statement that inserts its row, and its first form.
+func (s Sweeps) plan(ctx context.Context, o sweep.Outgoing, insertSQL string, args ...any) error {
 	request, err := json.Marshal(o.Attempts[0].Request)
 	if err != nil {
 		return err
 	}
 	return s.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From)
+		tag, err := tx.Exec(ctx, insertSQL, args...)
 		if err != nil {
 			return err
 		}
@@ -496,8 +501,19 @@ func (s Sweeps) Underway(ctx context.Context, network string, most int) ([]sweep
 	if err != nil {
 		return nil, fmt.Errorf("reading transactions under way: %w", err)
 	}
+	return s.outgoing(ctx, rows, func() sweepReader { return &sweepRow{} })
+}
+
+// sweepReader reads a sweep, or a refund as one.
+type sweepReader interface {
+	fields() []any
+	read() (sweep.Sweep, error)
+}
+
+// outgoing reads transactions with their forms.
+func (s Sweeps) outgoing(ctx context.Context, rows pgx.Rows, reader func() sweepReader) ([]sweep.Outgoing, error) {
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o sweep.Outgoing, err error) {
-		var r sweepRow
+		r := reader()
 		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block, &o.From}
 		if err := row.Scan(append(fields, r.fields()...)...); err != nil {
 			return o, err

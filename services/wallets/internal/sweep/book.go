@@ -20,6 +20,9 @@ const (
 	GasFloat   Account = "gas_float"   // the product's own coins on deposit addresses, to pay for sweeps
 	Fees       Account = "fees"        // paid to the network
 	Rent       Account = "rent"        // that closed token accounts gave back; payers had paid it
+	// RefundStation is what refunds took from the station. Its account falls below zero: operators fill the station from
+	// the treasury outside of the books.
+	RefundStation Account = "refund_station"
 )
 
 // Event is the reason of a journal.
@@ -30,6 +33,10 @@ const (
 	Swept       Event = "swept"
 	SweepFailed Event = "sweep_failed"
 	Funded      Event = "funded" // coins or energy from the gas station
+
+	Refunded       Event = "refunded"
+	RefundFailed   Event = "refund_failed"
+	RefundReversed Event = "refund_reversed" // its final block left the chain, and an operator rewound the scan
 )
 
 // Entry is one line; exactly one of debit and credit is positive.
@@ -65,6 +72,12 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 	}
 	event, entries := Swept, []Entry(nil)
 	switch {
+	case kind == intent.Refund:
+		event = Refunded
+		entries = []Entry{
+			debit(from, p.Sweep.Asset, amount), credit(RefundStation, p.Sweep.Asset, amount),
+			debit(Fees, coin, fee), credit(RefundStation, coin, fee),
+		}
 	case p.Sweep.Family == money.Solana: // the station pays for everything
 		entries = []Entry{
 			debit(Treasury, p.Sweep.Asset, amount), credit(from, p.Sweep.Asset, amount),
@@ -85,8 +98,11 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 			debit(Fees, coin, fee), credit(GasFloat, coin, fee),
 		}
 	}
-	if !p.OK && kind == intent.Sweep {
+	switch {
+	case !p.OK && kind == intent.Sweep:
 		event = SweepFailed
+	case !p.OK && kind == intent.Refund:
+		event = RefundFailed
 	}
 	kept := entries[:0]
 	for _, e := range entries {

@@ -32,6 +32,9 @@ type Sweep struct {
 	Age      time.Duration // since it was opened
 	Failed   int           // transactions that ended without effect
 	Together int           // sweeps that its next transaction may carry, after a refused batch; 0 for any number
+	// Order makes it a refund: the asset goes from the refund station, which Address names, to Treasury, which is the
+	// payer's address. Nil for a sweep.
+	Order *intent.Ordered
 }
 
 // Fits reports whether a sweep may enter a batch: the batch stays as small as the sweep and all of its sweeps want.

@@ -109,6 +109,11 @@ func (s evm) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 			return false, err
 		}
 	}
+	if o.Kind == intent.Refund {
+		if enough, err := s.covers(ctx, o.Sweep, price); err != nil || !enough {
+			return false, err
+		}
+	}
 	next := sweep.Attempt{Number: o.Newest().Number + 1, Request: priced(r, price)}
 	next.Request.ID = sweep.RequestID(o.ID, next.Number)
 	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "max_fee", price.MaxFee)
@@ -262,7 +267,7 @@ func (s evm) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
 	r := intent.Request{
 		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,
 		Amount: t.amount.String(), To: t.to,
-		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce},
+		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce}, Order: w.Order,
 	}
 	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, t.price)}}
 	return s.store.Plan(ctx, o)

@@ -30,6 +30,7 @@ type Options struct {
 	Postgres  postgres.Config
 	Telemetry *telemetry.Telemetry
 	Store     Store
+	Refunds   RefundStore
 	Signer    *signer.Client
 	Sources   map[money.Family]derivation.Source // of live addresses
 	// Sample returns addresses that were issued.
@@ -39,8 +40,9 @@ type Options struct {
 // Fleet is the sweepers of every network with a treasury. They run on the leader.
 type Fleet struct {
 	Options
-	errors *prometheus.CounterVec
-	open   *prometheus.GaugeVec
+	errors  *prometheus.CounterVec
+	open    *prometheus.GaugeVec
+	station *prometheus.GaugeVec
 	// The sums that sweeps collected, and the fees of sweeps and fundings; their ratio is the cost of collecting.
 	collected, cost *prometheus.CounterVec
 }
@@ -62,9 +64,13 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.cost = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "wallets_sweep_cost_total", Help: "Fees of final sweeps and fundings, in whole units of the network's coin, by the swept asset.",
 	}, []string{"network", "coin", "asset"})
-	f.Telemetry.Registry.MustRegister(f.errors, f.open, f.collected, f.cost)
+	f.station = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "wallets_refund_station", Help: "Balance of the refund station when it was last read, in whole units of the asset.",
+	}, []string{"network", "asset"})
+	f.Telemetry.Registry.MustRegister(f.errors, f.open, f.collected, f.cost, f.station)
 	return postgres.Lead(ctx, f.Postgres, "wallets sweeps", f.Telemetry.Log, func(ctx context.Context) error {
 		defer f.open.Reset() // the next leader counts
+		defer f.station.Reset()
 		g, ctx := errgroup.WithContext(ctx)
 		for _, cfg := range f.Networks {
 			g.Go(func() error { return f.sweep(ctx, cfg) })
@@ -73,22 +79,17 @@ func (f *Fleet) Run(ctx context.Context) error {
 	})
 }
 
-// sweep sweeps one network until ctx ends. It starts once the signer has passed the proof.
+// sweep sweeps one network, and pays its refunds, until ctx ends. It starts once the signer has passed the proof.
 func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 	log := f.Telemetry.Log.With("network", cfg.Network)
-	var one *Sweeper
+	var all []*Sweeper
 	told := "" // the last error, which is logged once and not every round
 	tick := time.NewTicker(f.Every)
 	defer tick.Stop()
 	for {
-		if one == nil {
-			proved, err := f.prove(ctx, cfg)
-			if err == nil {
-				proved.Ended = f.ended
-				newID := func() string { return id.New("out_", time.Now()) }
-				one = New(proved, f.Store, f.Signer, f.Telemetry.Log, newID)
-				log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", proved.Station)
-			} else if ctx.Err() == nil {
+		if all == nil {
+			var err error
+			if all, err = f.start(ctx, cfg); err != nil && ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
 				if err.Error() != told {
 					log.ErrorContext(ctx, "sweeping not started", "err", err)
@@ -96,11 +97,13 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 				told = err.Error()
 			}
 		}
-		if one != nil {
+		for _, one := range all {
 			if err := one.Round(ctx); err != nil && ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
 				log.WarnContext(ctx, "sweep round not finished", "err", err)
 			}
+		}
+		if all != nil {
 			f.measure(ctx, cfg.Network)
 		}
 		select {
@@ -109,6 +112,40 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// start makes the sweeper of a network, and that of its refunds where the signer has a refund station and the network's
+// family can pay from it.
+func (f *Fleet) start(ctx context.Context, cfg Config) ([]*Sweeper, error) {
+	proved, told, err := f.prove(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	log := f.Telemetry.Log.With("network", cfg.Network)
+	newID := func() string { return id.New("out_", time.Now()) }
+	proved.Ended = f.ended
+	all := []*Sweeper{New(proved, f.Store, f.Signer, f.Telemetry.Log, newID)}
+	log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", proved.Station)
+	listed, _ := money.NetworkOf(cfg.Network)
+	_, able := cfg.Chain.(EVM)
+	if !able || told.Refunds[listed.Family] == "" {
+		return all, nil
+	}
+	back := proved
+	back.Refunds, back.Ready, back.Ended = true, f.Refunds.Follows, nil
+	back.Balance = func(asset string, has *big.Int) {
+		if a, ok := listed.Asset(asset); ok {
+			f.station.WithLabelValues(listed.Name, a.Symbol).Set(units(a, has))
+		}
+	}
+	if back.Station, err = written(listed.Family, told.Refunds[listed.Family]); err != nil {
+		return nil, err
+	}
+	if err := f.Refunds.KeepStation(ctx, listed.Family, back.Station); err != nil {
+		return nil, err
+	}
+	log.InfoContext(ctx, "refunds started", "refund_station", back.Station)
+	return append(all, New(back, f.Refunds, f.Signer, f.Telemetry.Log, newID)), nil
 }
 
 func (f *Fleet) measure(ctx context.Context, network string) {
@@ -138,31 +175,31 @@ func units(a money.Asset, amount *big.Int) float64 { //nolint:forbidigo // a met
 
 // prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the
 // issued addresses. It fills in the gas station, whose transfers no longer count as deposits, and its nonce accounts.
-func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, error) {
+func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, signer.Stations, error) {
 	listed, _ := money.NetworkOf(cfg.Network)
 	told, err := f.Signer.Stations(ctx)
 	if err != nil {
-		return cfg, err
+		return cfg, told, err
 	}
 	pinned, err := written(listed.Family, told.Treasuries[cfg.Network])
 	if err != nil || pinned != cfg.Treasury {
-		return cfg, fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
+		return cfg, told, fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
 	}
 	// The addresses of solana have no account: their index takes its place in the path.
 	source, ok := f.Sources[listed.Family].(*derivation.Account)
 	if told.Mode != string(tenant.Live) || listed.Family != money.Solana && (!ok || told.Account != source.Account()) {
-		return cfg, fmt.Errorf("the signer serves another mode or account than the live %s key", listed.Family)
+		return cfg, told, fmt.Errorf("the signer serves another mode or account than the live %s key", listed.Family)
 	}
 	if err := f.proveKeys(ctx, listed.Family); err != nil || listed.Family == money.Bitcoin { // whose coin pays for itself
-		return cfg, err
+		return cfg, told, err
 	}
 	if cfg.Station, err = written(listed.Family, told.Of(listed.Family)); err != nil {
-		return cfg, err
+		return cfg, told, err
 	}
 	if listed.Family == money.Solana {
 		cfg.Nonces = told.Nonces
 	}
-	return cfg, f.Store.KeepStation(ctx, listed.Family, cfg.Station)
+	return cfg, told, f.Store.KeepStation(ctx, listed.Family, cfg.Station)
 }
 
 // proveKeys checks that the signer has the keys of a sample of the issued addresses.

@@ -152,8 +152,13 @@ type Config struct {
 	Terms    sweep.Terms   // not on bitcoin
 	Batches  sweep.Batches // on bitcoin
 	Tron     TronConfig
+	Refunds  bool          // it pays refunds from Station, a refund station, instead
 	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend   time.Duration // time after which the same bytes are sent to a node again
+	// Ready reports whether anything may be done at present; nil for always.
+	Ready func(ctx context.Context, network string) (bool, error)
+	// Balance receives each balance of a refund station that was read; nil receives nothing.
+	Balance func(asset string, has *big.Int)
 	// Ended is called for each transaction that has become final, with its result; nil calls nothing.
 	Ended func(o sweep.Outgoing, end sweep.Outcome)
 }
@@ -175,6 +180,9 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 	switch chain := cfg.Chain.(type) {
 	case EVM:
 		s.family = evm{s, chain}
+		if cfg.Refunds {
+			s.family = evmRefunds{evm{s, chain}}
+		}
 	case Solana:
 		s.family = solana{s, chain}
 	case Bitcoin:
@@ -197,6 +205,11 @@ const (
 
 // Round takes every step that is possible now. An error of one transaction does not stop the others.
 func (s *Sweeper) Round(ctx context.Context) error {
+	if s.cfg.Ready != nil {
+		if ready, err := s.cfg.Ready(ctx, s.cfg.Network); err != nil || !ready {
+			return err
+		}
+	}
 	final, err := s.store.Final(ctx, s.cfg.Network)
 	if err != nil {
 		return err
@@ -299,6 +312,9 @@ func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 // refused handles the signer's refusal. A transaction without any signature is deleted, and its nonce is free.
 func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refusal) error {
 	s.log.WarnContext(ctx, "signer refused intent", "id", o.ID, "code", no.Code, "why", no.Message)
+	if o.Kind == intent.Refund && no.Code == intent.Stopped {
+		return nil // it may be signed already, and its order allows no other number: the plan stays
+	}
 	if len(o.Attempts) > 1 { // an earlier form was sent: it stays, and is sent again
 		return s.store.Withdraw(ctx, o)
 	}
@@ -337,6 +353,11 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 // send gives the newest form to a node. The node's refusal does not end the transaction: an older form may be mined, or
 // a node may have accepted the bytes and lost the answer. So the form counts as sent, and the sweeper looks for it.
 func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
+	if o.Kind == intent.Refund { // the kill switch stops what is signed, too: the signer repeats its answer, or refuses
+		if _, err := s.signer.Sign(ctx, o.Newest().Request); err != nil {
+			return err
+		}
+	}
 	err := s.chain.Send(ctx, o.Newest().Raw)
 	if err != nil && !errors.Is(err, sweep.ErrRefused) {
 		return err

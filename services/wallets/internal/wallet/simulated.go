@@ -1,6 +1,12 @@
 package wallet
 
-import "math/big"
+import (
+	"crypto/sha256"
+	"math/big"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
+)
 
 // Simulated is a transfer that somebody wants to see on a simulated chain of test mode.
 type Simulated struct {
@@ -13,6 +19,11 @@ type Simulated struct {
 	Amount        *big.Int
 	Sender        string
 	Confirmations int64 // depth to reach at the fast pace
+}
+
+// SimulatedHash is the hash of a request's transaction on a simulated chain, the same each time.
+func SimulatedHash(family money.Family, network, request string) string {
+	return address.TxHash(family, sha256.Sum256([]byte("simulated/"+network+"/"+request)))
 }
 
 // lags say how far the final block of a simulated chain is below its head: short versions of the real delays.

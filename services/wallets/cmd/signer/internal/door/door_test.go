@@ -41,6 +41,12 @@ type fixture struct {
 
 func open(t *testing.T, d *fixture) *fixture {
 	t.Helper()
+	return openWith(t, d, rules)
+}
+
+// openWith is open with a policy.
+func openWith(t *testing.T, d *fixture, rules string) *fixture {
+	t.Helper()
 	if d == nil {
 		d = &fixture{dir: t.TempDir(), at: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
 	} else if err := d.Close(); err != nil {

@@ -43,6 +43,7 @@ type Handler struct {
 	journal *journal.Journal
 	known   map[string]given
 	spends  []policy.Spend
+	orders  map[string]spent // every order that anything was ever signed for, by its id
 	refused struct {
 		hour  time.Time
 		lines int
@@ -56,6 +57,9 @@ type given struct {
 	at     time.Time
 }
 
+// spent is the one slot in which an order may be carried out, and the order itself.
+type spent struct{ network, slot, message string }
+
 const (
 	remember    = 30 * 24 * time.Hour // an answer is repeated for this long
 	refusedMost = 1_000               // logged refusals per hour; further ones are only reported by slog
@@ -63,7 +67,7 @@ const (
 
 // NewHandler opens the log and reads the answers that were signed before.
 func NewHandler(p policy.Policy, v Vault, logPath, stop string, log *slog.Logger, now func() time.Time) (*Handler, error) {
-	h := &Handler{policy: p, vault: v, log: log, stop: stop, now: now, known: map[string]given{}}
+	h := &Handler{policy: p, vault: v, log: log, stop: stop, now: now, known: map[string]given{}, orders: map[string]spent{}}
 	var bad error
 	j, err := journal.Open(logPath, func(e journal.Entry) {
 		if e.Event != journal.Signed || e.Request == nil || e.Signed == nil {
@@ -94,15 +98,37 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 	if err != nil {
 		return err
 	}
-	if now := h.now(); now.Sub(at) < remember {
+	amount, err := intent.Units(r.Amount)
+	if err != nil {
+		return fmt.Errorf("reading a request: %w", err)
+	}
+	spend := policy.Spent(r, s.From, amount, at)
+	if r.Order != nil {
+		h.orders[spend.Order] = spentBy(r, spend)
+	}
+	now := h.now()
+	if now.Sub(at) < remember {
 		h.known[r.ID] = given{print, s, at}
-		if now.Sub(at) < policy.Window {
-			amount, err := intent.Units(r.Amount)
-			if err != nil {
-				return fmt.Errorf("reading a request: %w", err)
-			}
-			h.spends = append(h.spends, policy.Spent(r, s.From, amount, at))
-		}
+	}
+	if now.Sub(at) < policy.Window {
+		h.spends = append(h.spends, spend)
+	}
+	return nil
+}
+
+// spentBy is the slot of a refund with its order.
+func spentBy(r intent.Request, s policy.Spend) spent {
+	return spent{s.Network, s.Slot, string(r.Order.Message())}
+}
+
+// unspent refuses a second transaction for an order: a replacement under the same number, or of the same inputs, is the
+// only other form that it may have, however long ago the first one was signed.
+func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
+	if r.Order == nil {
+		return nil
+	}
+	if before, ok := h.orders[s.Order]; ok && before != spentBy(r, s) {
+		return intent.Refuse(intent.OrderSpent, "another transaction was signed for the order %.80q", s.Order)
 	}
 	return nil
 }
@@ -131,6 +157,9 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	if err != nil {
 		return intent.Signed{}, err
 	}
+	if refusal == nil {
+		refusal = h.unspent(r, plan.Spend)
+	}
 	if refusal != nil {
 		return intent.Signed{}, h.refuse(r, refusal, now)
 	}
@@ -148,6 +177,9 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	}
 	h.known[r.ID] = given{print, answer, now}
 	h.spends = append(h.spends, plan.Spend)
+	if r.Order != nil {
+		h.orders[plan.Spend.Order] = spentBy(r, plan.Spend)
+	}
 	h.forget(now)
 	h.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
 		"tx", answer.TxHash)
@@ -228,9 +260,11 @@ type Stations struct {
 	Solana     string            `json:"solana"`
 	Nonces     []string          `json:"nonces,omitempty"` // the nonce accounts of solana
 	Treasuries map[string]string `json:"treasuries"`
+	// Refunds are the refund stations by family. A family without one makes no refunds.
+	Refunds map[money.Family]string `json:"refunds,omitempty"`
 }
 
-// Stations returns the gas stations and the pinned treasuries to clients.
+// Stations returns the stations and the pinned treasuries to clients.
 func (h *Handler) Stations() (Stations, error) {
 	gas, err := h.vault.Account(h.policy.GasAccount, 0)
 	tron, tronErr := h.vault.TronAccount(h.policy.GasAccount, 0)
@@ -244,7 +278,13 @@ func (h *Handler) Stations() (Stations, error) {
 			out.Nonces = n.Solana.Nonces
 		}
 	}
-	return out, errors.Join(err, tronErr, solanaErr)
+	var refundErr error
+	if h.policy.Orders != nil {
+		var refunds evmtx.Account
+		refunds, refundErr = h.vault.Account(h.policy.RefundAccount, 0)
+		out.Refunds = map[money.Family]string{money.EVM: refunds.String()}
+	}
+	return out, errors.Join(err, tronErr, solanaErr, refundErr)
 }
 
 // Places names deposit addresses by their indices.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
@@ -42,12 +43,15 @@ func (u *Units) UnmarshalJSON(b []byte) error {
 
 // Policy is the operator's file.
 type Policy struct {
-	Mode       string             `json:"mode"`       // live, or test
-	Account    uint32             `json:"account"`    // hardened account of the deposit addresses
-	GasAccount uint32             `json:"gasAccount"` // hardened account of the gas stations; differs from account
-	IndexBelow uint32             `json:"indexBelow"` // deposit addresses are served below this index
-	Peers      []uint32           `json:"peers"`      // user ids that may ask; empty means the signer's own
-	Networks   map[string]Network `json:"networks"`
+	Mode       string `json:"mode"`       // live, or test
+	Account    uint32 `json:"account"`    // hardened account of the deposit addresses
+	GasAccount uint32 `json:"gasAccount"` // hardened account of the gas stations; differs from account
+	// RefundAccount is the hardened account of the refund stations, which differs from both. It exists with orders alone.
+	RefundAccount uint32             `json:"refundAccount"`
+	Orders        *Orders            `json:"orders"`     // without them nothing is refunded
+	IndexBelow    uint32             `json:"indexBelow"` // deposit addresses are served below this index
+	Peers         []uint32           `json:"peers"`      // user ids that may ask; empty means the signer's own
+	Networks      map[string]Network `json:"networks"`
 }
 
 // Network is what may be signed on one network.
@@ -70,6 +74,10 @@ type Network struct {
 type Asset struct {
 	Contract string `json:"contract"` // of a token; empty for the network's own coin
 	PerHour  Units  `json:"perHour"`
+	// RefundPerHour bounds all refunds of the asset; without it none is made. AutomaticPerHour bounds those among them
+	// that no operator has approved.
+	RefundPerHour    Units `json:"refundPerHour"`
+	AutomaticPerHour Units `json:"automaticPerHour"`
 
 	contract evmtx.Account
 }
@@ -105,8 +113,11 @@ func Parse(text []byte) (Policy, error) {
 	if p.IndexBelow == 0 || p.IndexBelow > derivation.MaxIndex {
 		problems = append(problems, errors.New("indexBelow must be 1 to 2^31"))
 	}
+	if err := p.checkOrders(); err != nil {
+		problems = append(problems, err)
+	}
 	for name, n := range p.Networks {
-		if err := n.check(name); err != nil {
+		if err := errors.Join(n.check(name), n.checkRefunds(p.Orders != nil)); err != nil {
 			problems = append(problems, fmt.Errorf("networks.%s: %w", name, err))
 		}
 		p.Networks[name] = n
@@ -176,6 +187,8 @@ type Spend struct {
 	Asset         string
 	Amount        *big.Int
 	At            time.Time
+	Order         string         // id of a refund's order, which is spent by one slot for ever
+	Approval      order.Approval // of a refund
 }
 
 // Spent is a signed request as the limits count it. Every form counts on tron, where no number keeps two of them apart,
@@ -183,6 +196,9 @@ type Spend struct {
 // up, from a recent block hash, under which every form may land.
 func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	s := Spend{Network: r.Network, Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at}
+	if r.Order != nil {
+		s.Order, s.Approval = r.Order.ID, r.Order.Approval
+	}
 	switch {
 	case r.EVM != nil:
 		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
@@ -214,6 +230,8 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 		return Plan{}, refusal, nil
 	}
 	switch {
+	case r.Kind == intent.Refund:
+		return p.refund(n, r, keys, hour{before, now})
 	case n.Tron != nil:
 		return p.tron(n, r, keys, before, now)
 	case n.Bitcoin != nil:
@@ -259,7 +277,13 @@ func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
 	if !slices.Contains(n.kinds(), r.Kind) || !n.speaks(r) {
 		return Network{}, intent.Refuse(intent.Malformed, "want one of the kinds %v, with the terms of %s alone", n.kinds(), r.Network)
 	}
-	if r.Solana == nil && (r.Account != p.Account || r.Index >= p.IndexBelow) {
+	if (r.Kind == intent.Refund) != (r.Order != nil) {
+		return Network{}, intent.Refuse(intent.Malformed, "a refund has an order, and nothing else has one")
+	}
+	if r.Kind == intent.Refund && (r.Account != 0 || r.Index != 0) {
+		return Network{}, intent.Refuse(intent.Malformed, "a refund names no deposit address")
+	}
+	if r.Kind != intent.Refund && r.Solana == nil && (r.Account != p.Account || r.Index >= p.IndexBelow) {
 		return Network{}, intent.Refuse(intent.Address, "account %d, index %d are not served", r.Account, r.Index)
 	}
 	return n, nil
@@ -280,7 +304,7 @@ func (n Network) kinds() []intent.Kind {
 	case n.Tron != nil:
 		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}
 	}
-	return []intent.Kind{intent.Sweep, intent.Fund}
+	return []intent.Kind{intent.Sweep, intent.Fund, intent.Refund}
 }
 
 // terms checks destination, asset, chain and fee.
@@ -304,6 +328,13 @@ func (n Network) terms(r intent.Request, tx evmtx.Transaction, amount *big.Int, 
 		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
 	case r.Kind == intent.Sweep && a.Contract != "" && tx.To != a.contract:
 		return intent.Refuse(intent.Asset, "%s is not the contract of %s", tx.To, r.Asset)
+	}
+	return n.evmBounds(r, tx)
+}
+
+// evmBounds checks chain and fee.
+func (n Network) evmBounds(r intent.Request, tx evmtx.Transaction) *intent.Refusal {
+	switch {
 	case tx.ChainID != n.ChainID:
 		return intent.Refuse(intent.ChainID, "chain id %d is not that of %s", tx.ChainID, r.Network)
 	case tx.MaxFee.Cmp(&n.MaxFeePerGas.Int) > 0 || tx.Gas > n.MaxGas:
@@ -321,25 +352,18 @@ func native(network, asset string) bool {
 // limits adds up the hour. One transaction of a slot can land, so a slot counts once, and its largest amount of a kind
 // and asset is in their sum. Amounts of two assets are no numbers of the same unit: a slot counts in the sum of each.
 func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
-	slots, largest := map[string]bool{next.Slot: true}, map[string]*big.Int{next.Slot: next.Amount}
+	slots, same := map[string]bool{next.Slot: true}, []Spend{next}
 	for _, s := range before {
 		if s.Network != r.Network || now.Sub(s.At) >= Window {
 			continue
 		}
 		slots[s.Slot] = true
-		if s.Kind != r.Kind || s.Asset != r.Asset {
-			continue
-		}
-		if twin, ok := largest[s.Slot]; !ok || s.Amount.Cmp(twin) > 0 {
-			largest[s.Slot] = s.Amount
+		if s.Kind == r.Kind && s.Asset == r.Asset {
+			same = append(same, s)
 		}
 	}
 	if len(slots) > n.CountPerHour {
 		return intent.Refuse(intent.Count, "more than %d transactions an hour on %s", n.CountPerHour, r.Network)
-	}
-	sum := new(big.Int)
-	for _, amount := range largest {
-		sum.Add(sum, amount)
 	}
 	var most Units
 	switch r.Kind {
@@ -347,15 +371,34 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 		most = n.Assets[r.Asset].PerHour
 	case intent.Fund:
 		most = n.Fund.PerHour
+	case intent.Refund:
+		most = n.Assets[r.Asset].RefundPerHour
+		if refusal := n.automatic(r, next, same); refusal != nil {
+			return refusal
+		}
 	case intent.Delegate:
 		most = n.Tron.Lend.PerHour
 	case intent.Undelegate:
 		return nil // it returns to the station, and the count bounds it
 	}
-	if sum.Cmp(&most.Int) > 0 {
+	if total(same).Cmp(&most.Int) > 0 {
 		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s", &most.Int, r.Asset, r.Network)
 	}
 	return nil
+}
+
+// total is the sum of the largest amount of each slot.
+func total(list []Spend) *big.Int {
+	sum, largest := new(big.Int), map[string]*big.Int{}
+	for _, s := range list {
+		if twin, ok := largest[s.Slot]; !ok || s.Amount.Cmp(twin) > 0 {
+			largest[s.Slot] = s.Amount
+		}
+	}
+	for _, amount := range largest {
+		sum.Add(sum, amount)
+	}
+	return sum
 }
 
 // Recent drops the signatures that no limit counts any more.

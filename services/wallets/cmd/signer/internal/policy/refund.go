@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// Orders pins the public keys that approve orders, each as the base64 of its 32 bytes. wallets has neither private key.
+type Orders struct {
+	Automatic string `json:"automatic"`
+	Operator  string `json:"operator"`
+
+	keys map[order.Approval]ed25519.PublicKey
+}
+
+// checkOrders reads the pinned keys. Each account has one purpose, and each approval a key of its own.
+func (p *Policy) checkOrders() (err error) {
+	if p.Orders == nil {
+		if p.RefundAccount != 0 {
+			return errors.New("refundAccount needs the keys of orders")
+		}
+		return nil
+	}
+	if p.RefundAccount == p.Account || p.RefundAccount == p.GasAccount || p.RefundAccount >= derivation.MaxIndex {
+		return errors.New("refundAccount must be a number below 2^31, and differ from account and gasAccount")
+	}
+	p.Orders.keys = map[order.Approval]ed25519.PublicKey{}
+	for approval, text := range map[order.Approval]string{order.Automatic: p.Orders.Automatic, order.Operator: p.Orders.Operator} {
+		if p.Orders.keys[approval], err = intent.ParseBatchKey(text); err != nil {
+			return fmt.Errorf("orders.%s %w", approval, err)
+		}
+	}
+	if p.Orders.keys[order.Automatic].Equal(p.Orders.keys[order.Operator]) {
+		return errors.New("orders: the two keys must differ")
+	}
+	return nil
+}
+
+// checkRefunds checks the limits of refunds. Without keys of orders there is none.
+func (n *Network) checkRefunds(ordered bool) error {
+	for symbol, a := range n.Assets {
+		switch some := a.RefundPerHour.Sign() > 0; {
+		case a.AutomaticPerHour.Cmp(&a.RefundPerHour.Int) > 0:
+			return fmt.Errorf("assets.%s: automaticPerHour is above refundPerHour", symbol)
+		case some && !ordered:
+			return fmt.Errorf("assets.%s: refundPerHour needs the keys of orders", symbol)
+		case some && !slices.Contains(n.kinds(), intent.Refund):
+			return fmt.Errorf("assets.%s: the signer makes no refunds on this network", symbol)
+		}
+	}
+	return nil
+}
+
+// refund judges a refund: the order is approved by a pinned key, and the transfer is what the order says.
+func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *intent.Refusal, error) {
+	if refusal := p.approved(r); refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	tx, err := r.Transaction()
+	if err != nil {
+		return Plan{}, intent.Refuse(intent.Malformed, "%s", err), nil
+	}
+	if refusal := n.refundTerms(r, tx); refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	station, err := keys.Account(p.RefundAccount, 0)
+	if err != nil {
+		return Plan{}, nil, err
+	}
+	amount, _ := intent.Units(r.Amount) // Transaction has read it already
+	plan := Plan{Account: p.RefundAccount, From: station, Transaction: tx, Spend: Spent(r, station.String(), amount, h.now)}
+	if refusal := n.limits(r, plan.Spend, h.before, h.now); refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	return plan, nil, nil
+}
+
+// approved verifies the order of a request, and compares the fields that all families share.
+func (p Policy) approved(r intent.Request) *intent.Refusal {
+	if p.Orders == nil {
+		return intent.Refuse(intent.Order, "the policy has no keys of orders")
+	}
+	o := r.Order
+	if err := o.Verify(p.Orders.keys[o.Approval], o.Signature); err != nil {
+		return intent.Refuse(intent.Order, "%s", err)
+	}
+	for _, c := range []struct {
+		field string
+		agree bool
+	}{
+		{"kind", o.Kind == order.Refund},
+		{"mode", o.Mode == tenant.Mode(p.Mode)},
+		{"network", o.Network == r.Network},
+		{"asset", o.Asset == r.Asset},
+		{"amount", o.Amount == r.Amount},
+	} {
+		if !c.agree {
+			return intent.Refuse(intent.Order, "the %s is not that of the order", c.field)
+		}
+	}
+	return nil
+}
+
+// refundTerms compares the destination and the contract with the order and the policy, and checks chain and fee.
+func (n Network) refundTerms(r intent.Request, tx evmtx.Transaction) *intent.Refusal {
+	a, listed := n.Assets[r.Asset]
+	to, err := evmtx.ParseAccount(r.To)
+	ordered, orderErr := evmtx.ParseAccount(r.Order.To)
+	switch {
+	case err != nil || orderErr != nil || to != ordered:
+		return intent.Refuse(intent.Destination, "%.60q is not the destination of the order", r.To)
+	case to == (evmtx.Account{}):
+		return intent.Refuse(intent.Destination, "the address of zeros belongs to nobody")
+	case !listed || a.RefundPerHour.Sign() == 0:
+		return intent.Refuse(intent.Asset, "%.20q is not refunded on %s", r.Asset, r.Network)
+	case (a.Contract == "") != (r.EVM.Contract == "") || (a.Contract == "") != (r.Order.Contract == ""):
+		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
+	}
+	if a.Contract != "" {
+		contract, err := evmtx.ParseAccount(r.Order.Contract)
+		if err != nil || tx.To != a.contract || contract != a.contract {
+			return intent.Refuse(intent.Asset, "%s is not the contract of %s", tx.To, r.Asset)
+		}
+	}
+	return n.evmBounds(r, tx)
+}
+
+// automatic bounds the refunds of an hour that no operator has approved.
+func (n Network) automatic(r intent.Request, next Spend, same []Spend) *intent.Refusal {
+	if next.Approval != order.Automatic {
+		return nil
+	}
+	unseen := slices.DeleteFunc(slices.Clone(same), func(s Spend) bool { return s.Approval != order.Automatic })
+	if most := n.Assets[r.Asset].AutomaticPerHour; total(unseen).Cmp(&most.Int) > 0 {
+		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s without an operator", &most.Int, r.Asset, r.Network)
+	}
+	return nil
+}

@@ -1,0 +1,465 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Refunds is the part of the database that refunds live in. Their transactions are rows beside those of sweeps; a
+// refund is read as a sweep of the refund station whose treasury is the payer's address.
+type Refunds struct{ Sweeps }
+
+var (
+	_ sweeper.RefundStore = Refunds{}
+	_ sweeper.RefundBook  = Refunds{}
+	_ app.Refunds         = (*Store)(nil)
+)
+
+// Refunds is the database as refunds see it.
+func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
+
+const (
+	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'signing') ON CONFLICT (id) DO NOTHING`
+
+	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1`
+
+	// The station of a transaction is its sender; before the transaction there is none.
+	refundColumns = `r.id, r.mode, r.network, r.family, 0::bigint, 0::bigint, coalesce(o.sender, ''), '', r.asset,
+r.contract, r.amount::text, r.address, extract(epoch FROM now() - r.created_at)::bigint, 0::bigint, 0, r.ordered`
+
+	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
+WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL
+ORDER BY r.due_at, r.id LIMIT $2`
+
+	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, ` + refundColumns + `
+FROM outgoing_tx o JOIN refunds r ON r.id = o.refund WHERE o.mode = 'live' AND o.network = $1
+AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
+
+	followedSQL = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
+WHERE mode = 'live' AND network = $1), false)`
+
+	planRefundSQL = `INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height)
+SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5 FROM refunds r
+WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked FOR SHARE OF r ON CONFLICT DO NOTHING`
+
+	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'signing'`
+
+	blockRefundSQL = `UPDATE refunds SET blocked = true, reason = $2 WHERE id = $1 AND state IN ('signing', 'sent')`
+
+	// A snapshot that says nothing new gets no version.
+	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric, reason = $5, blocked = false,
+version = version + 1, changed_at = now()
+WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text`
+
+	// A refund without a transaction can be given up, and one whose number a foreign transaction has used.
+	lockRefundSQL = `SELECT state IN ('signing', 'sent'), blocked FROM refunds WHERE id = $1 FOR UPDATE`
+
+	endRefundSQL = `UPDATE outgoing_tx SET state = 'replaced', version = version + 1, changed_at = now() WHERE refund = $1 AND state = 'broadcast' AND $2`
+
+	liveRefundSQL = `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state <> 'replaced'`
+
+	releaseRefundSQL = `UPDATE refunds SET blocked = false, due_at = now() WHERE id = $1 AND state IN ('signing', 'sent')`
+
+	unfinishedRefundsSQL = `SELECT r.id, r.mode, r.network, r.asset, r.amount::text, r.address, r.state, r.blocked, r.reason, r.created_at,
+coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash
+FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id WHERE r.state IN ('signing', 'sent') ORDER BY r.created_at LIMIT 1000`
+
+	refundLevelsSQL = `SELECT network, asset, count(*), count(*) FILTER (WHERE blocked), count(*) FILTER (WHERE reason = $1),
+extract(epoch FROM now() - min(created_at))::bigint FROM refunds
+WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
+
+	// Two states of test mode after each other, so that none is skipped.
+	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds WHERE mode = 'test' AND (state = 'signing' AND changed_at < now() - interval '1 second'
+OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
+
+	// The confirmed refunds above a fork: their transactions are followed again.
+	reversedRefundsSQL = `UPDATE outgoing_tx SET state = 'broadcast', version = version + 1, tx_hash = '', height = 0, block_hash = '', amount = 0,
+fee = 0, changed_at = now() WHERE mode = $1 AND network = $2 AND height > $3 AND state = 'final' AND refund IS NOT NULL RETURNING id, refund, version`
+
+	unsentNewestSQL = `UPDATE outgoing_attempts a SET sent_at = to_timestamp(0) FROM outgoing_tx o WHERE o.id = $1 AND a.outgoing = o.id
+AND a.number = o.attempt RETURNING a.tx_hash`
+
+	reverseJournalSQL = `INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
+SELECT $2, line, mode, merchant_id, account, network, asset, credit, debit FROM custody_entries WHERE journal = $1`
+)
+
+// TakeRefund implements app.Refunds.
+func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
+	text, err := json.Marshal(r.Ordered)
+	if err != nil {
+		return err
+	}
+	fresh, o := false, r.Ordered
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text))
+		if err != nil {
+			return err
+		}
+		if fresh = tag.RowsAffected() == 1; !fresh {
+			return sameOrder(ctx, tx, o)
+		}
+		return s.publishRefund(ctx, tx, wire.RefundChanged{
+			RefundID: o.ID, Version: 1, Mode: o.Mode, Network: r.Network.Name, State: wire.RefundSigning, Amount: o.Amount, Fee: "0",
+		})
+	})
+	if err == nil && fresh {
+		s.wake()
+	}
+	return err
+}
+
+// sameOrder compares an order with the one that has its id.
+func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
+	var text string
+	if err := tx.QueryRow(ctx, orderOfSQL, o.ID).Scan(&text); err != nil {
+		return err
+	}
+	var known intent.Ordered
+	if err := json.Unmarshal([]byte(text), &known); err != nil {
+		return err
+	}
+	if known != o {
+		return app.ErrOtherOrder
+	}
+	return nil
+}
+
+func (s *Store) publishRefund(ctx context.Context, tx pgx.Tx, c wire.RefundChanged) error {
+	m, err := s.messages.RefundChanged(ctx, c)
+	if err != nil {
+		return err
+	}
+	return outbox.Insert(ctx, tx, m)
+}
+
+// refundChange is the next state of a refund.
+type refundChange struct {
+	id     string
+	state  wire.RefundState
+	txHash string
+	fee    *big.Int // nil for none
+	reason string
+	from   []wire.RefundState
+}
+
+// change moves a refund on and publishes its next version, in the transaction of the cause.
+func (s *Store) change(ctx context.Context, tx pgx.Tx, c refundChange) error {
+	fee := "0"
+	if c.fee != nil {
+		fee = c.fee.String()
+	}
+	m := wire.RefundChanged{RefundID: c.id, State: c.state, TxHash: c.txHash, Fee: fee, Reason: c.reason}
+	err := tx.QueryRow(ctx, changeRefundSQL, c.id, c.state, c.txHash, fee, c.reason, c.from).Scan(&m.Version, &m.Mode, &m.Network, &m.Amount)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("changing refund %s: %w", c.id, err)
+	}
+	return s.publishRefund(ctx, tx, m)
+}
+
+// open are the states in which a refund is not over.
+var open = []wire.RefundState{wire.RefundSigning, wire.RefundSent}
+
+// Follows implements sweeper.RefundStore: a refund needs a scan that follows the chain.
+func (s Refunds) Follows(ctx context.Context, network string) (follows bool, err error) {
+	err = s.pool.QueryRow(ctx, followedSQL, network).Scan(&follows)
+	return follows, err
+}
+
+// KeepStation implements sweeper.Store. Payments refuses the station as a refund address; what it sends is no gas.
+func (s Refunds) KeepStation(ctx context.Context, family money.Family, address string) error {
+	return s.KeepAccounts(ctx, []wire.OwnedAddress{{Mode: tenant.Live, Family: family, Address: address}})
+}
+
+// Due implements sweeper.Store: no deposit makes a refund.
+func (s Refunds) Due(context.Context, string, sweeper.Least, int) ([]sweeper.Due, error) {
+	return nil, nil
+}
+
+// refundRow reads a refund as a sweep.
+type refundRow struct {
+	sweepRow
+	ordered string
+}
+
+func (r *refundRow) fields() []any { return append(r.sweepRow.fields(), &r.ordered) }
+
+func (r *refundRow) read() (w sweep.Sweep, err error) {
+	if w, err = r.sweepRow.read(); err != nil {
+		return w, err
+	}
+	w.Order = &intent.Ordered{}
+	return w, json.Unmarshal([]byte(r.ordered), w.Order)
+}
+
+// Idle implements sweeper.Store.
+func (s Refunds) Idle(ctx context.Context, network string, most int) ([]sweep.Sweep, error) {
+	rows, err := s.pool.Query(ctx, idleRefundsSQL, network, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading refunds: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w sweep.Sweep, err error) {
+		var r refundRow
+		if err := row.Scan(r.fields()...); err != nil {
+			return w, err
+		}
+		return r.read()
+	})
+}
+
+// Underway implements sweeper.Store.
+func (s Refunds) Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error) {
+	rows, err := s.pool.Query(ctx, refundsUnderwaySQL, network, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading refunds under way: %w", err)
+	}
+	return s.outgoing(ctx, rows, func() sweepReader { return &refundRow{} })
+}
+
+// Wait implements sweeper.Store.
+func (s Refunds) Wait(ctx context.Context, w sweep.Sweep, d time.Duration, reason string) error {
+	_, err := s.pool.Exec(ctx, waitRefundSQL, w.ID, d, reason)
+	return err
+}
+
+// Block implements sweeper.Store.
+func (s Refunds) Block(ctx context.Context, w sweep.Sweep, reason string) error {
+	_, err := s.pool.Exec(ctx, blockRefundSQL, w.ID, reason)
+	return err
+}
+
+// Plan implements sweeper.Store.
+func (s Refunds) Plan(ctx context.Context, o sweep.Outgoing) error {
+	return s.plan(ctx, o, planRefundSQL, o.ID, o.Sweep.ID, o.Sender, o.Nonce, o.From)
+}
+
+// Sent implements sweeper.Store.
+func (s Refunds) Sent(ctx context.Context, o sweep.Outgoing) error {
+	newest := o.Newest()
+	err := s.step(ctx, o, sweep.Broadcast, newest.Number, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sentSQL, o.ID, newest.Number); err != nil {
+			return err
+		}
+		return s.change(ctx, tx, refundChange{id: o.Sweep.ID, state: wire.RefundSent, txHash: newest.TxHash, from: open})
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// Finish implements sweeper.Store.
+func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
+	to, next := sweep.Final, refundChange{id: o.Sweep.ID, state: wire.RefundConfirmed, txHash: r.TxHash, fee: r.Fee, from: open}
+	if !ok {
+		to, next.state, next.reason = sweep.Failed, wire.RefundFailed, wire.RefundReverted
+	}
+	err := s.land(ctx, o, to, r, amount, func(tx pgx.Tx) error {
+		if err := s.bookRefund(ctx, tx, o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}); err != nil {
+			return err
+		}
+		return s.change(ctx, tx, next)
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// bookRefund writes the journal of a refund whose transaction has ended. A version of the row has one end.
+func (s Refunds) bookRefund(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, end sweep.Outcome) error {
+	network, _ := money.NetworkOf(o.Sweep.Network)
+	event, entries := sweep.Book(o.Kind, sweep.Part{Sweep: o.Sweep, Outcome: end}, network.Coin().Symbol, sweep.Payments)
+	var b pgx.Batch
+	key := refundJournal(o.Sweep.Mode, o.ID, o.Version+1)
+	b.Queue(journalSQL, key, event, o.Sweep.Mode, "", "", o.Sweep.ID)
+	for i, line := range entries {
+		b.Queue(entrySQL, key, i+1, o.Sweep.Mode, "", line.Account, o.Sweep.Network, line.Asset, line.Debit.String(), line.Credit.String())
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("booking %s: %w", key, err)
+	}
+	return nil
+}
+
+// refundJournal names the journal of a version of a transaction.
+func refundJournal(mode tenant.Mode, outgoing string, version int64) string {
+	return fmt.Sprintf("%s:%s:%d", mode, outgoing, version)
+}
+
+// reverseRefunds takes confirmed refunds above a fork back to sent: their transactions are sent and followed again, and
+// their journals are reversed.
+func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, fork int64) error {
+	rows, err := tx.Query(ctx, reversedRefundsSQL, c.Mode, c.Network, fork)
+	if err != nil {
+		return fmt.Errorf("taking refunds back: %w", err)
+	}
+	type gone struct {
+		Outgoing, Refund string
+		Version          int64
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[gone])
+	if err != nil {
+		return fmt.Errorf("taking refunds back: %w", err)
+	}
+	for _, g := range list {
+		var hash string
+		if err := tx.QueryRow(ctx, unsentNewestSQL, g.Outgoing).Scan(&hash); err != nil {
+			return fmt.Errorf("taking refund %s back: %w", g.Refund, err)
+		}
+		booked, key := refundJournal(c.Mode, g.Outgoing, g.Version-1), refundJournal(c.Mode, g.Outgoing, g.Version)
+		if _, err := tx.Exec(ctx, journalSQL, key, sweep.RefundReversed, c.Mode, "", "", g.Refund); err != nil {
+			return fmt.Errorf("reversing %s: %w", booked, err)
+		}
+		if _, err := tx.Exec(ctx, reverseJournalSQL, booked, key); err != nil {
+			return fmt.Errorf("reversing %s: %w", booked, err)
+		}
+		back := refundChange{id: g.Refund, state: wire.RefundSent, txHash: hash, from: []wire.RefundState{wire.RefundConfirmed}}
+		if err := s.change(ctx, tx, back); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simulateMost bounds the refunds of one transaction.
+const simulateMost = 200
+
+// SimulateRefunds carries out refunds of test mode: nothing is signed, and each gets a hash that follows from its id.
+func (s *Store) SimulateRefunds(ctx context.Context) (more bool, err error) {
+	type one struct {
+		ID, Network string
+		Family      money.Family
+		State       wire.RefundState
+	}
+	var list []one
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, simulatedRefundsSQL, simulateMost)
+		if err != nil {
+			return err
+		}
+		if list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[one]); err != nil {
+			return err
+		}
+		for _, r := range list {
+			next := wire.RefundSent
+			if r.State == wire.RefundSent {
+				next = wire.RefundConfirmed
+			}
+			hash := wallet.SimulatedHash(r.Family, r.Network, "refund/"+r.ID)
+			if err := s.change(ctx, tx, refundChange{id: r.ID, state: next, txHash: hash, from: []wire.RefundState{r.State}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("simulating refunds: %w", err)
+	}
+	if len(list) > 0 {
+		s.wake()
+	}
+	return len(list) == simulateMost, nil
+}
+
+// ErrRefundSigned means that a transaction of a refund may land.
+var ErrRefundSigned = errors.New("the refund has a transaction that may land: it ends by that alone")
+
+// GiveUpRefund ends a refund for an operator, and payments gives its money back to the payment. It must have no
+// transaction, or a blocked one whose number a foreign transaction has used.
+func (s Refunds) GiveUpRefund(ctx context.Context, id string) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		var unfinished, blocked bool
+		err := tx.QueryRow(ctx, lockRefundSQL, id).Scan(&unfinished, &blocked)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if !unfinished {
+			return fmt.Errorf("%.80q is not a refund that has not ended", id)
+		}
+		tag, err := tx.Exec(ctx, endRefundSQL, id, blocked)
+		if err != nil {
+			return err
+		}
+		reason := wire.RefundGivenUp
+		if tag.RowsAffected() > 0 {
+			reason = wire.RefundReplaced
+		}
+		var live int64
+		if err := tx.QueryRow(ctx, liveRefundSQL, id).Scan(&live); err != nil {
+			return err
+		}
+		if live > 0 {
+			return ErrRefundSigned
+		}
+		return s.change(ctx, tx, refundChange{id: id, state: wire.RefundFailed, reason: reason, from: open})
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// ReleaseRefund tries a blocked or waiting refund again at once, for an operator who has removed the cause.
+func (s Refunds) ReleaseRefund(ctx context.Context, id string) error {
+	tag, err := s.pool.Exec(ctx, releaseRefundSQL, id)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = fmt.Errorf("%.80q is not a refund that waits", id)
+	}
+	return err
+}
+
+// UnfinishedRefund is a refund that has not ended, in the form for an operator.
+type UnfinishedRefund struct {
+	ID        string    `json:"id"`
+	Mode      string    `json:"mode"`
+	Network   string    `json:"network"`
+	Asset     string    `json:"asset"`
+	Units     string    `json:"units"`
+	Address   string    `json:"address"`
+	State     string    `json:"state"`
+	Blocked   bool      `json:"blocked"`
+	Reason    string    `json:"reason,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	Outgoing  string    `json:"lastState,omitempty"`
+	Attempt   int       `json:"attempt,omitempty"`
+	TxHash    string    `json:"txHash,omitempty"`
+}
+
+// UnfinishedRefunds lists the oldest refunds that have not ended.
+func (s Refunds) UnfinishedRefunds(ctx context.Context) ([]UnfinishedRefund, error) {
+	rows, err := s.pool.Query(ctx, unfinishedRefundsSQL)
+	if err != nil {
+		return nil, fmt.Errorf("reading refunds: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[UnfinishedRefund])
+}
+
+// Levels implements sweeper.RefundBook.
+func (s Refunds) Levels(ctx context.Context) ([]sweeper.RefundLevel, error) {
+	rows, err := s.pool.Query(ctx, refundLevelsSQL, sweeper.ErrStation.Error())
+	if err != nil {
+		return nil, fmt.Errorf("reading open refunds: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[sweeper.RefundLevel])
+}

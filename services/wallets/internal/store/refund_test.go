@@ -1,0 +1,330 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+const payer = "0x000000000000000000000000000000000000dEaD"
+
+func approved(id string, mode tenant.Mode) app.Refund {
+	network, _ := money.NetworkOf("ethereum")
+	return app.Refund{
+		Network: network, To: payer, Contract: "0xusdt",
+		Ordered: intent.Ordered{Signature: "signed", Order: order.Order{
+			Kind: order.Refund, ID: id, Mode: mode, Network: "ethereum", Asset: "USDT", Contract: "0xusdt", Amount: "5", To: payer, Approval: order.Automatic,
+		}},
+	}
+}
+
+// told are the messages about refunds, as state and version.
+func told(t *testing.T, pool *pgxpool.Pool) (list []string) {
+	t.Helper()
+	for _, c := range drain[wire.RefundChanged](t, pool, wire.RefundChangedV1) {
+		list = append(list, fmt.Sprint(c.RefundID, " ", c.State, " ", c.Version, " ", c.Amount, " ", c.Fee, " ", c.Reason))
+	}
+	return list
+}
+
+// tells compares the messages about refunds since the last call.
+func tells(t *testing.T, pool *pgxpool.Pool, what string, want ...string) {
+	t.Helper()
+	if got := told(t, pool); !slices.Equal(got, want) {
+		t.Errorf("%s: got the messages %q, want %q", what, got, want)
+	}
+}
+
+// A refund is taken once for its id, however often and at how many places it arrives; other terms are refused.
+func TestTakeRefund(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := s.TakeRefund(t.Context(), approved("rfd_1", tenant.Live)); err != nil {
+				t.Errorf("take the same refund again: got %v, want none", err)
+			}
+		})
+	}
+	wg.Wait()
+	tells(t, pool, "take one refund eight times", "rfd_1 signing 1 5 0 ")
+	for name, change := range map[string]func(r *app.Refund){
+		"amount":    func(r *app.Refund) { r.Ordered.Amount = "6" },
+		"address":   func(r *app.Refund) { r.Ordered.To, r.To = "0xother", "0xother" },
+		"mode":      func(r *app.Refund) { r.Ordered.Mode = tenant.Test },
+		"approval":  func(r *app.Refund) { r.Ordered.Approval = order.Operator },
+		"signature": func(r *app.Refund) { r.Ordered.Signature = "another" },
+	} {
+		r := approved("rfd_1", tenant.Live)
+		change(&r)
+		if err := s.TakeRefund(t.Context(), r); !errors.Is(err, app.ErrOtherOrder) {
+			t.Errorf("take a refund of another %s under a known id: got %v, want ErrOtherOrder", name, err)
+		}
+	}
+	tells(t, pool, "take other refunds under the same id")
+}
+
+// Test mode needs no signer: a refund is sent and confirmed under a hash that follows from its id.
+func TestSimulateRefunds(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	for _, r := range []app.Refund{approved("rfd_1", tenant.Test), approved("rfd_live", tenant.Live)} {
+		if err := s.TakeRefund(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tells(t, pool, "take two refunds", "rfd_1 signing 1 5 0 ", "rfd_live signing 1 5 0 ")
+	for range 4 {
+		if _, err := pool.Exec(ctx, `UPDATE refunds SET changed_at = changed_at - interval '1 minute'`); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if _, err := s.SimulateRefunds(ctx); err != nil {
+					t.Errorf("simulate refunds at once: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	tells(t, pool, "simulate refunds", "rfd_1 sent 2 5 0 ", "rfd_1 confirmed 3 5 0 ")
+	var hashes, states int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE tx_hash LIKE '0x%'), count(*) FILTER (WHERE id = 'rfd_live' AND state = 'signing') FROM refunds`).
+		Scan(&hashes, &states); err != nil || hashes != 1 || states != 1 {
+		t.Errorf("read the refunds: got %d hashes and %d live ones that wait, %v, want one of each", hashes, states, err)
+	}
+}
+
+// plannedRefund is a transaction for a refund.
+func plannedRefund(id string, w sweep.Sweep, nonce uint64) sweep.Outgoing {
+	r := intent.Request{ID: id + "-1", Kind: intent.Refund, Amount: "5", EVM: &intent.EVM{}, Order: w.Order}
+	return sweep.Outgoing{
+		ID: id, Kind: intent.Refund, Sweep: w, Sender: "0xstation", Nonce: nonce, State: sweep.Planned, Version: 1,
+		Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+	}
+}
+
+// Parallel planners make one transaction of a refund, under one number. It is followed to its end, which a rewind
+// beyond the final block undoes.
+func TestRefunds_parallel(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	if err := base.Begin(ctx, liveLease, scanner.Cursor{Header: header(0, "h0", "")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := base.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 || idle[0].Treasury != payer || idle[0].Order == nil || idle[0].Order.ID != "rfd_1" {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want one with its order", idle, err)
+	}
+	once := func(what string, f func(i int) error) {
+		t.Helper()
+		var wg sync.WaitGroup
+		var won atomic.Int64
+		for i := range 16 {
+			wg.Go(func() {
+				switch err := f(i); {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, sweeper.ErrStale):
+					t.Errorf("%s at once: got %v, want success or ErrStale", what, err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%s at once: got %d successes, want one", what, won.Load())
+		}
+	}
+	once("plan", func(i int) error { return s.Plan(ctx, plannedRefund(fmt.Sprint("out_", i), idle[0], uint64(i))) })
+	if left, err := s.Idle(ctx, "ethereum", 10); err != nil || len(left) != 0 {
+		t.Errorf("list the refunds that wait after the plan: got %+v, %v, want none", left, err)
+	}
+	if err := s.GiveUpRefund(ctx, "rfd_1"); !errors.Is(err, store.ErrRefundSigned) {
+		t.Errorf("give a planned refund up: got %v, want ErrRefundSigned", err)
+	}
+	step := func(what string, f func(o sweep.Outgoing) error) {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
+		}
+		once(what, func(int) error { return f(list[0]) })
+	}
+	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
+	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	r := sweep.Receipt{TxHash: "0xhash", Height: 2, Block: "h2", OK: true, Fee: big.NewInt(7)}
+	step("mine", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	step("lose the block", func(o sweep.Outgoing) error { return s.Unmined(ctx, o) })
+	step("send again", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	step("mine again", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	step("finish", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(5)) })
+	tells(t, pool, "carry a refund out", "rfd_1 signing 1 5 0 ", "rfd_1 sent 2 5 0 ", "rfd_1 confirmed 3 5 7 ")
+	balances(t, pool, 5, 7)
+	if others, err := base.Sweeps().Underway(ctx, "ethereum", 10); err != nil || len(others) != 0 {
+		t.Errorf("list the transactions of sweeps: got %+v, %v, want none", others, err)
+	}
+
+	one, two := header(1, "h1", "h0"), header(2, "h2", "h1")
+	from := scanner.Cursor{Header: header(0, "h0", "")}
+	if err := base.Advance(ctx, liveLease, from, scanner.Step{Headers: []chain.Header{one, two}, Finalized: 2}); err != nil {
+		t.Fatal(err)
+	}
+	plan := scanner.Plan{From: scanner.Cursor{Header: two, Finalized: 2}, Fork: 1, To: one}
+	if _, err := base.TakeBack(ctx, liveLease.Chain, plan, scanner.Note{Operator: "amina", Reason: "a fork"}); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, pool, "rewind below the refund", "rfd_1 sent 4 5 0 ")
+	balances(t, pool, 0, 0)
+	r.Block = "h2b"
+	step("mine on the other branch", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	step("finish on the other branch", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(5)) })
+	tells(t, pool, "confirm again", "rfd_1 confirmed 5 5 7 ")
+	balances(t, pool, 5, 7)
+}
+
+// balances compares what the books say that the refund station has paid.
+func balances(t *testing.T, pool *pgxpool.Pool, refunded, fees int64) {
+	t.Helper()
+	var gotRefunded, gotFees int64
+	if err := pool.QueryRow(t.Context(), `SELECT coalesce(sum(credit - debit) FILTER (WHERE asset = 'USDT'), 0)::bigint,
+coalesce(sum(credit - debit) FILTER (WHERE asset = 'ETH'), 0)::bigint FROM custody_entries WHERE account = 'refund_station'`).Scan(&gotRefunded, &gotFees); err != nil {
+		t.Fatal(err)
+	}
+	if gotRefunded != refunded || gotFees != fees {
+		t.Errorf("read the books of the refund station: got %d paid and %d of fees, want %d and %d", gotRefunded, gotFees, refunded, fees)
+	}
+}
+
+// A refund that reverts has failed, with its fee; one without a transaction can be given up by an operator; one whose
+// number another transaction has used only after it was blocked.
+func TestRefunds_failed(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	for _, id := range []string{"rfd_1", "rfd_2", "rfd_3"} {
+		if err := base.TakeRefund(ctx, approved(id, tenant.Live)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 3 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want three", idle, err)
+	}
+	for i, w := range idle[:2] {
+		if err := s.Plan(ctx, plannedRefund(fmt.Sprint("out_", i), w, uint64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list what is under way: got %+v, %v, want two", list, err)
+	}
+	for i := range list {
+		if err := s.Signed(ctx, list[i], []byte("raw"), fmt.Sprint("0x", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err = s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list what is signed: got %+v, %v, want two", list, err)
+	}
+	for _, o := range list {
+		if err := s.Sent(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told(t, pool)
+	list, err = s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list what is sent: got %+v, %v, want two", list, err)
+	}
+	r := sweep.Receipt{TxHash: "0x0", Height: 2, Block: "h2", Fee: big.NewInt(7)}
+	if err := s.Mined(ctx, list[0], r); err != nil {
+		t.Fatal(err)
+	}
+	mined := list[0]
+	mined.State, mined.Version = sweep.Mined, mined.Version+1
+	if err := s.Finish(ctx, mined, r, false, new(big.Int)); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, pool, "revert a refund", "rfd_1 failed 3 5 7 "+wire.RefundReverted)
+	balances(t, pool, 0, 7)
+	if err := s.GiveUpRefund(ctx, "rfd_2"); !errors.Is(err, store.ErrRefundSigned) {
+		t.Errorf("give a sent refund up: got %v, want ErrRefundSigned", err)
+	}
+	if err := s.Block(ctx, idle[1], "its number was used"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"rfd_2", "rfd_3"} {
+		if err := s.GiveUpRefund(ctx, id); err != nil {
+			t.Errorf("give %s up: %v", id, err)
+		}
+		if err := s.GiveUpRefund(ctx, id); err == nil {
+			t.Errorf("give %s up twice: got no error, want one", id)
+		}
+	}
+	tells(t, pool, "give two refunds up", "rfd_2 failed 3 5 0 "+wire.RefundReplaced, "rfd_3 failed 2 5 0 "+wire.RefundGivenUp)
+	if left, err := s.UnfinishedRefunds(ctx); err != nil || len(left) != 0 {
+		t.Errorf("list the refunds at the end: got %+v, %v, want none", left, err)
+	}
+}
+
+// Nothing is refunded on a network unless its scan has said within a minute that it follows the chain.
+func TestRefunds_follows(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	want := func(what string, follows bool) {
+		t.Helper()
+		if got, err := s.Follows(ctx, "ethereum"); err != nil || got != follows {
+			t.Errorf("ask whether the scan follows %s: got %v, %v, want %v", what, got, err, follows)
+		}
+	}
+	want("without a scan", false)
+	at := scanner.Cursor{Header: header(0, "h0", "")}
+	if err := base.Begin(ctx, liveLease, at); err != nil {
+		t.Fatal(err)
+	}
+	want("before it has said so", false)
+	for state, follows := range map[string]bool{"following": true, "behind": false, "halted": false, "mismatched": false, "unreachable": false, "stalled": false} {
+		if err := base.Announce(ctx, liveLease, at, scanner.Health{State: wallet.ScanState(state)}); err != nil {
+			t.Fatal(err)
+		}
+		want(state, follows)
+	}
+	if err := base.Announce(ctx, liveLease, at, scanner.Health{State: wallet.ScanFollowing}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(ctx, `UPDATE cursors SET judged_at = now() - interval '2 minutes'`); err != nil {
+		t.Fatal(err)
+	}
+	want("two minutes later", false)
+}

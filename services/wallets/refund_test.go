@@ -1,0 +1,456 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/port"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+var (
+	automaticKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte("a"), ed25519.SeedSize))
+	operatorKey  = ed25519.NewKeyFromSeed(bytes.Repeat([]byte("o"), ed25519.SeedSize))
+)
+
+// desk is a custody with a refund station, and payments, which approves refunds and receives their progress.
+type desk struct {
+	*custody
+	link    *bus.Link
+	station string
+	orders  int
+	changes map[string]map[int64]wire.RefundChanged // by refund and version; guarded by mu of the custody
+}
+
+// newDesk starts the processes. fill is the sum of each asset at the refund station.
+func newDesk(t *testing.T, fill string, change func(policy string, environ map[string]string) string) *desk {
+	t.Helper()
+	public := func(k ed25519.PrivateKey) string {
+		return base64.StdEncoding.EncodeToString(k.Public().(ed25519.PublicKey))
+	}
+	d := &desk{changes: map[string]map[int64]wire.RefundChanged{}}
+	d.custody = newCustody(t, func(policy string, environ map[string]string) string {
+		policy = strings.NewReplacer(
+			`"indexBelow"`, fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"},"indexBelow"`, public(automaticKey), public(operatorKey)),
+			`"ETH":{"perHour"`, `"ETH":{"refundPerHour":"1000000000000000000","automaticPerHour":"500000000000000000","perHour"`,
+			`,"perHour":"1000000000000"`, `,"perHour":"1000000000000","refundPerHour":"1000000000000","automaticPerHour":"1000000000000"`).Replace(policy)
+		if change != nil {
+			policy = change(policy, environ)
+		}
+		return policy
+	})
+	stations, err := d.client.Stations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.station = stations.Refunds[money.EVM]
+	if fill != "" {
+		d.transfer(map[string]any{"to": d.station, "amount": fill, "token": false})
+		d.transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT", "mine": 1})
+	}
+	d.open(t)
+	return d
+}
+
+// open plays payments.
+func (d *desk) open(t *testing.T) {
+	t.Helper()
+	var err error
+	if d.link, err = bus.Dial(t.Context(), bus.Config{URL: config.Secret(d.environ["AMQP_URL"])}, wire.Payments, telemetrytest.ForTest(t)); err != nil {
+		t.Fatal(err)
+	}
+	d.link.Handle(wire.Payments+"."+string(wire.RefundChangedV1), 1, func(_ context.Context, m bus.Message) error {
+		var c wire.RefundChanged
+		if err := json.Unmarshal(m.Body, &c); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.changes[c.RefundID] == nil {
+			d.changes[c.RefundID] = map[int64]wire.RefundChanged{}
+		}
+		if before, ok := d.changes[c.RefundID][c.Version]; ok && before != c {
+			return fmt.Errorf("version %d of %s was another one", c.Version, c.RefundID)
+		}
+		d.changes[c.RefundID][c.Version] = c
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- d.link.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; _ = d.link.Close() }) //nolint:errcheck // it ends because it is cancelled
+}
+
+// order makes an order to a payer of its own.
+func (d *desk) order(asset, amount string) order.Order {
+	d.orders++
+	o := order.Order{
+		Kind: order.Refund, ID: fmt.Sprint("rfd_", d.orders), Mode: tenant.Live, Network: "ethereum", Asset: asset, Contract: d.Tokens[asset], Amount: amount,
+		To: address.Canonical(money.EVM, fmt.Sprintf("0x%040x", 0xbeef0000+d.orders)), Approval: order.Automatic,
+	}
+	return o
+}
+
+// approve sends an order, signed by the key of its approval.
+func (d *desk) approve(t *testing.T, o order.Order) {
+	t.Helper()
+	key := automaticKey
+	if o.Approval == order.Operator {
+		key = operatorKey
+	}
+	body, err := json.Marshal(wire.RefundApproved{Order: o, Signature: o.Sign(key), ApprovedAt: time.Now().UTC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := message.NewMessage(id.New(id.Message, time.Now()), body)
+	if err := d.link.Publisher().Publish(string(wire.RefundApprovedV1), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// progress are the states of a refund that payments received, in the order of their versions without gaps.
+func (d *desk) progress(o order.Order) (states []string, last wire.RefundChanged) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v := int64(1); ; v++ {
+		c, ok := d.changes[o.ID][v]
+		if !ok {
+			return states, last
+		}
+		states, last = append(states, string(c.State)), c
+	}
+}
+
+func (d *desk) state(o order.Order) string {
+	_, last := d.progress(o)
+	return string(last.State)
+}
+
+// paid checks the end of a refund: the chain moved the money once, and payments received each state with the chain's
+// fee and hash.
+func (d *desk) paid(t *testing.T, o order.Order) {
+	t.Helper()
+	d.await(t, "refund "+o.ID+" is confirmed", func() bool { return d.state(o) == string(wire.RefundConfirmed) })
+	states, last := d.progress(o)
+	if want := []string{"signing", "sent", "confirmed"}; !slices.Equal(slices.Compact(states), want) {
+		t.Errorf("follow %s: got the states %v, want %v", o.ID, states, want)
+	}
+	if last.Amount != o.Amount || last.Fee == "0" || last.TxHash == "" || last.Reason != "" {
+		t.Errorf("read the end of %s: got %+v, want its amount, fee and hash", o.ID, last)
+	}
+	if o.Contract != "" {
+		if got := d.moved(t, d.station, o.To); len(got) != 1 || got[0] != o.Amount {
+			t.Errorf("read the chain's transfers for %s: got %v, want %s once", o.ID, got, o.Amount)
+		}
+	} else if got := d.coins(t, o.To).String(); got != o.Amount {
+		t.Errorf("read the payer's balance for %s: got %s, want %s", o.ID, got, o.Amount)
+	}
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'final'`, o.ID); n != 1 {
+		t.Errorf("count the final transactions of %s: got %d, want 1", o.ID, n)
+	}
+}
+
+const ether = "2000000000000000000"
+
+// TestRefund_kill9 kills wallets, or the signer, at every step of a refund, and starts it again. The payer gets the
+// money once.
+func TestRefund_kill9(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, ether, nil)
+	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.installSteps(t)
+	for _, sql := range []string{
+		`CREATE FUNCTION refund_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock_shared(hashtextextended('step taking ' || new.state, 0)); RETURN new; END $$`,
+		`CREATE TRIGGER step BEFORE INSERT OR UPDATE OF state ON refunds FOR EACH ROW EXECUTE FUNCTION refund_step()`,
+	} {
+		if _, err := d.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, side := range []string{"wallets", "signer"} {
+		for _, answered := range []bool{false, true} {
+			t.Run(fmt.Sprintf("signing, answered %v, %s dies", answered, side), func(t *testing.T) {
+				d.diesRefunding(t, d.door("sign", intent.Refund, answered), side)
+			})
+		}
+	}
+	for _, answered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sending, answered %v", answered), func(t *testing.T) {
+			d.diesRefunding(t, d.door("send", intent.Sweep, answered), "wallets") // a token's transfer
+		})
+	}
+	for _, state := range []string{"refund planned", "refund signed", "refund broadcast", "refund mined", "refund final", "taking signing", "taking sent", "taking confirmed"} {
+		t.Run("writing "+state, func(t *testing.T) { d.diesRefunding(t, d.row(state), "wallets") })
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.final) != 0 {
+		t.Errorf("read the messages about sweeps: got %v, want none about refunds", d.final)
+	}
+	cmd := exec.Command(filepath.Join(d.bin, "signer"), "verify-log")
+	cmd.Env = d.vault
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
+		t.Errorf("verify the signer's log: got %v, %s, want that its lines hold", err, out)
+	}
+}
+
+// diesRefunding holds one side at a point while a refund is paid, kills it there, and starts it again.
+func (d *desk) diesRefunding(t *testing.T, at func(t *testing.T) stop, side string) {
+	o := d.order("USDT", fmt.Sprint(1_000_001+d.orders))
+	place := at(t)
+	d.approve(t, o)
+	place.wait(t)
+	if side == "signer" {
+		d.signer.kill(t)
+		place.gone(t)
+		d.startSigner(t)
+	} else {
+		d.wallets.kill(t)
+		place.gone(t)
+		d.startWallets(t)
+	}
+	d.paid(t, o)
+}
+
+// The station is short at first, and the refund waits. Then the coin and a token are refunded, each once, although
+// every message comes several times, another order comes under a known id, and a second wallets plans, too.
+func TestRefund_coin(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "", nil)
+	d.do("/block-time", map[string]string{"every": "100ms"})
+	first := d.order("ETH", "250000000000000000")
+	d.approve(t, first)
+	d.await(t, "the refund waits for the station", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE reason LIKE 'the refund station%'`) == 1
+	})
+	d.await(t, "the gauge shows it", func() bool {
+		return strings.Contains(get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics"), `wallets_refunds{asset="ETH",network="ethereum",state="short"} 1`)
+	})
+	d.transfer(map[string]any{"to": d.station, "amount": ether, "token": false})
+	d.transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
+	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
+		t.Fatal(err)
+	}
+	d.paid(t, first)
+
+	second := exec.Command(filepath.Join(d.bin, "wallets"))
+	environ := maps.Clone(d.environ)
+	environ["HTTP_ADDR"], environ["OPS_ADDR"] = port.Free(t), port.Free(t)
+	for k, v := range environ {
+		second.Env = append(second.Env, k+"="+v)
+	}
+	second.Stdout, second.Stderr = t.Output(), t.Output()
+	other := run(t, second)
+	t.Cleanup(func() { other.kill(t) })
+
+	orders := []order.Order{d.order("ETH", "100000000000000000"), d.order("USDT", "3000001"), d.order("USDT", "3000002")}
+	orders[0].Approval = order.Operator
+	for range 3 {
+		for _, o := range orders {
+			d.approve(t, o)
+		}
+	}
+	d.await(t, "the first process has sent a refund", func() bool { return d.state(orders[0]) != "" })
+	d.wallets.kill(t)
+	d.startWallets(t)
+	for _, o := range orders {
+		d.paid(t, o)
+	}
+	changed := orders[1]
+	changed.Amount = "900000000"
+	d.approve(t, changed)
+	d.await(t, "another order under the same id is refused", func() bool {
+		refused := func(at string) bool {
+			return strings.Contains(get(t, "http://"+at+"/metrics"), "wallets_refunds_refused_total 1")
+		}
+		return refused(d.environ["OPS_ADDR"]) || refused(environ["OPS_ADDR"])
+	})
+	if got := d.moved(t, d.station, changed.To); len(got) != 1 {
+		t.Errorf("read the transfers after another order: got %v, want the first alone", got)
+	}
+}
+
+// A refund that no block takes is signed again with a higher fee and the same number; one of its forms is mined.
+func TestRefund_stuck(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, ether, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "1s"
+		return policy
+	})
+	o := d.order("USDT", "5000001")
+	d.approve(t, o)
+	d.await(t, "a higher fee", func() bool {
+		return d.count(t, `SELECT coalesce(max(attempt), 0) FROM outgoing_tx WHERE refund = $1`, o.ID) >= 3
+	})
+	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.paid(t, o)
+	var nonces, forms int
+	if err := d.pool.QueryRow(t.Context(), `SELECT count(DISTINCT (a.request::jsonb)->'evm'->>'nonce'), count(*) FROM outgoing_attempts a
+JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.refund = $1`, o.ID).Scan(&nonces, &forms); err != nil || nonces != 1 || forms < 3 {
+		t.Errorf("read the forms of a stuck refund: got %d under %d numbers, %v, want three or more under one", forms, nonces, err)
+	}
+}
+
+// The block of a refund leaves the chain before it is final, and after: the refund is sent again and paid once.
+func TestRefund_reorganised(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, ether, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
+		return policy
+	})
+	d.do("/finality", map[string]int{"depth": 6})
+	d.mine(12)
+	o := d.order("USDT", "6000001")
+	d.approve(t, o)
+	in := func(state string) func() bool {
+		return func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
+		}
+	}
+	d.await(t, "the refund is with the node", in("broadcast"))
+	d.mine(1)
+	d.await(t, "the refund is mined", in("mined"))
+	d.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.do("/drop", map[string]any{})
+	d.await(t, "the refund is in no block", in("broadcast"))
+	d.await(t, "the refund is in the pool again", func() bool { n, err := d.statusPending(); return err == nil && n > 0 })
+	d.mine(8)
+	d.paid(t, o)
+
+	d.do("/reorg", map[string]any{"depth": 9, "blocks": 12})
+	d.do("/drop", map[string]any{})
+	metrics := func() string { return get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics") }
+	d.await(t, "the scan halts", func() bool {
+		return strings.Contains(metrics(), `wallets_scan_halted{mode="live",network="ethereum"} 1`)
+	})
+	later := d.order("USDT", "6000002")
+	d.approve(t, later)
+	d.await(t, "another refund is taken", func() bool { return d.state(later) == string(wire.RefundSigning) })
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "rewind", "--network", "ethereum", "--reason", "the chain reorganised")
+	cmd.Env = d.wallets.Env
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, later.ID); n != 0 {
+		t.Errorf("count the transactions of a refund on a halted network: got %d, want none", n)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("rewind the scan: got %v, %s, want no error", err, out)
+	}
+	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.await(t, "the refund is confirmed again", func() bool {
+		states, _ := d.progress(o)
+		states = slices.Compact(states)
+		return strings.Join(states, " ") == "signing sent confirmed sent confirmed"
+	})
+	if got := d.moved(t, d.station, o.To); len(got) != 1 || got[0] != o.Amount {
+		t.Errorf("read the chain's transfers after the reorganisation: got %v, want %s once", got, o.Amount)
+	}
+	d.paid(t, later)
+}
+
+// A hostile wallets gets no signature for anything but the order; a policy that forbids a refund blocks it until an
+// operator releases it; and the kill switch stops refunds, signed ones too.
+func TestRefund_refused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, ether, func(policy string, _ map[string]string) string {
+		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
+	})
+	d.do("/block-time", map[string]string{"every": "100ms"})
+	o := d.order("USDT", "7000001")
+	d.approve(t, o)
+	d.await(t, "blocked", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE blocked AND reason LIKE '%(fee)%'`) == 1
+	})
+	stolen := d.order("USDT", "7000002")
+	thief := address.Canonical(money.EVM, "0x00000000000000000000000000000000deadbeef")
+	for name, change := range map[string]func(r *intent.Request){
+		intent.Destination: func(r *intent.Request) { r.To = thief },
+		intent.Order:       func(r *intent.Request) { r.Order.To, r.To = thief, thief },
+	} {
+		r := intent.Request{
+			ID: "theft " + name, Kind: intent.Refund, Network: "ethereum", Asset: "USDT", Amount: stolen.Amount, To: stolen.To,
+			Order: &intent.Ordered{Order: stolen, Signature: stolen.Sign(automaticKey)},
+			EVM:   &intent.EVM{ChainID: uint64(d.Chain), Contract: d.Tokens["USDT"], Gas: 25_000, MaxFee: "2000000000", Tip: "1"},
+		}
+		change(&r)
+		_, err := d.client.Sign(t.Context(), r)
+		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != name {
+			t.Errorf("sign a refund to a thief: got %v, want the refusal %s", err, name)
+		}
+	}
+
+	kill, policyPath := filepath.Join(d.dir, "stop"), filepath.Join(d.dir, "policy.json")
+	policy, err := os.ReadFile(policyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(kill, nil, 0o600),
+		os.WriteFile(policyPath, bytes.Replace(policy, []byte(`"maxGas":30000`), []byte(`"maxGas":500000`), 1), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.signer.kill(t)
+	d.startSigner(t)
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "refunds", "--release", o.ID)
+	cmd.Env = d.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("release the blocked refund: %v: %s", err, out)
+	}
+	d.await(t, "the switch refuses it", func() bool {
+		log, err := os.ReadFile(filepath.Join(d.dir, "signer.log"))
+		return err == nil && bytes.Contains(log, []byte(`"code":"stopped"`))
+	})
+	signed := d.door("sign", intent.Refund, true)(t) // the answer waits at the door while the switch is turned on again
+	if err := os.Remove(kill); err != nil {
+		t.Fatal(err)
+	}
+	signed.wait(t)
+	if err := os.WriteFile(kill, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	signed.gone(t)
+	log := func() int {
+		text, err := os.ReadFile(filepath.Join(d.dir, "signer.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(text, []byte(`"code":"stopped"`))
+	}
+	before := log()
+	d.await(t, "the switch stops it again", func() bool { return log() > before+1 })
+	if n, err := d.statusPending(); err != nil || n != 0 || d.state(o) != string(wire.RefundSigning) {
+		t.Errorf("look at the node while the switch is on: got %d transactions, %v, state %s, want none", n, err, d.state(o))
+	}
+	if err := os.Remove(kill); err != nil {
+		t.Fatal(err)
+	}
+	d.paid(t, o)
+	if got := d.coins(t, thief); got.Cmp(new(big.Int)) != 0 || len(d.moved(t, d.station, thief)) != 0 {
+		t.Errorf("read the thief's balance: got %s and %v, want nothing", got, d.moved(t, d.station, thief))
+	}
+}
