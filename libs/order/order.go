@@ -1,6 +1,6 @@
 // Package order is the language of approved transfers out of the product: a refund to a payer. Payments signs an order
-// when it is approved, wallets carries it out, and the signer of transactions verifies it with a pinned key. So wallets,
-// which plans the transaction, cannot choose an amount or a destination. It is pure.
+// when it is approved, wallets carries it out, and the signer of transactions verifies it with a pinned key. So
+// wallets, which plans the transaction, cannot choose an amount or a destination. It is pure.
 package order
 
 import (

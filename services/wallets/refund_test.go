@@ -40,8 +40,8 @@ var (
 	operatorKey  = ed25519.NewKeyFromSeed(bytes.Repeat([]byte("o"), ed25519.SeedSize))
 )
 
-// desk is a custody with a refund station, and payments, which approves refunds and receives their progress.
-type desk struct {
+// approver is a custody with a refund station, and payments, which approves refunds and receives their progress.
+type approver struct {
 	*custody
 	link    *bus.Link
 	station string
@@ -49,13 +49,13 @@ type desk struct {
 	changes map[string]map[int64]wire.RefundChanged // by refund and version; guarded by mu of the custody
 }
 
-// newDesk starts the processes. fill is the sum of each asset at the refund station.
-func newDesk(t *testing.T, fill string, change func(policy string, environ map[string]string) string) *desk {
+// newApprover starts the processes. fill is the sum of each asset at the refund station.
+func newApprover(t *testing.T, fill string, change func(policy string, environ map[string]string) string) *approver {
 	t.Helper()
 	public := func(k ed25519.PrivateKey) string {
 		return base64.StdEncoding.EncodeToString(k.Public().(ed25519.PublicKey))
 	}
-	d := &desk{changes: map[string]map[int64]wire.RefundChanged{}}
+	d := &approver{changes: map[string]map[int64]wire.RefundChanged{}}
 	d.custody = newCustody(t, func(policy string, environ map[string]string) string {
 		policy = strings.NewReplacer(
 			`"indexBelow"`, fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"},"indexBelow"`, public(automaticKey), public(operatorKey)),
@@ -72,15 +72,15 @@ func newDesk(t *testing.T, fill string, change func(policy string, environ map[s
 	}
 	d.station = stations.Refunds[money.EVM]
 	if fill != "" {
-		d.transfer(map[string]any{"to": d.station, "amount": fill, "token": false})
-		d.transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT", "mine": 1})
+		d.Transfer(map[string]any{"to": d.station, "amount": fill, "token": false})
+		d.Transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT", "mine": 1})
 	}
 	d.open(t)
 	return d
 }
 
 // open plays payments.
-func (d *desk) open(t *testing.T) {
+func (d *approver) open(t *testing.T) {
 	t.Helper()
 	var err error
 	if d.link, err = bus.Dial(t.Context(), bus.Config{URL: config.Secret(d.environ["AMQP_URL"])}, wire.Payments, telemetrytest.ForTest(t)); err != nil {
@@ -109,7 +109,7 @@ func (d *desk) open(t *testing.T) {
 }
 
 // order makes an order to a payer of its own.
-func (d *desk) order(asset, amount string) order.Order {
+func (d *approver) order(asset, amount string) order.Order {
 	d.orders++
 	o := order.Order{
 		Kind: order.Refund, ID: fmt.Sprint("rfd_", d.orders), Mode: tenant.Live, Network: "ethereum", Asset: asset, Contract: d.Tokens[asset], Amount: amount,
@@ -119,7 +119,7 @@ func (d *desk) order(asset, amount string) order.Order {
 }
 
 // approve sends an order, signed by the key of its approval.
-func (d *desk) approve(t *testing.T, o order.Order) {
+func (d *approver) approve(t *testing.T, o order.Order) {
 	t.Helper()
 	key := automaticKey
 	if o.Approval == order.Operator {
@@ -136,7 +136,7 @@ func (d *desk) approve(t *testing.T, o order.Order) {
 }
 
 // progress are the states of a refund that payments received, in the order of their versions without gaps.
-func (d *desk) progress(o order.Order) (states []string, last wire.RefundChanged) {
+func (d *approver) progress(o order.Order) (states []string, last wire.RefundChanged) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for v := int64(1); ; v++ {
@@ -148,14 +148,14 @@ func (d *desk) progress(o order.Order) (states []string, last wire.RefundChanged
 	}
 }
 
-func (d *desk) state(o order.Order) string {
+func (d *approver) state(o order.Order) string {
 	_, last := d.progress(o)
 	return string(last.State)
 }
 
 // paid checks the end of a refund: the chain moved the money once, and payments received each state with the chain's
 // fee and hash.
-func (d *desk) paid(t *testing.T, o order.Order) {
+func (d *approver) paid(t *testing.T, o order.Order) {
 	t.Helper()
 	d.await(t, "refund "+o.ID+" is confirmed", func() bool { return d.state(o) == string(wire.RefundConfirmed) })
 	states, last := d.progress(o)
@@ -183,8 +183,8 @@ const ether = "2000000000000000000"
 // money once.
 func TestRefund_kill9(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, ether, nil)
-	d.do("/block-time", map[string]string{"every": "100ms"})
+	d := newApprover(t, ether, nil)
+	d.Do("/block-time", map[string]string{"every": "100ms"})
 	d.installSteps(t)
 	for _, sql := range []string{
 		`CREATE FUNCTION refund_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -223,7 +223,7 @@ func TestRefund_kill9(t *testing.T) {
 }
 
 // diesRefunding holds one side at a point while a refund is paid, kills it there, and starts it again.
-func (d *desk) diesRefunding(t *testing.T, at func(t *testing.T) stop, side string) {
+func (d *approver) diesRefunding(t *testing.T, at func(t *testing.T) stop, side string) {
 	o := d.order("USDT", fmt.Sprint(1_000_001+d.orders))
 	place := at(t)
 	d.approve(t, o)
@@ -244,8 +244,11 @@ func (d *desk) diesRefunding(t *testing.T, at func(t *testing.T) stop, side stri
 // every message comes several times, another order comes under a known id, and a second wallets plans, too.
 func TestRefund_coin(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "", nil)
-	d.do("/block-time", map[string]string{"every": "100ms"})
+	d := newApprover(t, "", nil)
+	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.await(t, "payments learns that the station is an own address", func() bool {
+		return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND address = $1 AND told`, d.station) == 1
+	})
 	first := d.order("ETH", "250000000000000000")
 	d.approve(t, first)
 	d.await(t, "the refund waits for the station", func() bool {
@@ -254,8 +257,8 @@ func TestRefund_coin(t *testing.T) {
 	d.await(t, "the gauge shows it", func() bool {
 		return strings.Contains(get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics"), `wallets_refunds{asset="ETH",network="ethereum",state="short"} 1`)
 	})
-	d.transfer(map[string]any{"to": d.station, "amount": ether, "token": false})
-	d.transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
+	d.Transfer(map[string]any{"to": d.station, "amount": ether, "token": false})
+	d.Transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
 	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
 		t.Fatal(err)
 	}
@@ -301,7 +304,7 @@ func TestRefund_coin(t *testing.T) {
 // A refund that no block takes is signed again with a higher fee and the same number; one of its forms is mined.
 func TestRefund_stuck(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, ether, func(policy string, environ map[string]string) string {
+	d := newApprover(t, ether, func(policy string, environ map[string]string) string {
 		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "1s"
 		return policy
 	})
@@ -310,7 +313,7 @@ func TestRefund_stuck(t *testing.T) {
 	d.await(t, "a higher fee", func() bool {
 		return d.count(t, `SELECT coalesce(max(attempt), 0) FROM outgoing_tx WHERE refund = $1`, o.ID) >= 3
 	})
-	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": "100ms"})
 	d.paid(t, o)
 	var nonces, forms int
 	if err := d.pool.QueryRow(t.Context(), `SELECT count(DISTINCT (a.request::jsonb)->'evm'->>'nonce'), count(*) FROM outgoing_attempts a
@@ -322,12 +325,12 @@ JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.refund = $1`, o.ID).Scan(&nonces
 // The block of a refund leaves the chain before it is final, and after: the refund is sent again and paid once.
 func TestRefund_reorganised(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, ether, func(policy string, environ map[string]string) string {
+	d := newApprover(t, ether, func(policy string, environ map[string]string) string {
 		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
 		return policy
 	})
-	d.do("/finality", map[string]int{"depth": 6})
-	d.mine(12)
+	d.Do("/finality", map[string]int{"depth": 6})
+	d.Mine(12)
 	o := d.order("USDT", "6000001")
 	d.approve(t, o)
 	in := func(state string) func() bool {
@@ -336,17 +339,17 @@ func TestRefund_reorganised(t *testing.T) {
 		}
 	}
 	d.await(t, "the refund is with the node", in("broadcast"))
-	d.mine(1)
+	d.Mine(1)
 	d.await(t, "the refund is mined", in("mined"))
-	d.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	d.do("/drop", map[string]any{})
+	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.Do("/drop", map[string]any{})
 	d.await(t, "the refund is in no block", in("broadcast"))
 	d.await(t, "the refund is in the pool again", func() bool { n, err := d.statusPending(); return err == nil && n > 0 })
-	d.mine(8)
+	d.Mine(8)
 	d.paid(t, o)
 
-	d.do("/reorg", map[string]any{"depth": 9, "blocks": 12})
-	d.do("/drop", map[string]any{})
+	d.Do("/reorg", map[string]any{"depth": 9, "blocks": 12})
+	d.Do("/drop", map[string]any{})
 	metrics := func() string { return get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics") }
 	d.await(t, "the scan halts", func() bool {
 		return strings.Contains(metrics(), `wallets_scan_halted{mode="live",network="ethereum"} 1`)
@@ -362,7 +365,7 @@ func TestRefund_reorganised(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("rewind the scan: got %v, %s, want no error", err, out)
 	}
-	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": "100ms"})
 	d.await(t, "the refund is confirmed again", func() bool {
 		states, _ := d.progress(o)
 		states = slices.Compact(states)
@@ -378,10 +381,10 @@ func TestRefund_reorganised(t *testing.T) {
 // operator releases it; and the kill switch stops refunds, signed ones too.
 func TestRefund_refused(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, ether, func(policy string, _ map[string]string) string {
+	d := newApprover(t, ether, func(policy string, _ map[string]string) string {
 		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
 	})
-	d.do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": "100ms"})
 	o := d.order("USDT", "7000001")
 	d.approve(t, o)
 	d.await(t, "blocked", func() bool {

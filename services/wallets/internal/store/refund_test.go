@@ -39,8 +39,8 @@ func approved(id string, mode tenant.Mode) app.Refund {
 	}
 }
 
-// told are the messages about refunds, as state and version.
-func told(t *testing.T, pool *pgxpool.Pool) (list []string) {
+// changes are the messages about refunds, as state and version.
+func changes(t *testing.T, pool *pgxpool.Pool) (list []string) {
 	t.Helper()
 	for _, c := range drain[wire.RefundChanged](t, pool, wire.RefundChangedV1) {
 		list = append(list, fmt.Sprint(c.RefundID, " ", c.State, " ", c.Version, " ", c.Amount, " ", c.Fee, " ", c.Reason))
@@ -51,7 +51,7 @@ func told(t *testing.T, pool *pgxpool.Pool) (list []string) {
 // tells compares the messages about refunds since the last call.
 func tells(t *testing.T, pool *pgxpool.Pool, what string, want ...string) {
 	t.Helper()
-	if got := told(t, pool); !slices.Equal(got, want) {
+	if got := changes(t, pool); !slices.Equal(got, want) {
 		t.Errorf("%s: got the messages %q, want %q", what, got, want)
 	}
 }
@@ -261,7 +261,7 @@ func TestRefunds_failed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told(t, pool)
+	changes(t, pool)
 	list, err = s.Underway(ctx, "ethereum", 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("list what is sent: got %+v, %v, want two", list, err)

@@ -60,7 +60,7 @@ func (s evmRefunds) free(ctx context.Context, idle []sweep.Sweep) (map[string]*b
 		return nil, err
 	}
 	free[""] = coins
-	s.told(s.cfg.Coin, coins)
+	s.report(s.cfg.Coin, coins)
 	for _, w := range idle {
 		if free[w.Contract] != nil {
 			continue
@@ -68,7 +68,7 @@ func (s evmRefunds) free(ctx context.Context, idle []sweep.Sweep) (map[string]*b
 		if free[w.Contract], err = s.chain.Tokens(ctx, w.Contract, s.cfg.Station); err != nil {
 			return nil, err
 		}
-		s.told(w.Asset, free[w.Contract])
+		s.report(w.Asset, free[w.Contract])
 	}
 	underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s evmRefunds) free(ctx context.Context, idle []sweep.Sweep) (map[string]*b
 	return free, nil
 }
 
-// told passes on a balance of the station.
-func (s evmRefunds) told(asset string, has *big.Int) {
+// report passes on a balance of the station.
+func (s evmRefunds) report(asset string, has *big.Int) {
 	if s.cfg.Balance != nil {
 		s.cfg.Balance(asset, has)
 	}

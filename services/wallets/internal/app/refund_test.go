@@ -1,0 +1,72 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// tray keeps the last refund.
+type tray struct {
+	got Refund
+	err error
+}
+
+func (t *tray) TakeRefund(_ context.Context, r Refund) error {
+	t.got = r
+	return t.err
+}
+
+func TestTakeRefund(t *testing.T) {
+	const checked, token = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+	good := order.Order{
+		Kind: order.Refund, ID: "rfd_1", Mode: tenant.Live, Network: "ethereum", Asset: "USDT", Contract: token, Amount: "5", To: checked,
+		Approval: order.Automatic,
+	}
+	for name, c := range map[string]struct {
+		change func(o *order.Order)
+		stored error
+		want   bool // taken
+	}{
+		"as it should be":         {want: true},
+		"lower case":              {change: func(o *order.Order) { o.To, o.Contract = strings.ToLower(checked), strings.ToLower(token) }, want: true},
+		"test mode":               {change: func(o *order.Order) { o.Mode = tenant.Test }, want: true},
+		"no amount":               {change: func(o *order.Order) { o.Amount = "0" }},
+		"a mistyped address":      {change: func(o *order.Order) { o.To = checked[:41] + "5" }},
+		"the address of zeros":    {change: func(o *order.Order) { o.To = "0x" + strings.Repeat("0", 40) }},
+		"of another family":       {change: func(o *order.Order) { o.To = "TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL" }},
+		"a mistyped contract":     {change: func(o *order.Order) { o.Contract = token[:41] }},
+		"known under other terms": {stored: ErrOtherOrder},
+	} {
+		o, refused, kept := good, 0, &tray{err: c.stored}
+		if c.change != nil {
+			c.change(&o)
+		}
+		a := New(nil, nil, Settings{
+			Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet, tenant.Test: address.Testnet},
+			Log:  slog.New(slog.DiscardHandler), Refunds: kept, Refused: func() { refused++ },
+		})
+		err := a.TakeRefund(t.Context(), intent.Ordered{Order: o, Signature: "s"})
+		if c.want && (err != nil || refused != 0 || kept.got.To != checked || kept.got.Contract != token || kept.got.Ordered.Order != o) {
+			t.Errorf("take a refund %s: got %v, %+v, want the canonical addresses and the order unchanged", name, err, kept.got)
+		}
+		if !c.want && (!fault.IsPermanent(err) || refused != 1) {
+			t.Errorf("take a refund %s: got %v, counted %d times, want a permanent fault that is counted", name, err, refused)
+		}
+	}
+	down := errors.New("the database is down")
+	a := New(nil, nil, Settings{
+		Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}, Log: slog.New(slog.DiscardHandler), Refunds: &tray{err: down},
+	})
+	if err := a.TakeRefund(t.Context(), intent.Ordered{Order: good}); !errors.Is(err, down) || fault.IsPermanent(err) {
+		t.Errorf("take a refund while the database is down: got %v, want an error that is tried again", err)
+	}
+}
