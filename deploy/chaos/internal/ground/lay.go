@@ -135,7 +135,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 		if !slices.Contains(chosen, f.chain.Family) {
 			continue
 		}
-		node, stop, err := start(ctx, programs.Realchain, f.chain.Family, f.flags...)
+		node, stop, err := start(ctx, dir, programs.Realchain, f.chain.Family, f.flags...)
 		if err != nil {
 			return nil, "", nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"causeway.internal/deploy/chaos/internal/chain"
 )
@@ -21,10 +22,15 @@ type Node struct {
 	Tokens     map[string]string `json:"tokens"`
 }
 
-// start runs a node that ends when this process does, or with end.
-func start(ctx context.Context, program, family string, flags ...string) (n Node, end func(), err error) {
+// start runs a node that ends when this process does, or with end. Its complaints go to a file in a directory.
+func start(ctx context.Context, dir, program, family string, flags ...string) (n Node, end func(), err error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{family, "--until-stdin-ends"}, flags...)...)
-	cmd.Stderr = os.Stderr
+	complaints, err := os.Create(filepath.Join(dir, family+".log"))
+	if err != nil {
+		return n, nil, fmt.Errorf("starting a node of %s: %w", family, err)
+	}
+	defer complaints.Close() //nolint:errcheck // the node has a descriptor of its own
+	cmd.Stderr = complaints
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return n, nil, err
@@ -46,7 +52,8 @@ func start(ctx context.Context, program, family string, flags ...string) (n Node
 	}
 	if err != nil {
 		end()
-		return n, nil, fmt.Errorf("the node of %s did not get ready: %w", family, err)
+		said, _ := os.ReadFile(complaints.Name()) // nothing said is no reason either
+		return n, nil, fmt.Errorf("the node of %s did not get ready: %w: %s", family, err, said)
 	}
 	return n, end, nil
 }
