@@ -44,7 +44,7 @@ bench: build ## throughput, latency and CPU per operation against yardsticks of 
 	bin/stack exec --split --dir .stack/bench -- go run ./deploy/bench
 
 chaos: build nodes ## kills and network faults under load, on simulated and private chains, with an auditor
-	go run ./deploy/chaos ground -- --private --split --replicas 2 --toxic --dir .stack/chaos --
+	go run ./deploy/chaos ground -- --private --split --replicas 2 --toxic --dir .stack/chaos -- --patience 10m
 
 nodes: ## build and install the nodes of private chains (deploy/realchain)
 	GOWORK=off go build -C deploy/realchain -o bin/ . github.com/btcsuite/btcd

@@ -81,7 +81,7 @@ var families = []family{
 			Family: "tron", Network: "tron", Treasury: treasuryTron, Pays: []string{"USDT", "TRX"},
 			Assets: []Asset{{Symbol: "TRX", Digits: 6}, {Symbol: "USDT", Digits: 6}},
 		},
-		settings: map[string]string{"SWEEP_LEAST": "USDT:1,TRX:30", "SWEEP_EXPIRY": "20s", "SWEEP_RESEND": "1s", "START": "1"},
+		settings: map[string]string{"SWEEP_LEAST": "USDT:1,TRX:30", "SWEEP_EXPIRY": "60s", "SWEEP_RESEND": "1s", "START": "1"},
 		policy: map[string]any{
 			"fund": limits("40000000", "1000000000000"),
 			"tron": map[string]any{"maxFeeLimit": "40000000", "expiresWithin": 120, "expiryMargin": 1, "lend": limits("20000000000", "90000000000000")},
