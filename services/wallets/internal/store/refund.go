@@ -42,8 +42,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'signing') ON CONFLIC
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1`
 
 	// The station of a transaction is its sender; before the transaction there is none.
-	refundColumns = `r.id, r.mode, r.network, r.family, 0::bigint, 0::bigint, coalesce(o.sender, ''), '', r.asset,
-r.contract, r.amount::text, r.address, extract(epoch FROM now() - r.created_at)::bigint, 0::bigint, 0, r.ordered`
+	refundColumns = `r.id, r.mode, r.network, r.family, coalesce(o.sender, ''), r.asset, r.contract, r.amount::text, r.address,
+extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
 
 	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
 WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL
@@ -202,7 +202,11 @@ type refundRow struct {
 	ordered string
 }
 
-func (r *refundRow) fields() []any { return append(r.sweepRow.fields(), &r.ordered) }
+// fields are the places of refundColumns.
+func (r *refundRow) fields() []any {
+	w := &r.sweep
+	return []any{&w.ID, &w.Mode, &w.Network, &w.Family, &w.Address, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &r.ordered}
+}
 
 func (r *refundRow) read() (w sweep.Sweep, err error) {
 	if w, err = r.sweepRow.read(); err != nil {

@@ -354,7 +354,11 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 // a node may have accepted the bytes and lost the answer. So the form counts as sent, and the sweeper looks for it.
 func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 	if o.Kind == intent.Refund { // the kill switch stops what is signed, too: the signer repeats its answer, or refuses
-		if _, err := s.signer.Sign(ctx, o.Newest().Request); err != nil {
+		_, err := s.signer.Sign(ctx, o.Newest().Request)
+		if no, is := errors.AsType[*intent.Refusal](err); is && no.Code == intent.Stopped {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
