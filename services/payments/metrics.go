@@ -13,6 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 )
 
@@ -68,6 +69,22 @@ func capacityGauge(registry prometheus.Registerer) func(kind, of string, share d
 	return func(kind, of string, share decimal.Decimal) {
 		used.WithLabelValues(kind, of).Set(share.InexactFloat64())
 	}
+}
+
+// sanctionsMetrics shows the age and the size of the list of sanctioned addresses. Age matters where live money may
+// leave, so outdated stays 0 while live mode is closed.
+func sanctionsMetrics(registry prometheus.Registerer, list *screen.File, live bool) {
+	gauge := func(name, help string, value func() float64) {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("payments_sanctions_list_age_seconds", "Time since the source of the list of sanctioned addresses was asked.",
+		func() float64 { return list.Age().Seconds() })
+	gauge("payments_sanctions_list_entries", "Addresses on the list of sanctioned addresses.",
+		func() float64 { return float64(list.Current().Len()) })
+	gauge("payments_sanctions_list_outdated", "1 while the list is older than SANCTIONS_MAX_AGE and live mode is open: no live crypto is sent.",
+		func() float64 { return oneIf(live && list.Outdated()) })
+	gauge("payments_sanctions_list_refused", "1 while SANCTIONS_FILE is bad, empty or half as long as before: the list before it stays in force.",
+		func() float64 { return oneIf(list.Refused()) })
 }
 
 // railMetrics makes the metrics of the rails.

@@ -151,19 +151,22 @@ func (p *process) announce() {
 
 // Intervals at which a process reads what decides about new money.
 const (
-	clockEvery    = 10 * time.Second
-	pausesEvery   = time.Second
-	scansEvery    = time.Second
-	capacityEvery = 5 * time.Second
+	clockEvery     = 10 * time.Second
+	pausesEvery    = time.Second
+	scansEvery     = time.Second
+	capacityEvery  = 5 * time.Second
+	sanctionsEvery = 20 * time.Second
 )
 
 // openAdmission loads pauses, scans and open amounts, and reads them again in the background.
 func (p *process) openAdmission(ctx context.Context, alert func(code string)) error {
-	sanctions, err := screen.Open(p.cfg.SanctionsFile)
+	sanctions, err := screen.OpenFile(p.cfg.SanctionsFile, p.cfg.SanctionsMaxAge, time.Now, p.tel.Log)
 	if err != nil {
 		return err
 	}
-	p.tel.Log.Info("sender screening enabled", "list", sanctions.Version())
+	p.tel.Log.Info("sender screening enabled", "list", sanctions.Current().Version(), "age", sanctions.Age())
+	_, live := p.providers[tenant.Live]
+	sanctionsMetrics(p.tel.Registry, sanctions, live)
 	p.screening = admission.NewScreening(screen.New(sanctions, p.store), p.tel.Log)
 	p.pauses = admission.NewPauses(p.store.Pauses)
 	p.scans = admission.NewScans(p.store.Scans, p.cfg.ScanSilence, networkGauge(p.tel.Registry), p.tel.Log)
@@ -173,6 +176,9 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 		if err := load(ctx); err != nil {
 			return err
 		}
+	}
+	if p.cfg.SanctionsFile != "" {
+		p.group.Every("sanctions list", sanctionsEvery, sanctions.Refresh)
 	}
 	p.group.Every("pauses", pausesEvery, p.pauses.Load)
 	p.group.Every("scans", scansEvery, p.scans.Load)

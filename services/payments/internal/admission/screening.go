@@ -45,3 +45,20 @@ func (s Screening) Ask(ctx context.Context, mode tenant.Mode, network string, ad
 
 // ErrScreenDown refuses an address while the screener fails.
 var ErrScreenDown = fault.New(fault.Unavailable, AlertUnscreened, "Addresses cannot be checked right now. Try again shortly.").After(5 * time.Second)
+
+// ErrListOutdated refuses crypto on its way out while the list of sanctioned addresses is older than SANCTIONS_MAX_AGE.
+var ErrListOutdated = fault.New(fault.Unavailable, "sanctions_list_outdated",
+	"Addresses cannot be checked against a current list of sanctioned addresses. No crypto is sent until the list is renewed.").After(time.Hour)
+
+// Destination screens the address to which crypto is to be sent. In live mode it refuses every address while the list is
+// outdated: an outdated list stops money out, not in. The caller refuses an address that is a hit, and keeps the verdict.
+func (s Screening) Destination(ctx context.Context, mode tenant.Mode, network, to string) (change.Verdict, error) {
+	v, screening := s.Ask(ctx, mode, network, []string{to})
+	switch {
+	case screening == payment.Unscreened:
+		return change.Verdict{}, ErrScreenDown
+	case mode == tenant.Live && v.Outdated:
+		return change.Verdict{}, ErrListOutdated
+	}
+	return v, nil
+}

@@ -3,12 +3,15 @@
 package admission_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
@@ -169,4 +172,44 @@ func TestScreening_dustFromAListHoldsNothing(t *testing.T) {
 	seeFrom(w, p, fixture.DirtySender, fixture.Coin{Key: "dust", Amount: "0.01", Version: 1, Depth: fixture.Enough})
 	seeFrom(w, p, fixture.CleanSender, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	w.Pay(p)
+}
+
+// An outdated list takes money in, in either mode, and lets no live money out.
+func TestDestination(t *testing.T) {
+	t.Parallel()
+	w, s := fixture.Screened(t)
+	asked := admission.NewScreening(s, slog.New(slog.DiscardHandler))
+	for name, c := range map[string]struct {
+		mode           tenant.Mode
+		to             string
+		down, outdated bool
+		hit            bool
+		code           string
+	}{
+		"clear":                    {mode: tenant.Live, to: fixture.CleanSender},
+		"listed":                   {mode: tenant.Live, to: fixture.DirtySender, hit: true},
+		"down":                     {mode: tenant.Live, to: fixture.CleanSender, down: true, code: "screening_unavailable"},
+		"outdated, live":           {mode: tenant.Live, to: fixture.CleanSender, outdated: true, code: "sanctions_list_outdated"},
+		"outdated, live, listed":   {mode: tenant.Live, to: fixture.DirtySender, outdated: true, code: "sanctions_list_outdated"},
+		"outdated, test":           {mode: tenant.Test, to: fixture.CleanSender, outdated: true},
+		"outdated, test, a listed": {mode: tenant.Test, to: fixture.DirtySender, outdated: true, hit: true},
+	} {
+		s.Set(c.down, fixture.DirtySender)
+		s.Age(c.outdated)
+		v, err := asked.Destination(t.Context(), c.mode, "tron", c.to)
+		code := ""
+		if err != nil {
+			code = fault.As(err).Code
+		}
+		if v.Hit != c.hit || code != c.code {
+			t.Errorf("Destination() of %s = %+v, %v; want a hit: %t, the code %q", name, v, err, c.hit, c.code)
+		}
+	}
+	s.Set(false)
+	s.Age(true)
+	p := w.Make(fixture.Command())
+	seeFrom(w, p, fixture.CleanSender, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Want(p, "confirmed")
+	w.Pay(p)
+	w.Balanced()
 }

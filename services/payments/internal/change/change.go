@@ -113,9 +113,10 @@ type Reservation struct {
 
 // Verdict is the stored decision of a screening, with its reason and its lists.
 type Verdict struct {
-	Hit    bool
-	Reason string // stable code of the finding, or of why screening failed; "" when clear
-	Lists  string // names and versions of the lists
+	Hit      bool
+	Reason   string // stable code of the finding, or of why screening failed; "" when clear
+	Lists    string // names and versions of the lists
+	Outdated bool   // a list is older than the operators allow; not stored
 }
 
 // Screening is the verdict in the form that a payment keeps.

@@ -84,6 +84,12 @@ func TestOpen_file(t *testing.T) {
 	}
 }
 
+// fixedList is a list that is never replaced.
+type fixedList struct{ list *List }
+
+func (f fixedList) Current() *List { return f.list }
+func (f fixedList) Outdated() bool { return false }
+
 type signals struct {
 	confirmed bool
 	err       error
@@ -118,7 +124,7 @@ func TestScreen(t *testing.T) {
 		"some named on bitcoin, one of them listed": {signals{}, tenant.Live, "bitcoin", []string{"bc1qq", "123WBUDmSJv4GctdVEz6Qq6z8nXSKrJ4KX"}, Sanctioned, false},
 		"nobody named, test":                        {signals{}, tenant.Test, "ethereum", nil, "", false},
 	} {
-		v, err := New(l, c.signals).Screen(t.Context(), c.mode, c.network, c.senders)
+		v, err := New(fixedList{l}, c.signals).Screen(t.Context(), c.mode, c.network, c.senders)
 		if (err != nil) != c.fails || v.Reason != c.reason || v.Hit != (c.reason != "" && c.reason != SenderNotKnown) || (err == nil && !strings.HasPrefix(v.Lists, l.Version())) {
 			t.Errorf("Screen() of %s = %+v, %v; want the reason %q, an error: %t", name, v, err, c.reason, c.fails)
 		}
