@@ -70,6 +70,14 @@ var examples = map[wire.Name]any{
 		RefundID: "rfd_01", Version: 3, Mode: tenant.Live, Network: "ethereum", State: wire.RefundConfirmed, TxHash: hashExample,
 		Amount: "25000000", Fee: "1200000000000000", Reason: wire.RefundReverted, OccurredAt: at,
 	},
+	wire.FindTransferV1: wire.FindTransfer{
+		RequestID: "msg_03", Mode: tenant.Test, Network: "ethereum", Address: addressExample, TxHash: hashExample,
+		Owed: []wire.Sum{{Asset: "USDT", Amount: "10000000"}},
+	},
+	wire.TransferFoundV1: wire.TransferFound{
+		RequestID: "msg_03", Mode: tenant.Test, Network: "ethereum", Address: addressExample, TxHash: hashExample, State: wire.TransferFinal,
+		Sums: []wire.Sum{{Asset: "USDT", Amount: "10000000"}}, BlockHeight: 100, BlockTime: at,
+	},
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),

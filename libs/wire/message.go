@@ -236,6 +236,48 @@ const (
 	RefundGivenUp  = "given_up" // an operator ended it before anything was signed
 )
 
+// FindTransfer asks which amounts a transaction brought to an address: that of a refund which an operator sent from
+// elsewhere. Wallets keeps nothing of it and answers each request once.
+type FindTransfer struct {
+	RequestID string      `json:"requestId"`
+	Mode      tenant.Mode `json:"mode"`
+	Network   string      `json:"network"`
+	Address   string      `json:"address"`
+	TxHash    string      `json:"txHash"`
+	// Owed is for the simulated chains alone, which hold such a transaction (docs/api-contract.md#sandbox).
+	Owed []Sum `json:"owed,omitempty"`
+}
+
+// Sum is an amount of one asset.
+type Sum struct {
+	Asset  string `json:"asset"`  // symbol
+	Amount string `json:"amount"` // base units, decimal digits
+}
+
+// TransferFound answers FindTransfer. Sums are those of a found transaction, in any order; a failed one has none.
+type TransferFound struct {
+	RequestID   string        `json:"requestId"`
+	Mode        tenant.Mode   `json:"mode"`
+	Network     string        `json:"network"`
+	Address     string        `json:"address"`
+	TxHash      string        `json:"txHash"`
+	State       TransferState `json:"state"`
+	Sums        []Sum         `json:"sums,omitempty"`
+	BlockHeight int64         `json:"blockHeight,omitempty"`
+	BlockTime   time.Time     `json:"blockTime,omitzero"`
+}
+
+// TransferState is the answer of a chain about a transaction.
+type TransferState string
+
+// The answers.
+const (
+	TransferFinal    TransferState = "final"     // in a final block
+	TransferNotFinal TransferState = "not_final" // in a block that may leave the chain
+	TransferMissing  TransferState = "missing"   // in no block
+	TransferUnknown  TransferState = "unknown"   // the chain does not answer, or two of its nodes differ
+)
+
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
 //

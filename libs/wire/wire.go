@@ -18,6 +18,8 @@ const (
 	LookAtTransactionV1    Name = "payments.look_at_transaction.v1"
 	RefundApprovedV1       Name = "payments.refund_approved.v1"
 	RefundChangedV1        Name = "wallets.refund_changed.v1"
+	FindTransferV1         Name = "payments.find_transfer.v1"
+	TransferFoundV1        Name = "wallets.transfer_found.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
@@ -73,6 +75,8 @@ func Topology() []Route {
 		route(LookAtTransactionV1, Payments, Wallets),
 		route(RefundApprovedV1, Payments, Wallets),
 		route(RefundChangedV1, Wallets, Payments),
+		route(FindTransferV1, Payments, Wallets),
+		route(TransferFoundV1, Wallets, Payments),
 		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
@@ -168,6 +169,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	messaging.Handle(b.link, messaging.Handlers{
 		DepositChanged: cases.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
 		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: books.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
+		TransferFound: operators.Found(p.store.KeepFound),
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)

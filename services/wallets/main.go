@@ -188,13 +188,14 @@ func (p *process) addresses(ctx context.Context) (keys.Sources, network.Closed, 
 }
 
 func (p *process) cases(sources keys.Sources, chains *network.Chains) *app.App {
-	taken := func(string) {}
+	taken, find := func(string) {}, app.Finder(nil)
 	if chains != nil {
-		taken = chains.Taken
+		taken, find = chains.Taken, chains.Find
 	}
 	return app.New(p.book, p.book, app.Settings{
 		Sources: sources, Nets: p.keeper.Nets, Depths: p.depths, Taken: taken, Most: wire.AllocateMax, Margin: p.cfg.Margin,
 		Log: p.tel.Log, Hints: p.book, Refunds: p.book, Refused: p.refused.Inc,
+		Find: find, Answers: p.book,
 	})
 }
 

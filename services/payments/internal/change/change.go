@@ -67,6 +67,8 @@ type Result struct {
 	Audit        *AuditNote                   // an operator's action, kept with the change
 	Screened     []Screened                   // decisions about senders, kept with the change
 	Verdicts     map[string]payment.Screening // of single deposits
+	Lookups      []Lookup                     // questions to wallets about transactions that an operator names, kept until their answer
+	Refunding    []Transaction                // transactions that refund this payment and no other
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key
@@ -140,6 +142,24 @@ type Screened struct {
 	Deposit   string // key of the transfer, "" for all of a payment
 	Verdict   Verdict
 	Addresses []string
+}
+
+// Transaction names a transaction on its network.
+type Transaction struct{ Network, TxHash string }
+
+// Lookup is a question to wallets: what did the transaction bring to the address?
+type Lookup struct {
+	Transaction
+	Address   string
+	RequestID string
+}
+
+// Ask adds a question to wallets. owed is for the simulated chains.
+func (r *Result) Ask(l Lookup, owed []wire.Sum) {
+	r.Lookups = append(r.Lookups, l)
+	r.Commands = append(r.Commands, Command{Name: wire.FindTransferV1, ID: l.RequestID, Payload: wire.FindTransfer{
+		RequestID: l.RequestID, Mode: r.Payment.Mode, Network: l.Network, Address: l.Address, TxHash: l.TxHash, Owed: owed,
+	}})
 }
 
 // Decision is the stored decision of an operator.

@@ -20,6 +20,8 @@ var (
 	ErrNoPayout     = fault.New(fault.NotFound, "payout_not_found", "Payout not found")
 	ErrNoRefund     = fault.New(fault.NotFound, "refund_not_found", "Refund not found")
 	ErrBusy         = fault.New(fault.Unavailable, "busy", "The payment is being changed by another request. Try again shortly.").After(time.Second)
-	ErrDailyLimit   = fault.New(fault.Invalid, "daily_limit_exceeded",
+	// ErrTransactionUsed refuses a transaction that is the refund of another payment, or moved money of this system.
+	ErrTransactionUsed = fault.New(fault.Conflict, "transaction_used", "This transaction has refunded another payment, or is none of a refund")
+	ErrDailyLimit      = fault.New(fault.Invalid, "daily_limit_exceeded",
 		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
 )

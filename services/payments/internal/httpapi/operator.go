@@ -37,6 +37,7 @@ const (
 	pageMax     = 100
 	reasonMax   = 1000
 	txHashMax   = 128
+	txHashesMax = 8
 )
 
 func statuses() []string {
@@ -110,7 +111,7 @@ type resolveRequest struct {
 func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.payment = in.Path("reference")
 	b := in.Body()
-	r.order = operators.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
+	r.order = operators.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), TxHashes: b.Texts("txHashes", txHashesMax, txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
 	r.problems = in.Deferred()
 }
 

@@ -26,6 +26,7 @@ type Handlers struct {
 	ScannedThrough     func(ctx context.Context, id string, m wire.ScannedThrough) error
 	OutgoingFinal      func(ctx context.Context, id string, m wire.OutgoingFinal) error
 	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
+	TransferFound      func(ctx context.Context, id string, m wire.TransferFound) error
 }
 
 // Handle subscribes the handlers to every message that payments reads.
@@ -36,6 +37,7 @@ func Handle(link *bus.Link, h Handlers) {
 	on(link, wire.ScannedThroughV1, 1, h.ScannedThrough)
 	on(link, wire.OutgoingFinalV1, 1, h.OutgoingFinal)
 	on(link, wire.FraudSignalV1, 1, h.FraudSignal)
+	on(link, wire.TransferFoundV1, 1, h.TransferFound)
 }
 
 // on subscribes a handler to one message.

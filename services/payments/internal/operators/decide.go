@@ -3,6 +3,7 @@ package operators
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -32,6 +33,7 @@ type Order struct {
 	Action   string
 	Receiver *payment.ReceiverInput // of a retry; nil keeps the receiver
 	TxHash   string                 // of a refund
+	TxHashes []string               // of a refund that took several transactions; TxHash is empty then
 	Reason   string
 	Payout   *decimal.Decimal // the exact amount of an accept; nil pays at most the quote
 
@@ -48,8 +50,12 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 	default:
 		problems.Add("action", "must be one of accept, retry_payout, mark_refunded")
 	}
-	if d.Action == ActionRefunded && d.TxHash == "" {
+	switch {
+	case d.Action != ActionRefunded:
+	case len(d.hashes()) == 0:
 		problems.Add("txHash", "is required")
+	case d.TxHash != "" && len(d.TxHashes) > 0:
+		problems.Add("txHashes", "is not allowed with txHash")
 	}
 	if d.Receiver != nil && d.Action != ActionRetry {
 		problems.Add("receiver", "is only allowed with retry_payout")
@@ -65,10 +71,8 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 	if err != nil || found {
 		return earlier, err
 	}
-	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && d.Action == ActionRefunded && d.TxHash != "" {
-		if !address.IsTransaction(n.Family, d.TxHash) {
-			problems.Add("txHash", "is no transaction of the payment's network")
-		}
+	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && d.Action == ActionRefunded {
+		d.checkHashes(n.Family, problems)
 	}
 	var receiver payment.Receiver
 	if d.Receiver != nil {
@@ -94,6 +98,10 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 			own = v.Payment.RefundAddress
 		}
 	}
+	proof, err := a.proofOf(ctx, v, d)
+	if err != nil {
+		return idempotency.Answer{}, err
+	}
 	open, err := a.Store.Asked(ctx, v.Payment.ID)
 	if err != nil {
 		return idempotency.Answer{}, err
@@ -106,6 +114,13 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 		}
 		if own != "" && v.Payment.RefundAddress == own {
 			return change.Result{}, merchants.ErrOwnRefundAddress
+		}
+		if d.Action == ActionRefunded {
+			refunding, not := proof.check(v, now)
+			if not != nil {
+				return *not, nil
+			}
+			r.Refunding = refunding
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
 			by := approval.Request{
@@ -129,7 +144,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 			return change.Result{}, err
 		}
 		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
-		r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
+		r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: strings.Join(d.hashes(), ",")}
 		return r, nil
 	})
 }
@@ -142,13 +157,41 @@ func (a *Operators) reviewing(ctx context.Context, name string, k idempotency.Ke
 	return a.Access.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindByID(ctx, name) })
 }
 
+// hashes are the transactions of a refund.
+func (d Order) hashes() []string {
+	if d.TxHash != "" {
+		return []string{d.TxHash}
+	}
+	return d.TxHashes
+}
+
+// checkHashes refuses what is no transaction of the family, and a transaction that is named twice.
+func (d Order) checkHashes(family money.Family, problems *fault.Problems) {
+	field := "txHash"
+	if d.TxHash == "" {
+		field = "txHashes"
+	}
+	seen := map[string]bool{}
+	for _, hash := range d.hashes() {
+		switch {
+		case !address.IsTransaction(family, hash):
+			problems.Add(field, "is no transaction of the payment's network")
+			return
+		case seen[hashOf(family, hash)]:
+			problems.Add(field, "names a transaction twice")
+			return
+		}
+		seen[hashOf(family, hash)] = true
+	}
+}
+
 // trigger is the trigger of the order.
 func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger {
 	switch d.Action {
 	case ActionRetry:
 		return payment.Retry{Receiver: receiver, Rail: d.rail}
 	case ActionRefunded:
-		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows, Refunds: v.Refunds}
+		return payment.MarkRefunded{Tx: strings.Join(d.hashes(), ","), Rows: v.Rows, Refunds: v.Refunds}
 	}
 	accept := payment.Accept{Rows: v.Rows}
 	if d.Payout != nil {

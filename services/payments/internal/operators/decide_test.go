@@ -12,7 +12,10 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -133,7 +136,7 @@ func TestResolve(t *testing.T) {
 	w.Fill(3)
 	resolve := func(p payment.Payment, d operators.Order) error {
 		d.Operator, d.Reason = "ada", "because"
-		_, err := w.Operators.Resolve(t.Context(), p.Reference, d, &fault.Problems{}, idempotency.Key{})
+		_, err := w.Resolve(p, d)
 		return err
 	}
 	c := fixture.Command()
@@ -303,4 +306,88 @@ func TestSecondOperator_aRequestExpires(t *testing.T) {
 	if body, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("confirmed in time: %s, %v", body, err)
 	}
+}
+
+// cancelledAndPaid makes a payment that the payer paid after it was cancelled, with a refund address.
+func cancelledAndPaid(w *fixture.Payments, key string) payment.Payment {
+	w.T.Helper()
+	p := w.Make(fixture.Command())
+	if _, err := w.Merchants.Cancel(w.T.Context(), fixture.Owner, p.Reference, idempotency.Key{}); err != nil {
+		w.T.Fatalf("cancel payment %s: %v", p.Reference, err)
+	}
+	w.See(p, fixture.Coin{Key: key, Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	_, err := w.Merchants.RefundAddress(w.T.Context(), fixture.Owner, p.Reference, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", &fault.Problems{}, idempotency.Key{})
+	if err != nil {
+		w.T.Fatalf("set the refund address of payment %s: %v", p.Reference, err)
+	}
+	return p
+}
+
+// A refund that an operator names is marked only after wallets has found it with what is owed, and once in all.
+func TestMarkRefunded(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(8)
+	p := cancelledAndPaid(w, "t1")
+	mark := func(p payment.Payment, hash string) error {
+		t.Helper()
+		_, err := w.Operators.Resolve(t.Context(), p.Reference, operators.Order{Operator: "ada", Action: operators.ActionRefunded, Reason: "late", TxHash: hash},
+			&fault.Problems{}, idempotency.Key{Scope: "ada", Key: "one"})
+		return err
+	}
+	wants := func(p payment.Payment, hash, code string) {
+		t.Helper()
+		if err := mark(p, hash); err == nil || fault.As(err).Code != code {
+			t.Errorf("mark_refunded with %.8s = %v, want %s", hash, err, code)
+		}
+		w.Want(p, "needs_review paid_late")
+	}
+	again := func() { w.SQL(`UPDATE refund_lookups SET asked_at = asked_at - interval '1 minute' WHERE state <> ''`) }
+	hash := fixture.Hash("refund")
+	wants(p, hash, "refund_unverified")
+	if err := mark(p, hash); fault.As(err).RetryAfter <= 0 {
+		t.Errorf("the refusal of a transaction that is being looked up = %v, want a time to try again", err)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM outbox WHERE name = 'payments.find_transfer.v1'`); n != 1 {
+		t.Errorf("%d questions after two requests, want 1", n)
+	}
+	for _, alter := range []func(*wire.TransferFound){
+		func(m *wire.TransferFound) { m.State, m.Sums = wire.TransferMissing, nil },
+		func(m *wire.TransferFound) { m.State = wire.TransferNotFinal },
+	} {
+		if err := w.AnswerLookups(alter); err != nil {
+			t.Fatal(err)
+		}
+		wants(p, hash, "refund_differs")
+		again()
+		wants(p, hash, "refund_differs") // and is asked about again
+	}
+	if err := w.AnswerLookups(func(m *wire.TransferFound) { m.Sums[0].Amount = "31249999" }); err != nil {
+		t.Fatal(err)
+	}
+	wants(p, hash, "refund_differs")
+
+	good := fixture.Hash("good")
+	wants(p, good, "refund_unverified")
+	swept := ledger.Swept(fixture.Hash("sweep"), "tron", "USDT", decimal.New(1, 0), "TRX", decimal.New(1, 0))
+	if err := w.Store.Post(t.Context(), "sweep", tenant.Test, swept); err != nil {
+		t.Fatal(err)
+	}
+	wants(p, fixture.Hash("sweep"), "refund_unverified")
+	if err := w.AnswerLookups(func(*wire.TransferFound) {}); err != nil {
+		t.Fatal(err)
+	}
+	wants(p, fixture.Hash("sweep"), "transaction_used")
+	if err := mark(p, strings.ToUpper(good)); err != nil {
+		t.Fatalf("mark_refunded with a transaction that brought what is owed: %v", err)
+	}
+	w.Want(p, "refunded paid_late")
+	w.Balanced()
+
+	second := cancelledAndPaid(w, "t2")
+	if _, err := w.Resolve(second, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: good}); err == nil || fault.As(err).Code != "transaction_used" {
+		t.Errorf("mark_refunded with the refund of another payment = %v, want transaction_used", err)
+	}
+	w.Want(second, "needs_review paid_late")
+	w.Balanced()
 }

@@ -89,7 +89,7 @@ func (a *Operators) digest(paymentID string, order ...string) []byte {
 
 // confirms lists the values of a decision that a second operator confirms: the order and its payout.
 func (d Order) confirms(after payment.Payment) []string {
-	return []string{d.Action, d.TxHash, after.Receiver.BankCode, after.Receiver.AccountNumber, money.Canonical(after.PayoutAmount())}
+	return []string{d.Action, strings.Join(d.hashes(), ","), after.Receiver.BankCode, after.Receiver.AccountNumber, money.Canonical(after.PayoutAmount())}
 }
 
 // outdated withdraws the open request about a payment that has changed since.
@@ -145,6 +145,9 @@ type Store interface {
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
 	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
 	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k idempotency.Key, f change.Func) error
+
+	// Lookups are the questions about transactions and an address with their answers.
+	Lookups(ctx context.Context, mode tenant.Mode, address string, networks, hashes []string) ([]Lookup, error)
 
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)

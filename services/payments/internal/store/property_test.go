@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,7 +101,7 @@ func (g *walker) draw(rt *rapid.T) step {
 	case "refund":
 		return func() {
 			_, _ = g.Merchants.RefundAddress(ctx, fixture.Owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", &fault.Problems{}, idempotency.Key{})
-			_, _ = g.Operators.Resolve(ctx, ref, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, &fault.Problems{}, idempotency.Key{})
+			_, _ = g.Resolve(g.p, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: fixture.Hash(ref)})
 		}
 	case "list", "down":
 		listed := pick("listed", "", fixture.DirtySender, fixture.DirtySender)

@@ -540,6 +540,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 	for _, n := range r.Screened {
 		batch.Queue(insertScreening, string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses)
 	}
+	queueLookups(batch, v, r)
 	for _, c := range r.Commands {
 		msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
 		if err != nil {
@@ -652,13 +653,18 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 	}
 }
 
+// accountPrefix begins the keys of test mode's journals and the codes of its accounts.
+func accountPrefix(mode tenant.Mode) string {
+	if mode == tenant.Test {
+		return "test:"
+	}
+	return ""
+}
+
 // queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a
 // prefix.
 func queueJournal(batch *pgx.Batch, mode tenant.Mode, j ledger.Journal) {
-	prefix := ""
-	if mode == tenant.Test {
-		prefix = "test:"
-	}
+	prefix := accountPrefix(mode)
 	n := len(j.Entries)
 	codes, assets, sides, normals, owners, amounts := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, e := range j.Entries {

@@ -110,5 +110,8 @@ func (s *Store) Retain(ctx context.Context) error {
 	if err := discard.Forget(ctx, s.pool); err != nil {
 		return err
 	}
+	if err := s.ForgetLookups(ctx); err != nil {
+		return err
+	}
 	return inbox.Rotate(ctx, s.pool)
 }

@@ -41,6 +41,8 @@ type App struct {
 	hints     Hints
 	refunds   Refunds
 	refused   func()
+	find      Finder
+	answers   Answers
 	sources   keys.Sources
 	nets      map[tenant.Mode]address.Net
 	depths    wallet.Depths
@@ -62,6 +64,8 @@ type Settings struct {
 	Hints   Hints
 	Refunds Refunds
 	Refused func() // called for each approved refund that is refused; nil calls nothing
+	Find    Finder // of a process that works
+	Answers Answers
 }
 
 // New makes the use cases.
@@ -72,6 +76,7 @@ func New(book Book, simulator Simulator, set Settings) *App {
 	return &App{
 		book: book, simulator: simulator, sources: set.Sources, nets: set.Nets, depths: set.Depths, taken: set.Taken, log: set.Log, most: set.Most,
 		margin: cmp.Or(set.Margin, RecoveryMargin), hints: set.Hints, refunds: set.Refunds, refused: set.Refused,
+		find: set.Find, answers: set.Answers,
 	}
 }
 

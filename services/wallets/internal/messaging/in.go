@@ -20,6 +20,7 @@ type Cases interface {
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
 	TakeRefund(ctx context.Context, o intent.Ordered) error
+	FindTransfer(ctx context.Context, messageID string, f wire.FindTransfer) error
 }
 
 // Consumer is the part of the bus that handlers are added to.
@@ -34,6 +35,7 @@ const (
 	usedParallel     = 1
 	lookAtParallel   = 1
 	refundParallel   = 4
+	findParallel     = 4
 )
 
 // Consume adds the handlers of every message that this service reads.
@@ -68,6 +70,13 @@ func Consume(link Consumer, cases Cases) {
 			return err
 		}
 		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature})
+	})
+	link.Handle(queue(wire.FindTransferV1), findParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.FindTransfer
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.FindTransfer(ctx, m.ID, p)
 	})
 }
 

@@ -53,16 +53,22 @@ func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered) error {
 	return nil
 }
 
+func (r *recorder) FindTransfer(_ context.Context, messageID string, f wire.FindTransfer) error {
+	r.calls = append(r.calls, fmt.Sprint("find ", messageID, " ", f))
+	return nil
+}
+
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 5 {
+	if len(r.handlers) != 6 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{
 		"wallets.wallets.allocate_addresses.v1":   wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 5},
 		"wallets.payments.simulate_deposit.v1":    wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
 		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: tenant.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
+		"wallets.payments.find_transfer.v1":       wire.FindTransfer{RequestID: "f", Mode: tenant.Live, Network: "base", Address: "a", TxHash: "0x"},
 		"wallets.payments.addresses_used.v1":      wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
 		"wallets.payments.refund_approved.v1":     wire.RefundApproved{Order: order.Order{ID: "rfd_1", Amount: "5"}, Signature: "s"},
 	} {
@@ -83,8 +89,8 @@ func TestConsume(t *testing.T) {
 			}
 		}
 	}
-	if len(r.calls) != 5 {
-		t.Errorf("consume five good messages: got the calls %v", r.calls)
+	if len(r.calls) != 6 {
+		t.Errorf("consume six good messages: got the calls %v", r.calls)
 	}
 }
 

@@ -71,6 +71,11 @@ func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt,
 	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), m)
 }
 
+// TransferFound publishes the answer to a request, under the id of the request.
+func (Out) TransferFound(ctx context.Context, found wire.TransferFound) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.TransferFoundV1, found.RequestID, found)
+}
+
 // kindOf is the kind of a transaction for payments, where lending energy and taking it back are fundings: they cost a
 // fee at most.
 func kindOf(k intent.Kind) wire.OutgoingKind {

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/lookup"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -39,6 +42,7 @@ type Chains struct {
 
 	simulated map[string]*simulated.Chain
 	readers   map[scanner.Chain]scanner.Reader
+	lookups   map[string]lookup.Network // live networks by name
 	watches   map[tenant.Mode]map[money.Family]*scanner.Watch
 	endpoints *rpc.Metrics
 }
@@ -56,10 +60,36 @@ func (c *Chains) Reader(of scanner.Chain) (r scanner.Reader, ok bool) {
 	return r, ok
 }
 
+// errNotRead refuses to look for a transaction on a network that this process does not read.
+var errNotRead = errors.New("no endpoint of the network is read")
+
+// Find looks for what a transaction brought to an address on a live network.
+func (c *Chains) Find(ctx context.Context, network, tx string, key []byte) (lookup.Finding, error) {
+	n, ok := c.lookups[network]
+	if !ok {
+		return lookup.Finding{State: wire.TransferUnknown}, errNotRead
+	}
+	return n.Find(ctx, tx, key)
+}
+
+// addLookup lets transactions of a live network be found.
+func (c *Chains) addLookup(n money.Network, finalDepth int64, hosts []scanner.Host) error {
+	found := lookup.Network{FinalDepth: finalDepth, Coin: n.Coin().Symbol}
+	for _, h := range hosts {
+		node, ok := h.Driver.(lookup.Node)
+		if !ok {
+			return fmt.Errorf("%s: its driver finds no transactions", n.Name)
+		}
+		found.Hosts = append(found.Hosts, node)
+	}
+	c.lookups[n.Name] = found
+	return nil
+}
+
 // Open makes the scans.
 func Open(o Options) (*Chains, error) {
 	c := &Chains{
-		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]scanner.Reader{},
+		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]scanner.Reader{}, lookups: map[string]lookup.Network{},
 		watches: map[tenant.Mode]map[money.Family]*scanner.Watch{tenant.Test: {}, tenant.Live: {}}, endpoints: rpc.NewMetrics(o.Telemetry.Registry),
 	}
 	for mode, byFamily := range c.watches {
@@ -107,6 +137,9 @@ func (c *Chains) openLive(n money.Network, set Live) error {
 	}
 	if len(hosts) < 2 {
 		c.Telemetry.Log.Warn("single RPC host: large deposits wait for an operator", "network", n.Name)
+	}
+	if err := c.addLookup(n, cfg.FinalDepth, hosts); err != nil {
+		return err
 	}
 	hearing := scanner.Hearing{Chain: cfg.Chain, Hosts: hosts, Store: c.Book, Log: c.Telemetry.Log, Metrics: c.Metrics}
 	beside := alone(hearing.Run)

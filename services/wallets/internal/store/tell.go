@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
@@ -116,6 +117,25 @@ func (s *Store) untold(ctx context.Context, tx pgx.Tx) (owned []wire.OwnedAddres
 		full = full || read == tellPage
 	}
 	return owned, full, nil
+}
+
+// Answer implements app.Answers.
+func (s *Store) Answer(ctx context.Context, messageID string, found wire.TransferFound) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		if fresh, err := inbox.Fresh(ctx, tx, messageID); err != nil || !fresh {
+			return err
+		}
+		m, err := s.messages.TransferFound(ctx, found)
+		if err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx, m)
+	})
+	if err != nil {
+		return fmt.Errorf("answering about transaction %s: %w", found.TxHash, err)
+	}
+	s.wake()
+	return nil
 }
 
 // TellAll makes TellOwned begin again, for a payments whose database was restored.

@@ -241,3 +241,9 @@ func unhex(out []byte, text string, zeros int) bool {
 	copy(out, b[zeros:])
 	return true
 }
+
+// Locate is the height of the block that holds a transaction; false when no block does.
+func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found bool, err error) {
+	r, found, err := d.Receipt(ctx, tx)
+	return r.Height, found, err
+}

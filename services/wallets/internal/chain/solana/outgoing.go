@@ -237,3 +237,9 @@ func (d *Driver) Receipt(ctx context.Context, hash string) (r sweep.Receipt, fou
 	})
 	return r, found, err
 }
+
+// Locate is the height of the block that holds a transaction; false when no block does.
+func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found bool, err error) {
+	r, found, err := d.Receipt(ctx, tx)
+	return r.Height, found, err
+}

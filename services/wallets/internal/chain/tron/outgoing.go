@@ -388,3 +388,9 @@ func (d *Driver) Lacks(ctx context.Context, height int64, id string) (h chain.He
 }
 
 var errDisagree = errors.New("two endpoints show different blocks")
+
+// Locate is the height of the block that holds a transaction; false when no block does.
+func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found bool, err error) {
+	r, found, err := d.Receipt(ctx, tx)
+	return r.Height, found, err
+}
