@@ -16,6 +16,7 @@ func TestOperatorLists(t *testing.T) {
 	operator := c.With(s.AdminToken)
 	lists := map[string]string{
 		"/v1/admin/holds": "payments", "/v1/admin/payouts": "payouts", "/v1/admin/deposits/unattributed": "deposits", "/v1/admin/differences?status=all": "differences",
+		"/v1/admin/owed?to=payer&mode=test": "owed",
 	}
 	for path, name := range lists {
 		c.Call(t, http.MethodGet, path, nil).Want(t, http.StatusUnauthorized)
@@ -51,4 +52,8 @@ func TestOperatorLists(t *testing.T) {
 	if !found {
 		t.Errorf("%s is not on the list of holds", ref)
 	}
+	api.Eventually(t, settle, "the money to be on the list of what is owed", func() bool {
+		return count(t, s, "payments", `SELECT count(*) FROM owed o JOIN payments p ON p.id = o.payment_id WHERE p.reference = $1 AND o.owed_to = 'payer'`, ref) == 1
+	})
+	operator.Call(t, http.MethodGet, "/v1/admin/owed?asset=DOGE", nil, bad).Want(t, http.StatusBadRequest)
 }

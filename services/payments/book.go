@@ -17,12 +17,12 @@ import (
 // booking is an entry that an operator makes: an event of the treasury that no message reports. Traders work outside of
 // this system, and people send refunds by hand.
 type booking struct {
-	ref, rail, currency, network, crypto string
-	amount, gas                          string
+	ref, rail, currency, network, crypto, merchant string
+	amount, gas                                    string
 }
 
 // book books a top-up of a float at a rail, crypto that the trader has sold, the trader's spread, the fee of a
-// transaction that a person sent, or a sweep that wallets did not report.
+// transaction that a person sent, a sweep that wallets did not report, or money that a person paid to a merchant.
 func book(kind string) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		var b booking
@@ -32,6 +32,10 @@ func book(kind string) func(in command.Input) (operation, error) {
 			switch kind {
 			case "topup":
 				f.StringVar(&b.rail, "rail", "", "the rail whose float it is")
+				f.StringVar(&b.currency, "currency", "", "the fiat currency")
+			case "merchant":
+				f.StringVar(&b.merchant, "merchant", "", "the merchant that was paid")
+				f.StringVar(&b.rail, "rail", "", "the rail from whose float it was paid")
 				f.StringVar(&b.currency, "currency", "", "the fiat currency")
 			case "spread":
 				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a loss is negative")
@@ -67,7 +71,7 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 	if err != nil || amount.IsZero() || (amount.IsNegative() && kind != "spread") || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
 	}
-	if kind == "topup" || kind == "spread" {
+	if kind == "topup" || kind == "spread" || kind == "merchant" {
 		return b.fiat(kind, amount)
 	}
 	n, known := money.NetworkOf(b.network)
@@ -104,6 +108,10 @@ func (b booking) fiat(kind string, amount decimal.Decimal) (ledger.Journal, erro
 		return ledger.SpreadClosed(b.ref, currency, amount), nil
 	case b.rail == "":
 		return ledger.Journal{}, fmt.Errorf("--rail is needed")
+	case kind == "merchant" && b.merchant == "":
+		return ledger.Journal{}, fmt.Errorf("--merchant is needed")
+	case kind == "merchant":
+		return ledger.MerchantPaid(b.ref, b.merchant, b.rail, currency, amount), nil
 	}
 	return ledger.FloatToppedUp(b.ref, b.rail, currency, amount), nil
 }

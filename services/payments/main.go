@@ -176,15 +176,15 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))
 	p.group.Go("payouts", worker.Run)
 	p.group.Every("floats", floatEvery, worker.ReadFloats)
-	p.group.Go("timers", p.timers(cases, b.cfg.AddressStock, keep))
+	p.group.Go("timers", p.timers(cases, b.cfg, keep))
 	p.group.Go("outbox relay", b.relay.Run)
 	return nil
 }
 
 // timers runs the periodic work on the leader.
-func (p *process) timers(cases *usecases.Set, stockLeast int, keep erasure.Retention) func(context.Context) error {
+func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Retention) func(context.Context) error {
 	metrics := newLeaderMetrics(p.tel.Registry)
-	replenisher := stock.NewReplenisher(p.store, p.families, stockLeast, time.Now, metrics.stocked)
+	replenisher := stock.NewReplenisher(p.store, p.families, cfg.AddressStock, time.Now, metrics.stocked)
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
 			defer metrics.reset()
@@ -198,6 +198,7 @@ func (p *process) timers(cases *usecases.Set, stockLeast int, keep erasure.Reten
 			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
+			leading.Every("owed list", cfg.OwedEvery, metrics.listOwed(p.store, p.tel.Log))
 			leading.Every("unknown payouts", unknownEvery, metrics.countPayouts(p.store))
 			leading.Every("open payments", openEvery, metrics.countPayments(p.store))
 			return leading.Run(ctx)

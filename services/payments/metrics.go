@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -130,6 +131,7 @@ type leaderMetrics struct {
 	differences                                             *prometheus.GaugeVec
 	reconciled                                              prometheus.Gauge
 	stock                                                   *prometheus.GaugeVec
+	owed, owedOldest                                        *prometheus.GaugeVec
 }
 
 func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
@@ -153,7 +155,9 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared.",
 		}),
-		stock: gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
+		stock:      gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
+		owed:       gauge("payments_owed", "What is owed, by the last list, to payers, receivers and merchants, in whole units of the asset.", "mode", "to", "asset"),
+		owedOldest: gauge("payments_owed_oldest_seconds", "Time since the oldest amount that is owed was booked.", "mode", "to", "asset"),
 	}
 	registry.MustRegister(m.reconciled)
 	return m
@@ -166,7 +170,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock, m.owed, m.owedOldest) {
 		gauge.Reset()
 	}
 }
@@ -213,6 +217,26 @@ func (m *leaderMetrics) compared(open map[string]int, at time.Time) {
 		m.differences.WithLabelValues(kind).Set(float64(open[kind]))
 	}
 	m.reconciled.Set(float64(at.Unix()))
+}
+
+// listOwed makes the list of what is owed and shows its sums. The first list of a day goes to the log.
+func (m *leaderMetrics) listOwed(s *store.Store, log *slog.Logger) func(context.Context) error {
+	return func(ctx context.Context) error {
+		sums, fresh, err := s.MakeOwed(ctx)
+		if err != nil {
+			return err
+		}
+		m.owed.Reset()
+		m.owedOldest.Reset()
+		for _, o := range sums {
+			m.owed.WithLabelValues(o.Mode, o.To, o.Asset).Set(o.Amount.InexactFloat64())
+			m.owedOldest.WithLabelValues(o.Mode, o.To, o.Asset).Set(time.Since(o.Oldest).Seconds())
+			if fresh {
+				log.InfoContext(ctx, "money is owed", "mode", o.Mode, "to", o.To, "asset", o.Asset, "amount", o.Amount, "entries", o.Count, "oldest", o.Oldest)
+			}
+		}
+		return nil
+	}
 }
 
 // stocked shows the free addresses of a mode and family.

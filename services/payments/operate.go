@@ -37,6 +37,7 @@ var operations = []command.Verb{
 	{Name: "book spread", Args: "--ref ID --currency NGN --amount 1000", Run: operate(book("spread"))},
 	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
+	{Name: "book merchant", Args: "--ref ID --merchant m1 --rail paystack --currency NGN --amount 1000", Run: operate(book("merchant"))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
 	{Name: "payouts unmatched", Args: "< REFERENCES", Run: operate(unmatchedReferences)},
 	{Name: "books", Run: operate(balances)},

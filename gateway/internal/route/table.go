@@ -202,6 +202,7 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),
 		page(http.MethodPost, "/pay/{reference}/fulfill"),

@@ -50,8 +50,9 @@ var ErrScreenDown = fault.New(fault.Unavailable, AlertUnscreened, "Addresses can
 var ErrListOutdated = fault.New(fault.Unavailable, "sanctions_list_outdated",
 	"Addresses cannot be checked against a current list of sanctioned addresses. No crypto is sent until the list is renewed.").After(time.Hour)
 
-// Destination screens the address to which crypto is to be sent. In live mode it refuses every address while the list is
-// outdated: an outdated list stops money out, not in. The caller refuses an address that is a hit, and keeps the verdict.
+// Destination screens the address to which crypto is to be sent. In live mode it refuses every address while the list
+// is outdated: an outdated list stops money out, not in. The caller refuses an address that is a hit, and keeps the
+// verdict.
 func (s Screening) Destination(ctx context.Context, mode tenant.Mode, network, to string) (change.Verdict, error) {
 	v, screening := s.Ask(ctx, mode, network, []string{to})
 	switch {

@@ -3,10 +3,14 @@ package httpapi
 import (
 	"context"
 	"math"
+	"net/http"
+	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/operators"
 )
 
@@ -26,6 +30,15 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Operators.Differences(ctx, r.all, r.before, r.limit)
 	})
+	httpkit.Handle(s, "GET /v1/admin/owed", httpkit.ForOperators, func(ctx context.Context, r owedRequest) (httpkit.Answer, error) {
+		if r.csv {
+			report, err := u.Operators.OwedCSV(ctx, r.filter)
+			header := http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="owed.csv"`}}
+			return httpkit.Answer{Status: http.StatusOK, Stream: report, Header: header}, err
+		}
+		body, err := u.Operators.Owed(ctx, r.filter)
+		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	})
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
 			in := httpkit.From(ctx)
@@ -35,6 +48,44 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 	}
 	order("POST /v1/admin/payouts/{id}/ask", u.Operators.AskPayout)
 	order("POST /v1/admin/payouts/{id}/conclude", u.Operators.ConcludePayout)
+}
+
+type owedRequest struct {
+	filter operators.OwedFilter
+	csv    bool
+}
+
+// daysMost bounds olderThanDays: a hundred years.
+const daysMost = 36_500
+
+// Read takes the filters, the page and the format.
+func (r *owedRequest) Read(in *httpkit.Input) {
+	days := in.QueryInt("olderThanDays", 0, 0, daysMost)
+	r.filter = operators.OwedFilter{
+		Mode: in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test)), To: in.QueryOneOf("to", operators.Creditors()...),
+		Asset: in.Query("asset"), Before: time.Now().AddDate(0, 0, -days), Most: in.QueryInt("limit", pageDefault, 1, pageMax),
+	}
+	if text := in.Query("cursor"); text != "" {
+		after, ok := operators.ReadCursor(text)
+		if !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		r.filter.After = after
+	}
+	if r.filter.Asset != "" && !known(r.filter.Asset) {
+		in.Problems.Add("asset", "is neither a crypto nor a currency")
+	}
+	r.csv = in.QueryOneOf("format", "json", "csv") == "csv"
+}
+
+// known reports a symbol of a listed crypto or the code of a currency.
+func known(asset string) bool {
+	for _, n := range money.Networks() {
+		if _, is := n.Asset(asset); is {
+			return true
+		}
+	}
+	return money.Currency(asset).Valid()
 }
 
 const evidenceMax = 500

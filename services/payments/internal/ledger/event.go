@@ -22,6 +22,7 @@ const (
 	EventPayoutDone    = "payout_succeeded"
 	EventPayoutBack    = "payout_returned"
 	EventSettledByUser = "settled_by_caller"
+	EventMerchantPaid  = "merchant_paid"
 	EventRefunded      = "refunded"
 	EventRefundHeld    = "refund_held"
 	EventRefundBack    = "refund_given_back"
@@ -143,6 +144,13 @@ func (p Payout) Returned() Journal {
 func SettledByCaller(payment, merchant string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "self:" + payment, Event: EventSettledByUser, Payment: payment}
 	j.move(Payable(payment, cur), Merchant(merchant, cur), amount)
+	return j
+}
+
+// MerchantPaid books money that a person paid to a merchant who had paid receivers itself.
+func MerchantPaid(key, merchant, rail string, cur money.Currency, amount decimal.Decimal) Journal {
+	j := Journal{Key: "paid:" + key, Event: EventMerchantPaid}
+	j.move(Merchant(merchant, cur), FiatFloat(rail, cur), amount)
 	return j
 }
 

@@ -30,8 +30,8 @@ func booked(network, asset, amount string) payment.Deposit {
 	return payment.Deposit{Network: network, Asset: asset, Booked: "suspense", BookedAmount: decimal.RequireFromString(amount)}
 }
 
-// A refund is believed only when its transactions are final and brought exactly what is owed of each asset. Whatever is
-// not known is asked, and nothing is asked twice in short order.
+// A refund is believed only when its transactions are final and brought exactly what is owed of each asset. An unknown
+// transaction is asked about, and not twice in short order.
 func TestProof(t *testing.T) {
 	const final, early, missing, unknown = wire.TransferFinal, wire.TransferNotFinal, wire.TransferMissing, wire.TransferUnknown
 	usdt := []payment.Deposit{booked("tron", "USDT", "20"), booked("tron", "USDT", "11.25")}

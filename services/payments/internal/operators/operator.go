@@ -149,6 +149,9 @@ type Store interface {
 	// Lookups are the questions about transactions and an address with their answers.
 	Lookups(ctx context.Context, mode tenant.Mode, address string, networks, hashes []string) ([]Lookup, error)
 
+	// Owed is a page of the last list of what is owed, and when that list was made.
+	Owed(ctx context.Context, f OwedFilter) (rows []OwedRow, made time.Time, err error)
+
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)
 	Holds(ctx context.Context, before string, most int) ([]Held, error)

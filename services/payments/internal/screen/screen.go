@@ -1,6 +1,6 @@
 // Package screen screens addresses against local data: a list of sanctioned addresses, which is a file with its source
-// and version that is read again while the program runs, and the fraud signals of the reports service. It calls no other
-// service while a payment waits. It decides nothing about payments.
+// and version that is read again while the program runs, and the fraud signals of the reports service. It calls no
+// other service while a payment waits. It decides nothing about payments.
 package screen
 
 import (

@@ -316,6 +316,7 @@ func Statements() map[string]string {
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved, "forgetDiffering": forgetDiffering,
 		"bookDifference": bookDifference, "undoDifference": undoDifference,
 		"journalExists": journalExists,
+		"clearOwed":     clearOwed, "makeOwed": makeOwed, "noteOwed": noteOwed, "owedMade": owedMade, "listOwed": listOwed, "sumOwed": sumOwed,
 		"selectLookups": selectLookups, "askLookup": askLookup, "answerLookup": answerLookup, "forgetLookups": forgetLookups, "useTransaction": useTransaction,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
 		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dropEnded": dropEnded, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,

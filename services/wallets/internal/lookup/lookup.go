@@ -1,6 +1,6 @@
 // Package lookup finds which amounts one transaction brought to an address that need not be of this system: the proof
-// of a refund that an operator sent from elsewhere. It keeps nothing. The transaction's block is read and matched as the
-// scan does it, so whatever the scan credits, a lookup finds.
+// of a refund that an operator sent from elsewhere. It keeps nothing. The transaction's block is read and matched as
+// the scan does it, so whatever the scan credits, a lookup finds.
 package lookup
 
 import (
