@@ -16,13 +16,22 @@ const (
 	anotherTron = "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj"
 )
 
-// proposedRefund makes a payment that was paid after its cancellation, and whose payer proposes a refund address.
+// owe pays a payment after its cancellation, and waits until the money is deep enough to go back.
+func owe(t testing.TB, c *api.Client, ref string) {
+	t.Helper()
+	cancel(t, c, ref)
+	deposit(t, c, ref, nil)
+	api.Eventually(t, settle, "the page to ask for a refund address", func() bool {
+		takes, _ := c.Call(t, http.MethodGet, "/v1/checkout/"+ref, nil).Want(t, http.StatusOK).At("payment.takesRefundAddress")
+		return takes == true
+	})
+}
+
+// proposedRefund makes a payment that owes money to its payer, who proposes a refund address.
 func proposedRefund(t testing.TB, c *api.Client) (ref string) {
 	t.Helper()
 	ref = create(t, c, transfer(api.Object{"network": "tron"})).Text(t, "payment.reference")
-	cancel(t, c, ref)
-	deposit(t, c, ref, nil)
-	awaitStatus(t, c, ref, "needs_review")
+	owe(t, c, ref)
 	c.With("").Call(t, http.MethodPost, "/v1/checkout/"+ref+"/refund-address", api.Object{"address": payersTron}).Want(t, http.StatusOK)
 	return ref
 }
@@ -37,9 +46,7 @@ func TestRefundAddress(t *testing.T) {
 	ref := create(t, c, transfer(api.Object{"network": "tron", "callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
 	propose := "/v1/checkout/" + ref + "/refund-address"
 	refuse(t, payer, propose, api.Object{"address": payersTron}, http.StatusConflict, "")
-	cancel(t, c, ref)
-	deposit(t, c, ref, nil)
-	awaitStatus(t, c, ref, "needs_review")
+	owe(t, c, ref)
 
 	refuse(t, payer, propose, api.Object{"address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, http.StatusBadRequest, "")
 	refuse(t, payer, "/v1/checkout/CW-AAAAAAAAAAAA/refund-address", api.Object{"address": payersTron}, http.StatusNotFound, "")

@@ -15,8 +15,9 @@ func (b *tab) owing() string {
 	ref := b.create(nil)
 	b.api.Call(b.t, http.MethodPost, "/v1/payments/"+ref+"/cancel", nil).Want(b.t, http.StatusOK)
 	b.api.Call(b.t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{}).Want(b.t, http.StatusOK)
-	api.Eventually(b.t, within, "the money to wait for a decision", func() bool {
-		return b.read(ref).Text(b.t, "payment.status") == "needs_review"
+	api.Eventually(b.t, within, "the money to be deep enough to go back", func() bool {
+		takes, _ := b.api.Call(b.t, http.MethodGet, "/v1/checkout/"+ref, nil).Want(b.t, http.StatusOK).At("payment.takesRefundAddress")
+		return takes == true
 	})
 	return ref
 }
