@@ -157,6 +157,7 @@ const (
 	openEvery    = 30 * time.Second
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it begins.
 	reconcileEvery = time.Minute
+	collectEvery   = 10 * time.Minute
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
@@ -195,6 +196,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
 			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return cases.Reconcile(ctx, metrics.compared) })
+			leading.Every("cost of collecting", collectEvery, metrics.countCollecting(cases.Collecting))
 			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })

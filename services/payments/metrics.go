@@ -132,6 +132,7 @@ type leaderMetrics struct {
 	reconciled                                              prometheus.Gauge
 	stock                                                   *prometheus.GaugeVec
 	owed, owedOldest                                        *prometheus.GaugeVec
+	collected, collectingCost                               *prometheus.GaugeVec // USD of the last 24 hours
 }
 
 func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
@@ -158,6 +159,10 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 		stock:      gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
 		owed:       gauge("payments_owed", "What is owed, by the last list, to payers, receivers and merchants, in whole units of the asset.", "mode", "to", "asset"),
 		owedOldest: gauge("payments_owed_oldest_seconds", "Time since the oldest amount that is owed was booked.", "mode", "to", "asset"),
+		collected: gauge("payments_collected_usd",
+			"Worth of the live sweeps of the last 24 hours, in US dollars at present prices.", "network", "asset"),
+		collectingCost: gauge("payments_collecting_cost_usd",
+			"Gas of the live sweeps and fundings of the last 24 hours, in US dollars at present prices.", "network", "asset"),
 	}
 	registry.MustRegister(m.reconciled)
 	return m
@@ -170,7 +175,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock, m.owed, m.owedOldest) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost) {
 		gauge.Reset()
 	}
 }
@@ -236,6 +241,27 @@ func (m *leaderMetrics) listOwed(s *store.Store, log *slog.Logger) func(context.
 			}
 		}
 		return nil
+	}
+}
+
+// countCollecting measures the cost of collecting, at present prices.
+func (m *leaderMetrics) countCollecting(of func(ctx context.Context, mode tenant.Mode) ([]books.Collecting, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		all, err := of(ctx, tenant.Live)
+		if err == nil {
+			m.collecting(all)
+		}
+		return err
+	}
+}
+
+// collecting shows the cost of collecting in place of the one before.
+func (m *leaderMetrics) collecting(all []books.Collecting) {
+	m.collected.Reset()
+	m.collectingCost.Reset()
+	for _, c := range all {
+		m.collected.WithLabelValues(c.Network, c.Asset).Set(c.USD.InexactFloat64())
+		m.collectingCost.WithLabelValues(c.Network, c.Asset).Set(c.Cost.InexactFloat64())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
 )
 
 // Each event at a rail counts in its metric under its labels.
@@ -54,6 +55,8 @@ func TestLeaderMetrics(t *testing.T) {
 	m := newLeaderMetrics(registry)
 	m.compared(map[string]int{"clearing": 2}, time.Unix(1e9, 0))
 	m.stocked(tenant.Test, money.Tron, 7)
+	m.collecting([]books.Collecting{{Collected: books.Collected{Network: "base", Asset: "USDT"}, USD: decimal.NewFromInt(9)}})
+	m.collecting([]books.Collecting{{Collected: books.Collected{Network: "base", Asset: "USDC"}, USD: decimal.NewFromInt(40), Cost: decimal.NewFromInt(2)}})
 	values := func() map[string]float64 {
 		families, err := registry.Gather()
 		if err != nil {
@@ -70,8 +73,11 @@ func TestLeaderMetrics(t *testing.T) {
 	if got := values(); got["payments_ledger_differences"] != 2 || got["payments_address_stock"] != 7 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
 		t.Errorf("a leader shows %v, want 2 differences, 7 addresses and the time of the comparison", got)
 	}
+	if got := values(); got["payments_collected_usd"] != 40 || got["payments_collecting_cost_usd"] != 2 {
+		t.Errorf("a leader shows %v, want 40 collected dollars for 2, and no sum of before", got)
+	}
 	m.reset()
-	if got := values(); got["payments_ledger_differences"] != 0 || got["payments_address_stock"] != 0 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
+	if got := values(); got["payments_ledger_differences"] != 0 || got["payments_address_stock"] != 0 || got["payments_collected_usd"] != 0 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
 		t.Errorf("a former leader shows %v, want the time of the comparison alone", got)
 	}
 }

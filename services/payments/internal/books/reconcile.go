@@ -82,6 +82,8 @@ type Store interface {
 	Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
 	// EndDay stores the differences, and closes those of the compared kinds that were not found again.
 	EndDay(ctx context.Context, found []Difference, kinds []string) error
+	// Collected sums up the sweeps of a mode that were booked since a time, by network and asset.
+	Collected(ctx context.Context, mode tenant.Mode, since time.Time) ([]Collected, error)
 	// State is the number of open differences of each kind, and the time of the last comparison.
 	State(ctx context.Context) (open map[string]int, at time.Time, err error)
 }
@@ -135,10 +137,21 @@ func (a *Books) compare(ctx context.Context) error {
 	if err := a.Store.EndDay(ctx, found, kinds); err != nil {
 		return err
 	}
+	unreported := a.report(ctx)
 	if len(found) > 0 {
 		a.Log.ErrorContext(ctx, "books differ from external balances", "code", "reconciliation", "differences", len(found))
 	}
-	return errors.Join(silent, quiet)
+	return errors.Join(silent, quiet, unreported)
+}
+
+// report logs the cost of collecting, once a day.
+func (a *Books) report(ctx context.Context) error {
+	all, err := a.Collecting(ctx, tenant.Live)
+	for _, c := range all {
+		a.Log.InfoContext(ctx, "cost of collecting", "network", c.Network, "asset", c.Asset, "amount", c.Amount, "usd", c.USD,
+			"gas", c.Gas, "coin", c.Coin, "cost_usd", c.Cost, "cost_per_usd", c.PerUSD())
+	}
+	return err
 }
 
 // statements asks each rail again about the payouts that got their outcome since the last run.

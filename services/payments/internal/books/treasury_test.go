@@ -3,11 +3,13 @@
 package books_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
@@ -106,6 +108,51 @@ func TestTreasury_refusesNonsense(t *testing.T) {
 		change(&m)
 		if err := books.Outgoing(nil)(t.Context(), "m", m); !fault.IsPermanent(err) {
 			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// The cost of collecting is read from the journals of sweeps and fundings.
+func TestCollecting_ofLedger(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	for i, m := range []wire.OutgoingFinal{
+		outgoing("0x1", wire.OutgoingFund, "USDT", "0", "2000000000000000"),
+		outgoing("0x2", wire.OutgoingSweep, "USDT", "25000000", "1000000000000000"),
+		outgoing("0x3", wire.OutgoingSweep, "USDC", "50000000", "4000000000000000"),
+		outgoing("0x4", wire.OutgoingSweep, "ETH", "990000000000000000", "10000000000000000"),
+	} {
+		if err := books.Outgoing(w.Store.Post)(t.Context(), fmt.Sprint("m", i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := w.Store.Collected(t.Context(), tenant.Test, time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ethereum  0 0.002", "ethereum ETH 1 0.01", "ethereum USDC 50 0.004", "ethereum USDT 25 0.001"}
+	var got []string
+	for _, c := range found {
+		got = append(got, fmt.Sprint(c.Network, " ", c.Asset, " ", c.Amount, " ", c.Gas))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sum up the sweeps: got %q, want %q", got, want)
+	}
+	for _, since := range []struct {
+		mode tenant.Mode
+		ago  time.Duration
+	}{{tenant.Live, time.Hour}, {tenant.Test, -time.Hour}} {
+		if found, err := w.Store.Collected(t.Context(), since.mode, time.Now().Add(-since.ago)); err != nil || len(found) != 0 {
+			t.Errorf("sum up the sweeps of mode %s since %s ago: got %v, %v, want none", since.mode, since.ago, found, err)
+		}
+	}
+	all, err := w.Books.Collecting(t.Context(), tenant.Test)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("value the sweeps: got %v, %v, want three assets", all, err)
+	}
+	for _, c := range all {
+		if !c.USD.IsPositive() || !c.Cost.IsPositive() || !c.PerUSD().IsPositive() {
+			t.Errorf("value the sweeps: got %+v, want a worth and a cost", c)
 		}
 	}
 }

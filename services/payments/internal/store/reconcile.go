@@ -83,8 +83,19 @@ ON CONFLICT (mode, rail, currency) DO UPDATE SET provider = excluded.provider, l
 	upsertDifference = `INSERT INTO differences AS d (kind, object, asset, owner, expected, found, last_at) VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())
 ON CONFLICT (kind, object, asset) WHERE resolved_at IS NULL DO UPDATE SET expected = excluded.expected, found = excluded.found, last_at = excluded.last_at`
 	resolveDifferences = `UPDATE differences SET resolved_at = now() WHERE resolved_at IS NULL AND kind = ANY($1) AND last_at < $2`
-	lastCompared       = `SELECT coalesce(max(finished_at), 'epoch') FROM reconciliations`
-	openDifferences    = `SELECT kind, count(*) FROM differences WHERE resolved_at IS NULL GROUP BY kind`
+	// The journals since a time are found from the newest one back. Accounts of test mode have a prefix.
+	collectedSince = `WITH first AS (SELECT coalesce((SELECT id FROM ledger_journals WHERE created_at < $2 ORDER BY id DESC LIMIT 1), 0) AS id),
+moved AS (SELECT j.id, max(split_part(e.account, ':', 3 + m.skip)) FILTER (WHERE e.account LIKE m.prefix || 'crypto:%') AS network,
+	coalesce(max(e.asset) FILTER (WHERE e.account LIKE m.prefix || 'crypto:deposit:%'), '') AS asset,
+	coalesce(sum(e.amount) FILTER (WHERE e.account LIKE m.prefix || 'crypto:deposit:%'), 0) AS amount,
+	coalesce(sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) FILTER (WHERE e.account LIKE m.prefix || 'gas:%'), 0) AS gas
+	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id, first,
+		(SELECT CASE $1 WHEN 'test' THEN 'test:' ELSE '' END AS prefix, CASE $1 WHEN 'test' THEN 1 ELSE 0 END AS skip) AS m
+	WHERE j.id > first.id AND j.event IN ('swept', 'gas_spent') AND starts_with(j.key, 'test:') = ($1 = 'test') GROUP BY j.id)
+SELECT network, asset, sum(amount), sum(gas) FROM moved GROUP BY network, asset ORDER BY network, asset`
+
+	lastCompared    = `SELECT coalesce(max(finished_at), 'epoch') FROM reconciliations`
+	openDifferences = `SELECT kind, count(*) FROM differences WHERE resolved_at IS NULL GROUP BY kind`
 )
 
 // BeginDay implements books.Store. A reconciliation that died starts again after an hour.
@@ -186,6 +197,16 @@ func (s *Store) EndDay(ctx context.Context, found []books.Difference, kinds []st
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	return wrap(err, "end a reconciliation")
+}
+
+// Collected implements books.Store.
+func (s *Store) Collected(ctx context.Context, mode tenant.Mode, since time.Time) (found []books.Collected, err error) {
+	rows, err := s.pool.Query(ctx, collectedSince, string(mode), since)
+	if err != nil {
+		return nil, fmt.Errorf("sum up collected assets: %w", err)
+	}
+	found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.Collected])
+	return found, wrap(err, "sum up collected assets")
 }
 
 // State implements books.Store.
