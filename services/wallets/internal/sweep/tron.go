@@ -67,11 +67,12 @@ type TronTerms struct {
 	BackSize int64 // bytes of taking it back
 }
 
-// Step is the next transaction of a token's sweep: exactly one member is positive.
+// Step is the next transaction of a token's sweep: exactly one of FeeLimit, Give and Lend is positive.
 type Step struct {
 	FeeLimit int64 // sweep now, with this limit
 	Give     int64 // sun that the gas station sends to the address first
 	Lend     int64 // staked sun whose energy the gas station lends to the address first
+	Cost     int64 // sun that the missing energy costs, burnt or lent; the price that the pace judges
 }
 
 // Next chooses the cheapest way to a sweep. An address sweeps as soon as it can pay for the energy and the bytes. Else
@@ -90,21 +91,22 @@ func (t TronTerms) Next(c Call, at, station Means, r Rates) (Step, error) {
 	size := r.bytes(c.Size, has)
 	short := max(0, c.Energy-at.Energy)
 	burn := short * r.Energy
+	cost := burn
 	if c.Held {
 		burn = limit
 	}
 	if at.Active && at.Coins >= size+burn {
-		return Step{FeeLimit: max(limit, 1)}, nil
+		return Step{FeeLimit: max(limit, 1), Cost: cost}, nil
 	}
 	stake := r.Stake(short)
 	lend := r.bytes(t.LendSize, station.Bandwidth) + r.bytes(t.BackSize, station.Bandwidth-t.LendSize) + short*t.Rent/1_000
 	if short > 0 && !c.Held && stake <= t.MaxStake && stake <= station.Lendable && lend < burn-min(burn, max(0, at.Coins-size)) {
 		if at.Active && at.Coins >= size {
-			return Step{Lend: stake}, nil
+			return Step{Lend: stake, Cost: lend}, nil
 		}
-		return Step{Give: max(1, size-at.Coins)}, nil // the energy is lent once the address is an account
+		return Step{Give: max(1, size-at.Coins), Cost: lend}, nil // the energy is lent once the address is an account
 	}
-	return Step{Give: max(1, size+burn-at.Coins)}, nil
+	return Step{Give: max(1, size+burn-at.Coins), Cost: cost}, nil
 }
 
 // Send is the part of a sum in TRX that can be sent after the fee of its own bytes.

@@ -42,12 +42,35 @@ func TestNext(t *testing.T) {
 	} {
 		terms := tronTerms()
 		terms.Rent = c.rent
-		if got, err := terms.Next(c.call, c.at, c.station, mainnet()); err != nil || got != c.want {
+		got, err := terms.Next(c.call, c.at, c.station, mainnet())
+		got.Cost = 0 // TestNext_cost
+		if err != nil || got != c.want {
 			t.Errorf("%s: the next step is %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}
 	if _, err := tronTerms().Next(Call{Energy: 300_001}, Means{}, rich, mainnet()); !errors.Is(err, ErrDear) {
 		t.Errorf("a call above the cap is %v, want %v", err, ErrDear)
+	}
+}
+
+// The pace judges the energy that an address lacks: its price while TRX is burnt for it, and the price of lending it.
+func TestNext_cost(t *testing.T) {
+	call := Call{Energy: 64_285, Size: 410}
+	rich := Means{Active: true, Coins: 1_000_000_000, Bandwidth: 500, Lendable: 1_000_000_000_000}
+	for name, c := range map[string]struct {
+		at, station Means
+		want        int64
+	}{
+		"TRX is given to burn":     {Means{}, Means{}, 6_428_500},
+		"TRX is there to burn":     {Means{Active: true, Coins: 6_428_500, Bandwidth: 600}, Means{}, 6_428_500},
+		"energy is lent":           {Means{Active: true, Bandwidth: 600}, rich, 350_000},
+		"the address is opened":    {Means{}, rich, 350_000},
+		"the energy is there":      {Means{Active: true, Bandwidth: 600, Energy: 64_285}, rich, 0},
+		"half the energy is there": {Means{Active: true, Bandwidth: 600, Energy: 32_285}, Means{}, 3_200_000},
+	} {
+		if got, err := tronTerms().Next(call, c.at, c.station, mainnet()); err != nil || got.Cost != c.want {
+			t.Errorf("%s: the step %+v costs %d, %v, want %d", name, got, got.Cost, err, c.want)
+		}
 	}
 }
 

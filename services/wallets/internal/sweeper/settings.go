@@ -1,6 +1,7 @@
 package sweeper
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strings"
@@ -84,6 +85,14 @@ func (s Settings) Terms(n money.Network) (sweep.Terms, error) {
 	return t, err
 }
 
+// pace is the pace of a network: with the quiet price of the settings, or else the given one.
+func pace(n money.Network, quiet, otherwise int64, latest time.Duration) (sweep.Pace, error) {
+	if quiet < 0 || latest < 0 {
+		return sweep.Pace{}, fmt.Errorf("%s: the quiet price and the latest age of sweeps must not be negative", n.Name)
+	}
+	return sweep.Pace{Quiet: big.NewInt(cmp.Or(quiet, otherwise)), Latest: latest}, nil
+}
+
 // leastOf are the smallest sums of a network in base units: the settings before the defaults.
 func leastOf(n money.Network, settings string) (map[string]*big.Int, error) {
 	least := map[string]*big.Int{}
@@ -118,6 +127,8 @@ type SolanaSettings struct {
 	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; it needs a token account for each swept token. Empty: solana is not swept"`
 	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDC:20,SOL:0.1; empty: the defaults of docs/custody.md"`
 	MaxFee   int64         `env:"SWEEP_MAX_FEE_LAMPORTS" envDefault:"100000" doc:"most lamports of one transaction, which carries up to five sweeps of a token or eight of SOL; while the network asks for more, sweeps wait"`
+	Quiet    int64         `env:"SWEEP_QUIET_UNIT_PRICE" envDefault:"200000" doc:"millionths of a lamport per compute unit up to which the network counts as quiet, and money is swept at once"`
+	Latest   time.Duration `env:"SWEEP_LATEST" envDefault:"72h" doc:"age from which a sweep waits for a quiet network no longer, but for the most alone"`
 	Settle   time.Duration `env:"SWEEP_SETTLE" envDefault:"1h" doc:"age at which the sweep of a token is made and the token account closed; a payer who comes later pays the account's rent again"`
 	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"1m" doc:"time without a block after which a transaction is signed again with a higher fee"`
 }
@@ -128,6 +139,9 @@ func (s SolanaSettings) Terms(n money.Network) (t sweep.Terms, err error) {
 		return t, fmt.Errorf("%s: the fee and times of sweeps must be positive", n.Name)
 	}
 	t.MaxFee, t.Share = big.NewInt(s.MaxFee), worth
+	if t.Pace, err = pace(n, s.Quiet, 0, s.Latest); err != nil {
+		return t, err
+	}
 	t.Least, err = leastOf(n, s.Least)
 	return t, err
 }
@@ -137,6 +151,8 @@ type TronSettings struct {
 	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: tron is not swept"`
 	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDT:20,TRX:40; empty: the defaults of docs/custody.md"`
 	MaxFee   int64         `env:"SWEEP_MAX_FEE_SUN" envDefault:"30000000" doc:"most sun that a token's transfer may burn; while it would cost more, sweeps wait"`
+	Quiet    int64         `env:"SWEEP_QUIET_SUN" doc:"sun up to which the energy of a token's transfer, burnt or lent, counts as quiet, and money is swept at once; empty: half the most"`
+	Latest   time.Duration `env:"SWEEP_LATEST" envDefault:"72h" doc:"age from which a sweep waits for a quiet network no longer, but for the most alone"`
 	MaxStake int64         `env:"SWEEP_MAX_STAKE_SUN" envDefault:"20000000000" doc:"most sun of the gas station's stake whose energy is lent to one address; 0: energy is never lent, TRX is burnt"`
 	Rent     int64         `env:"SWEEP_ENERGY_RENT_SUN" envDefault:"0" doc:"sun for which a thousand units of the stake's energy could be rented out; wallets lends energy where that and its two transactions are cheaper than TRX to burn"`
 	Expiry   time.Duration `env:"SWEEP_EXPIRY" envDefault:"5m" doc:"time from the newest final block to the expiration of a transaction; at most the signer's expiresWithin. An expired transaction is planned again only after a final block of a later time"`
@@ -149,6 +165,9 @@ func (s TronSettings) Terms(n money.Network) (t sweep.Terms, c TronConfig, err e
 		return t, c, fmt.Errorf("%s: the fee and times of sweeps must be positive, and stake and rent not negative", n.Name)
 	}
 	t.Share = worth
+	if t.Pace, err = pace(n, s.Quiet, s.MaxFee/2, s.Latest); err != nil {
+		return t, c, err
+	}
 	c.Expiry, c.Terms = s.Expiry, sweep.TronTerms{MaxFee: s.MaxFee, MaxStake: s.MaxStake, Rent: s.Rent, LendSize: lendSize, BackSize: lendSize}
 	t.Least, err = leastOf(n, s.Least)
 	return t, c, err

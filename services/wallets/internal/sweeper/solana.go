@@ -5,8 +5,10 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
+	"time"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/intent"
@@ -105,6 +107,10 @@ func (s solana) planBatch(ctx context.Context, batch []sweep.Sweep, at string, n
 	if err != nil {
 		return err
 	}
+	price := new(big.Int).SetUint64(tx.UnitPrice) // not above the most, else the draft would be too dear
+	if err := s.cfg.Terms.Pace.Now(price, price, oldest(d.sweeps)); err != nil {
+		return err
+	}
 	if fee := tx.Fee(); !fee.IsUint64() || d.station < fee.Uint64()+soltx.Bare {
 		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", d.station, "wanted", fee)
 		return fmt.Errorf("%w: the gas station %s cannot pay %s lamports", errShort, s.cfg.Station, fee)
@@ -115,6 +121,14 @@ func (s solana) planBatch(ctx context.Context, batch []sweep.Sweep, at string, n
 	d.request.ID = sweep.RequestID(o.ID, 1)
 	o.Attempts = []sweep.Attempt{{Number: 1, Request: d.request}}
 	return s.store.Plan(ctx, o)
+}
+
+// oldest is the age of the oldest sweep of a batch: the younger ones go with it.
+func oldest(batch []sweep.Sweep) (age time.Duration) {
+	for _, w := range batch {
+		age = max(age, w.Age)
+	}
+	return age
 }
 
 // draft reads the nonce and the balances, and makes the moves of those sweeps whose money is there.

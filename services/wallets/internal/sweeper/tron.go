@@ -161,6 +161,9 @@ func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g basis) error {
 	if err != nil {
 		return err
 	}
+	if err := s.cfg.Terms.Pace.Now(big.NewInt(step.Cost), big.NewInt(s.cfg.Tron.Terms.MaxFee), w.Age); err != nil {
+		return err
+	}
 	if step.FeeLimit > 0 {
 		r.Tron.FeeLimit = step.FeeLimit
 		return s.planned(ctx, w, w.Address, r)
