@@ -436,7 +436,7 @@ func TestSweep_solanaFailed(t *testing.T) {
 // The signer signs transfers to its own treasury only, whatever wallets requests.
 func TestSweep_solanaWrongDestination(t *testing.T) {
 	t.Parallel()
-	thief := soltx.Account{66}
+	thief := soltx.Account{67}
 	c := newSolCustody(t, func(policy string, environ map[string]string) string {
 		environ["SOLANA_SWEEP_TREASURY"] = thief.String()
 		return policy

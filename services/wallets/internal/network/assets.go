@@ -1,7 +1,10 @@
 package network
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -26,8 +29,8 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.EVM, Address: treasury.String()})
 		}
 	}
-	if treasury, err := soltx.ParseAccount(s.Solana.Sweep.Treasury); err == nil {
-		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Solana, Address: treasury.String()})
+	for _, a := range s.solanaTreasury() {
+		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Solana, Address: a.String()})
 	}
 	if treasury, err := trontx.ParseAccount(s.Tron.Sweep.Treasury); err == nil {
 		all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Tron, Address: treasury.String()})
@@ -35,6 +38,27 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 	if text := s.Bitcoin.Sweep.Treasury; text != "" {
 		if _, err := btctx.Treasury(text); err == nil {
 			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.Bitcoin, Address: text})
+		}
+	}
+	return all
+}
+
+// solanaTreasury is the treasury on solana with its token accounts: a payer could name one of them for a refund.
+func (s Settings) solanaTreasury() []soltx.Account {
+	treasury, err := soltx.ParseOwner(s.Solana.Sweep.Treasury)
+	if err != nil {
+		return nil
+	}
+	all := []soltx.Account{treasury}
+	n, _ := money.NetworkOf(string(money.Solana))
+	mints, err := contracts(n, s.Solana.Tokens)
+	if err != nil {
+		return all // the scan refuses these settings
+	}
+	for _, text := range slices.Sorted(maps.Values(mints)) {
+		mint, bad := soltx.ParseAccount(text)
+		if holder, err := soltx.TokenAccount(treasury, mint); errors.Join(bad, err) == nil {
+			all = append(all, holder)
 		}
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/soltx"
 )
 
 func TestSettings(t *testing.T) {
@@ -33,6 +34,36 @@ func TestSettings(t *testing.T) {
 	for _, n := range money.Networks() {
 		if live[n.Name].open == nil || lags[n.Name] == 0 || (n.Family == money.EVM) != (n.ChainID != 0) {
 			t.Errorf("%s cannot be scanned in live mode", n.Name)
+		}
+	}
+}
+
+// The treasury of solana is told with its token accounts, so that no refund goes to one of them. One that no key signs
+// for is none.
+func TestTreasuries_solana(t *testing.T) {
+	const treasury, mint = "5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	set := Settings{}
+	set.Solana.Tokens, set.Solana.Sweep.Treasury = "USDC:"+mint, treasury
+	owner, err := soltx.ParseOwner(treasury)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := soltx.ParseAccount(mint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, err := soltx.TokenAccount(owner, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := set.Treasuries()
+	if len(got) != 2 || got[0].Address != treasury || got[1].Address != holder.String() || got[1].Family != money.Solana {
+		t.Errorf("list the treasuries: got %v, want %s and %s", got, treasury, holder)
+	}
+	for _, other := range []string{holder.String(), soltx.Account{}.String()} {
+		set.Solana.Sweep.Treasury = other
+		if got := set.Treasuries(); len(got) != 0 {
+			t.Errorf("list the treasuries with %s, which no key signs for: got %v, want none", other, got)
 		}
 	}
 }

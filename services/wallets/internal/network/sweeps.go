@@ -74,7 +74,7 @@ func (c *Chains) sweepable() []sweepable {
 			},
 		},
 		{
-			network: "solana", treasury: solana.Treasury, account: written(soltx.ParseAccount),
+			network: "solana", treasury: solana.Treasury, account: written(soltx.ParseOwner),
 			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
 				cfg.Terms, err = solana.Terms(n)
 				cfg.Settle, cfg.Stuck, cfg.Resend = solana.Settle, solana.Stuck, resendAfter(solana.Stuck)

@@ -33,6 +33,15 @@ func ParseAccount(text string) (a Account, err error) {
 	return a, nil
 }
 
+// ParseOwner reads the address of an owner that a key can sign for. Addresses off the curve belong to programs, and the
+// address of zeros is the system program: money there may be out of reach.
+func ParseOwner(text string) (a Account, err error) {
+	if a, err = ParseAccount(text); err == nil && (a == systemProgram || !a.onCurve()) {
+		err = fmt.Errorf("the address %s belongs to a program, and no key signs for it", text)
+	}
+	return a, err
+}
+
 func mustAccount(text string) Account {
 	a, err := ParseAccount(text)
 	if err != nil {

@@ -25,12 +25,12 @@ type Solana struct {
 }
 
 func (n *Network) checkSolana(listed money.Network) error {
-	treasury, err := soltx.ParseAccount(n.Treasury)
+	treasury, err := soltx.ParseOwner(n.Treasury)
 	if err != nil {
 		return fmt.Errorf("treasury: %w", err)
 	}
 	s := n.Solana
-	if s == nil || treasury == (soltx.Account{}) || treasury.String() != n.Treasury || n.CountPerHour < 1 {
+	if s == nil || treasury.String() != n.Treasury || n.CountPerHour < 1 {
 		return errors.New("needs treasury, countPerHour and the member solana")
 	}
 	if s.MaxFee.Sign() <= 0 || len(s.Nonces) == 0 {
@@ -52,7 +52,7 @@ func (n *Network) checkSolana(listed money.Network) error {
 		if a.Contract == "" {
 			continue
 		}
-		if mint, err := soltx.ParseAccount(a.Contract); err != nil || mint.String() != a.Contract {
+		if mint, err := soltx.ParseAccount(a.Contract); err != nil || mint.String() != a.Contract || mint == (soltx.Account{}) {
 			return fmt.Errorf("assets.%s: contract: %.50q is not the address of a mint", symbol, a.Contract)
 		}
 	}

@@ -129,6 +129,9 @@ func TestCheck_solanaLimits(t *testing.T) {
 func TestParse_solana(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"no treasury":            {cold, ""},
+		"a program as treasury":  {cold, soltx.Account{}.String()},
+		"a treasury off curve":   {cold, soltx.Account{66}.String()},
+		"a program as mint":      {usdcMint, soltx.Account{}.String()},
 		"no nonce account":       {`["` + nonceAt + `"]`, "[]"},
 		"the treasury as nonce":  {nonceAt, cold},
 		"no cap":                 {`"maxFee":"20000"`, `"maxFee":"0"`},
