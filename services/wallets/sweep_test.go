@@ -50,6 +50,8 @@ import (
 
 const (
 	treasury = "0x00000000000000000000000000000000000cafe5"
+	// stationFunds are the wei that the gas station gets.
+	stationFunds = "5000000000000000000"
 	// words are BIP-39's own test vector, whose account key is xpubEVM.
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
@@ -283,7 +285,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 		if !bytes.Contains(body, []byte("eth_sendRawTransaction")) {
 			return "", ""
 		}
-		if bytes.Contains(body, []byte("a9059cbb")) { // a token's transfer
+		if bytes.Contains(body, []byte("a9059cbb")) || bytes.Contains(body, []byte("e3ee160e")) { // a token's transfer
 			return "send", string(intent.Sweep)
 		}
 		return "send", string(intent.Fund)
@@ -294,7 +296,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Transfer(map[string]any{"to": stations.EVM, "amount": "5000000000000000000", "token": false, "mine": 1})
+	c.Transfer(map[string]any{"to": stations.EVM, "amount": stationFunds, "token": false, "mine": 1})
 	c.startWallets(t)
 	return c
 }
@@ -614,14 +616,20 @@ func (c *custody) call(t *testing.T, method string, params ...any) json.RawMessa
 }
 
 // moved are the USDT transfers on the chain from one address to another.
-func (c *custody) moved(t *testing.T, from, to string) (amounts []string) {
+func (c *custody) moved(t *testing.T, from, to string) []string {
+	t.Helper()
+	return c.movedOf(t, "USDT", from, to)
+}
+
+// movedOf are the transfers of a token.
+func (c *custody) movedOf(t *testing.T, token, from, to string) (amounts []string) {
 	t.Helper()
 	topic := func(a string) string { return "0x" + strings.Repeat("0", 24) + strings.ToLower(a[2:]) }
 	var logs []struct {
 		Data string `json:"data"`
 	}
 	result := c.call(t, "eth_getLogs", map[string]any{
-		"fromBlock": "0x0", "toBlock": "latest", "address": c.Tokens["USDT"],
+		"fromBlock": "0x0", "toBlock": "latest", "address": c.Tokens[token],
 		"topics": []string{"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", topic(from), topic(to)},
 	})
 	if err := json.Unmarshal(result, &logs); err != nil {

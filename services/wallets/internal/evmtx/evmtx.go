@@ -1,6 +1,7 @@
 // Package evmtx writes and reads the one kind of EVM transaction that the product sends: EIP-1559 (type 2) without an
-// access list, which moves the native coin or calls transfer of an ERC-20 token. The signer builds the bytes with it,
-// and wallets parses them again before it stores and broadcasts them. It is pure and knows no private key.
+// access list, which moves the native coin or calls transfer or transferWithAuthorization of an ERC-20 token. The
+// signer builds the bytes with it, and wallets parses them again before it stores and broadcasts them. It is pure and
+// knows no private key.
 package evmtx
 
 import (
@@ -8,9 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-
-	"github.com/decred/dcrd/dcrec/secp256k1/v4"
-	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
@@ -110,20 +108,9 @@ func Parse(raw []byte) (t Transaction, from Account, err error) {
 	if !bytes.Equal(t.Signed(byte(parity), sigR, sigS), raw) {
 		return t, from, errRLP
 	}
-	var compact [65]byte
-	compact[0] = 27 + byte(parity)
-	sigR.FillBytes(compact[1:33])
-	sigS.FillBytes(compact[33:])
-	digest := t.Digest()
-	key, _, err := ecdsa.RecoverCompact(compact[:], digest[:])
-	if err != nil {
-		return t, from, fmt.Errorf("recovering the sender: %w", err)
+	if from, err = signerOf(t.Digest(), byte(parity), sigR, sigS); err != nil {
+		return t, from, err
 	}
-	if half := new(big.Int).Rsh(secp256k1.Params().N, 1); sigS.Cmp(half) > 0 {
-		return t, from, errors.New("the signature is in its upper half")
-	}
-	sum := address.Keccak256(key.SerializeUncompressed()[1:])
-	copy(from[:], sum[12:])
 	return t, from, nil
 }
 

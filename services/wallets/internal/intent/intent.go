@@ -63,6 +63,8 @@ type EVM struct {
 	Gas      uint64 `json:"gas"`
 	MaxFee   string `json:"maxFee"` // wei per gas
 	Tip      string `json:"tip"`
+	// Authorization is set in a sweep that the gas station sends for the deposit address.
+	Authorization *Authorization `json:"authorization,omitempty"`
 }
 
 // Signed answers a request.
@@ -150,7 +152,8 @@ func (r Request) Contract() string {
 var ErrNoTerms = errors.New("the request has no EVM terms")
 
 // Transaction is the transaction that an EVM request describes: a plain transfer of the coin, or a call of the token's
-// transfer. It checks form only; the signer's policy decides whether it may be signed.
+// transfer. The call that presents an authorization has no data before that is signed. Transaction checks form only;
+// the signer's policy decides whether it may be signed.
 func (r Request) Transaction() (evmtx.Transaction, error) {
 	if r.EVM == nil {
 		return evmtx.Transaction{}, ErrNoTerms
@@ -176,7 +179,10 @@ func (r Request) Transaction() (evmtx.Transaction, error) {
 	if err != nil {
 		return evmtx.Transaction{}, fmt.Errorf("contract: %w", err)
 	}
-	tx.To, tx.Value, tx.Data = contract, new(big.Int), evmtx.TransferCall(to, amount)
+	tx.To, tx.Value = contract, new(big.Int)
+	if r.EVM.Authorization == nil {
+		tx.Data = evmtx.TransferCall(to, amount)
+	}
 	return tx, nil
 }
 
@@ -201,6 +207,10 @@ func (s Signed) Check(r Request, from string) ([]byte, error) {
 		return nil, err
 	}
 	got, sender, err := evmtx.Parse(raw)
+	if err == nil && r.EVM.Authorization != nil {
+		want.Data = got.Data
+		err = r.presents(got.Data)
+	}
 	switch hash := evmtx.Hash(raw); {
 	case err != nil:
 		return nil, err

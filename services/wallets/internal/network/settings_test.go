@@ -38,8 +38,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The treasury of solana is told with its token accounts, so that no refund goes to one of them. One that no key signs
-// for is none.
+// Payments learns the treasury of solana and its token accounts, so that no refund goes to one of them. One that no key
+// signs for is none.
 func TestTreasuries_solana(t *testing.T) {
 	const treasury, mint = "5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 	set := Settings{}

@@ -44,6 +44,8 @@ type Stations struct {
 	Nonces     []string                `json:"nonces"` // the nonce accounts of solana
 	Treasuries map[string]string       `json:"treasuries"`
 	Refunds    map[money.Family]string `json:"refunds"` // the refund stations
+	// Authorized are the tokens whose contract takes authorizations, by network and asset.
+	Authorized map[string]map[string]intent.Domain `json:"authorized"`
 }
 
 // Of is the station of a family, "" for a family without one.

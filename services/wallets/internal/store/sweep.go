@@ -58,7 +58,8 @@ WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal
 
 	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset,
 s.contract, s.amount::text, s.treasury, extract(epoch FROM now() - s.created_at)::bigint,
-(SELECT count(*) FROM outgoing_parts f WHERE f.sweep = s.id AND f.kind = 'sweep' AND f.state = 'failed'), s.together`
+(SELECT count(*) FROM outgoing_parts f WHERE f.sweep = s.id AND f.kind = 'sweep' AND f.state = 'failed'), s.together,
+coalesce((SELECT min(a.from_height) FROM outgoing_tx a WHERE a.sweep = s.id AND a.authorized), 0)`
 
 	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
 AND NOT EXISTS (SELECT FROM outgoing_parts o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
@@ -95,8 +96,8 @@ AND s.state IS DISTINCT FROM 'swept'`
 	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
 count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
 
-	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height)
-SELECT $1, s.id, $3, 'live', $4, $5, $6, 'planned', 1, 1, $7 FROM sweeps s
+	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height, authorized)
+SELECT $1, s.id, $3, 'live', $4, $5, $6, $8, 1, 1, $7, $9 FROM sweeps s
 WHERE s.id = $2 AND (s.state = 'open' OR $3 = 'undelegate') FOR SHARE OF s ON CONFLICT DO NOTHING`
 
 	bindSweepsSQL = `INSERT INTO outgoing_sweeps (outgoing, sweep)
@@ -119,9 +120,15 @@ WHERE d.sweep = ANY($1) ORDER BY d.sweep, d.height, d.tx_hash, d.ordinal`
 	unboundSQL = `WITH sweeps AS (UPDATE outgoing_sweeps SET live = false WHERE outgoing = $1)
 UPDATE outgoing_inputs SET live = false WHERE outgoing = $1`
 
+	// The proofs of a transaction's inputs are of no use once it has ended.
+	unprovedSQL = `UPDATE outgoing_attempts SET request = (request::jsonb #- '{bitcoin,psbt}')::text
+WHERE outgoing = $1 AND request::jsonb #> '{bitcoin,psbt}' IS NOT NULL`
+
 	partSQL = `UPDATE outgoing_sweeps SET amount = $3::text::numeric, fee = $4::text::numeric, returned = $5::text::numeric WHERE outgoing = $1 AND sweep = $2`
 
 	attemptSQL = `INSERT INTO outgoing_attempts (outgoing, number, request) VALUES ($1, $2, $3)`
+
+	foreignSQL = `UPDATE outgoing_attempts SET tx_hash = $2, sent_at = now() WHERE outgoing = $1`
 
 	dropSQL = `WITH gone AS (DELETE FROM outgoing_tx WHERE id = $1 AND version = $2 AND state = 'planned' AND attempt = 1 RETURNING id),
 carried AS (DELETE FROM outgoing_sweeps WHERE outgoing IN (SELECT id FROM gone)),
@@ -154,8 +161,10 @@ WHERE d.wallet_id = $1`
 
 	releaseSweepSQL = `UPDATE deposits SET sweep = NULL WHERE sweep = $1`
 
-	blockedSweepSQL = `SELECT count(*) FROM outgoing_parts o WHERE o.sweep = $1 AND o.kind = 'sweep'
-AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
+	blockedSweepSQL = `SELECT (SELECT count(*) FROM outgoing_parts o WHERE o.sweep = $1 AND o.kind = 'sweep'
+	AND o.state IN ('planned', 'signed', 'broadcast', 'mined'))
++ (SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id WHERE o.sweep = $1 AND o.authorized
+	AND to_timestamp((a.request::jsonb #>> '{evm,authorization,before}')::bigint) > now() - interval '10 minutes')`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
@@ -281,7 +290,7 @@ func (r *sweepRow) fields() []any {
 	w := &r.sweep
 	return []any{
 		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &w.Failed,
-		&w.Together,
+		&w.Together, &w.Authorized,
 	}
 }
 
@@ -398,7 +407,7 @@ func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, 
 
 // Plan implements sweeper.Store.
 func (s Sweeps) Plan(ctx context.Context, o sweep.Outgoing) error {
-	return s.plan(ctx, o, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From)
+	return s.plan(ctx, o, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From, o.State, o.Authorized())
 }
 
 // plan writes a transaction by a statement that inserts its row, and its first form.
@@ -418,7 +427,10 @@ func (s Sweeps) plan(ctx context.Context, o sweep.Outgoing, insertSQL string, ar
 		if err := bind(ctx, tx, o); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request))
+		if _, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request)); err != nil || !o.Attempts[0].Foreign() {
+			return err
+		}
+		_, err = tx.Exec(ctx, foreignSQL, o.ID, o.Attempts[0].TxHash)
 		return err
 	})
 }
@@ -688,6 +700,11 @@ func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sw
 		if tag.RowsAffected() == 0 {
 			return sweeper.ErrStale
 		}
+		if to.Over() && len(o.Inputs) > 0 {
+			if _, err := tx.Exec(ctx, unprovedSQL, o.ID); err != nil {
+				return err
+			}
+		}
 		if to.Over() && to != sweep.Final { // its sweeps and outputs may enter another transaction
 			if _, err := tx.Exec(ctx, unboundSQL, o.ID); err != nil {
 				return err
@@ -912,8 +929,8 @@ func (e ending) book(ctx context.Context, tx pgx.Tx, p sweep.Part, owner *wallet
 	return nil
 }
 
-// ErrSweepBusy means that a transaction of a sweep may still be mined.
-var ErrSweepBusy = errors.New("a transaction of this sweep is under way: it cannot be released")
+// ErrSweepBusy means that a transaction of a sweep may still be mined, or that anybody may present its authorization.
+var ErrSweepBusy = errors.New("a transaction of this sweep is under way, or its authorization is valid: it cannot be released yet")
 
 // ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed
 // the cause.

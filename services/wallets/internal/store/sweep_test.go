@@ -417,3 +417,108 @@ func TestSweeps_leave(t *testing.T) {
 	}
 	holds("leave the rest", "released", 10, 3)
 }
+
+// openOne is the only open sweep of a live wallet with one deposit.
+func openOne(t *testing.T, base *store.Store, pool *pgxpool.Pool) sweep.Sweep {
+	t.Helper()
+	s, ctx := base.Sweeps(), t.Context()
+	paid(t, base, pool, 1)
+	due, err := s.Due(ctx, "ethereum", sweeper.Least{Sum: map[string]*big.Int{"USDT": big.NewInt(1)}}, 10)
+	if err != nil || len(due) != 1 {
+		t.Fatalf("list the due wallets: got %+v, %v, want one", due, err)
+	}
+	if ok, err := s.Open(ctx, "ethereum", due[0], "0xtreasury"); err != nil || !ok {
+		t.Fatalf("open the sweep: %v, %v", ok, err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the idle sweeps: got %+v, %v, want one", idle, err)
+	}
+	return idle[0]
+}
+
+// Two processes that both believe to lead plan fundings of one sweep under two nonces of the gas station: one is
+// stored.
+func TestSweeps_oneFunding(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx, w := base.Sweeps(), t.Context(), openOne(t, base, pool)
+	plan := func(nonce uint64) error {
+		id := fmt.Sprint("out_", nonce)
+		r := intent.Request{ID: id + "-1", Kind: intent.Fund, Amount: "1", EVM: &intent.EVM{Nonce: nonce}}
+		return s.Plan(ctx, sweep.Outgoing{
+			ID: id, Kind: intent.Fund, Sweep: w, Sender: "0xstation", Nonce: nonce, State: sweep.Planned, Version: 1, Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+		})
+	}
+	if err := plan(0); err != nil {
+		t.Fatalf("plan a funding: %v", err)
+	}
+	if err := plan(1); !errors.Is(err, sweeper.ErrStale) {
+		t.Errorf("plan a second funding of the same sweep: got %v, want %v", err, sweeper.ErrStale)
+	}
+	list, err := s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("list what is under way: got %d, %v, want the first funding", len(list), err)
+	}
+	if err := s.Replaced(ctx, list[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(2); err != nil {
+		t.Errorf("plan a funding after the first one has ended: %v", err)
+	}
+}
+
+// The proofs of a bitcoin transaction's inputs go when it ends. Its terms and its signed bytes stay.
+func TestSweeps_dropProofs(t *testing.T) {
+	t.Parallel()
+	for _, end := range []sweep.State{sweep.Final, sweep.Replaced} {
+		t.Run(string(end), func(t *testing.T) {
+			t.Parallel()
+			base, pool := open(t)
+			s, ctx, w := base.Sweeps(), t.Context(), openOne(t, base, pool)
+			r := intent.Request{ID: "out_1-1", Kind: intent.Sweep, Amount: "4", Bitcoin: &intent.Bitcoin{
+				Inputs: []intent.Output{{TxID: "aa", Vout: 1, Value: 5, Index: 7}}, PSBT: strings.Repeat("cHNidP", 1_000),
+			}}
+			outputs, err := s.Outputs(ctx, []sweep.Sweep{w})
+			if err != nil || len(outputs) != 1 {
+				t.Fatalf("list the outputs of the sweep: got %v, %v, want one", outputs, err)
+			}
+			if err := s.Plan(ctx, sweep.Outgoing{
+				ID: "out_1", Kind: intent.Sweep, Sweep: w, Batch: []sweep.Sweep{w}, Inputs: outputs, Sender: "inputs", State: sweep.Planned, Version: 1,
+				Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			step := func(f func(o sweep.Outgoing) error) sweep.Outgoing {
+				t.Helper()
+				list, err := s.Underway(ctx, "ethereum", 10)
+				if err != nil || len(list) != 1 {
+					t.Fatalf("list what is under way: got %d, %v, want one", len(list), err)
+				}
+				if err := f(list[0]); err != nil {
+					t.Fatal(err)
+				}
+				return list[0]
+			}
+			step(func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "hash") })
+			before := step(func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+			if before.Newest().Request.Bitcoin.PSBT == "" {
+				t.Error("read a transaction under way: got no proofs, which the next form needs")
+			}
+			if end == sweep.Replaced {
+				step(func(o sweep.Outgoing) error { return s.Replaced(ctx, o) })
+			} else {
+				mined := sweep.Receipt{TxHash: "hash", Height: 1, Block: "h1", OK: true, Fee: big.NewInt(1)}
+				step(func(o sweep.Outgoing) error { return s.Mined(ctx, o, mined) })
+				step(func(o sweep.Outgoing) error { return s.Finish(ctx, o, mined, true, big.NewInt(4)) })
+			}
+			var request, raw string
+			if err := pool.QueryRow(ctx, `SELECT request, convert_from(raw, 'UTF8') FROM outgoing_attempts`).Scan(&request, &raw); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(request, "psbt") || !strings.Contains(request, `"aa"`) || raw != "raw" {
+				t.Errorf("read the form of a transaction that has ended: got %s and %q, want its inputs and bytes without the proofs", request, raw)
+			}
+		})
+	}
+}

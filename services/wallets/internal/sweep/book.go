@@ -59,6 +59,7 @@ type Outcome struct {
 type Part struct {
 	Sweep Sweep
 	Outcome
+	Station bool // the gas station sent the sweep, and paid for it
 }
 
 // Book is the journal of a sweep's part in a transaction that has ended. from is the account of the deposit address's
@@ -93,9 +94,13 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 	case p.Sweep.Native():
 		entries = []Entry{debit(Treasury, coin, amount), debit(Fees, coin, fee), credit(from, coin, new(big.Int).Add(amount, fee))}
 	default:
+		payer := GasFloat
+		if p.Station {
+			payer = GasStation
+		}
 		entries = []Entry{
 			debit(Treasury, p.Sweep.Asset, amount), credit(from, p.Sweep.Asset, amount),
-			debit(Fees, coin, fee), credit(GasFloat, coin, fee),
+			debit(Fees, coin, fee), credit(payer, coin, fee),
 		}
 	}
 	switch {

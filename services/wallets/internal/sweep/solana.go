@@ -79,14 +79,15 @@ func (t Terms) RaiseUnit(tx soltx.Transaction, market uint64) (uint64, bool) {
 	return max(least, market), true
 }
 
-// solanaTries is how many transactions of a sweep may fail until it is blocked. On solana a batch fails as a whole,
-// also by what happens to another address of it between the trial and the block.
-const solanaTries = 3
+// sharedTries is how many transactions of a sweep may fail for a reason outside of it. On solana a batch fails as a
+// whole, also by what happens to another address of it between the trial and the block. An authorization may end before
+// a block takes it.
+const sharedTries = 3
 
 // Tries is how many transactions of a sweep may fail until it is blocked.
 func (o Outgoing) Tries() int {
-	if o.moves() != nil {
-		return solanaTries
+	if o.moves() != nil || o.Authorized() {
+		return sharedTries
 	}
 	return 1
 }
@@ -125,7 +126,7 @@ func (o Outgoing) solanaParts(out Outcome) []Part {
 		if out.OK {
 			amount, _ = intent.Units(m.Amount) // the signer has read it
 		}
-		parts[i] = Part{owners[m.Owner], Outcome{OK: out.OK, Amount: amount, Fee: fees[i], Returned: rents[i]}}
+		parts[i] = Part{Sweep: owners[m.Owner], Outcome: Outcome{OK: out.OK, Amount: amount, Fee: fees[i], Returned: rents[i]}}
 	}
 	return parts
 }

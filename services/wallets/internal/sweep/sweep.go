@@ -4,6 +4,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -35,6 +36,9 @@ type Sweep struct {
 	// Order makes it a refund: the asset goes from the refund station, which Address names, to Treasury, which is the
 	// payer's address. Nil for a sweep.
 	Order *intent.Ordered
+	// Authorized is the height of the chain when its address signed its first authorization, which anybody may present
+	// to the token's contract; 0 for none.
+	Authorized int64
 }
 
 // Fits reports whether a sweep may enter a batch: the batch stays as small as the sweep and all of its sweeps want.
@@ -147,7 +151,7 @@ func (o Outgoing) Parts(end Outcome) []Part {
 	}
 	sweeps, weights, sum := o.Sweeps(), []*big.Int(nil), new(big.Int)
 	if len(sweeps) == 1 {
-		return []Part{{sweeps[0], end}}
+		return []Part{{sweeps[0], end, o.Authorized()}}
 	}
 	for _, s := range sweeps {
 		weights = append(weights, s.Amount)
@@ -156,7 +160,7 @@ func (o Outgoing) Parts(end Outcome) []Part {
 	parts, fees, amounts := make([]Part, len(sweeps)), Split(end.Fee, weights), Split(end.Amount, weights)
 	paid := new(big.Int).Add(end.Amount, end.Fee).Cmp(sum) == 0
 	for i, s := range sweeps {
-		parts[i] = Part{s, Outcome{OK: end.OK, Amount: amounts[i], Fee: fees[i]}}
+		parts[i] = Part{Sweep: s, Outcome: Outcome{OK: end.OK, Amount: amounts[i], Fee: fees[i]}}
 		if paid {
 			parts[i].Amount = new(big.Int).Sub(s.Amount, fees[i])
 		}
@@ -206,7 +210,10 @@ func (o Outgoing) By(hash string) (Attempt, bool) {
 }
 
 // Market is the network's present price, in wei per gas.
-type Market struct{ Base, Tip *big.Int }
+type Market struct {
+	Base, Tip *big.Int
+	At        time.Time // of the newest block
+}
 
 // Now is the lowest price that gets a transaction into the next block.
 func (m Market) Now() *big.Int { return new(big.Int).Add(m.Base, m.Tip) }
@@ -343,12 +350,12 @@ func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
 	if err != nil || !r.OK {
 		return new(big.Int), false
 	}
-	contract := a.Request.Contract()
+	contract, from := a.Request.Contract(), cmp.Or(a.Request.Owner(), o.Sender)
 	if contract == "" {
 		return amount, true
 	}
 	for _, m := range r.Moved {
-		if m.Contract == contract && m.From == o.Sender && m.To == a.Request.To && m.Amount.Cmp(amount) == 0 {
+		if m.Contract == contract && m.From == from && m.To == a.Request.To && m.Amount.Cmp(amount) == 0 {
 			return amount, true
 		}
 	}

@@ -33,20 +33,20 @@ func TestMay(t *testing.T) {
 }
 
 func TestPrice(t *testing.T) {
-	p, err := terms.Price(Market{wei(100), wei(7)}, 50)
+	p, err := terms.Price(Market{Base: wei(100), Tip: wei(7)}, 50)
 	if err != nil || p.MaxFee.Int64() != 207 || p.Tip.Int64() != 7 || p.Most().Int64() != 10_350 {
 		t.Errorf("price a transaction: got %+v, %v, want 207 a unit with a tip of 7, at most 10350", p, err)
 	}
-	if p, err := terms.Price(Market{wei(900), wei(100)}, 50); err != nil || p.MaxFee.Int64() != 1_000 {
+	if p, err := terms.Price(Market{Base: wei(900), Tip: wei(100)}, 50); err != nil || p.MaxFee.Int64() != 1_000 {
 		t.Errorf("at the cap: %+v, %v", p, err)
 	}
-	if _, err := terms.Price(Market{wei(900), wei(101)}, 50); !errors.Is(err, ErrDear) {
+	if _, err := terms.Price(Market{Base: wei(900), Tip: wei(101)}, 50); !errors.Is(err, ErrDear) {
 		t.Errorf("above the cap: %v", err)
 	}
 }
 
 func TestWithin(t *testing.T) {
-	m := Market{wei(100), wei(7)}
+	m := Market{Base: wei(100), Tip: wei(7)}
 	p, err := terms.Price(m, 50)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestRaise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old := Price{Gas: 21_000, MaxFee: wei(rapid.Int64Range(1, 2_000).Draw(t, "maxFee"))}
 		old.Tip = wei(rapid.Int64Range(0, old.MaxFee.Int64()).Draw(t, "tip"))
-		m := Market{wei(rapid.Int64Range(0, 2_000).Draw(t, "base")), wei(rapid.Int64Range(0, 100).Draw(t, "market tip"))}
+		m := Market{Base: wei(rapid.Int64Range(0, 2_000).Draw(t, "base")), Tip: wei(rapid.Int64Range(0, 100).Draw(t, "market tip"))}
 		next, ok := terms.Raise(old, m)
 		if !ok {
 			if old.MaxFee.Int64() < 800 && old.Tip.Int64() < 800 {
@@ -135,7 +135,7 @@ func TestBook_balances(t *testing.T) {
 		}
 		ok := rapid.Bool().Draw(t, "ok")
 		draw := func(name string) *big.Int { return wei(rapid.Int64Range(0, 9).Draw(t, name)) }
-		part := Part{o.Sweep, Outcome{OK: ok, Amount: draw("amount"), Fee: draw("fee")}}
+		part := Part{o.Sweep, Outcome{OK: ok, Amount: draw("amount"), Fee: draw("fee")}, rapid.Bool().Draw(t, "the station sends it")}
 		if rapid.Bool().Draw(t, "solana") {
 			part.Sweep.Family, part.Returned = money.Solana, draw("returned")
 		}

@@ -19,6 +19,12 @@ type EVM interface {
 	Tokens(ctx context.Context, contract, of string) (*big.Int, error)
 	Market(ctx context.Context) (sweep.Market, error)
 	Gas(ctx context.Context, from, to, contract string, amount *big.Int) (uint64, error)
+	// Separator is the domain of a token's contract (EIP-712), zero without one.
+	Separator(ctx context.Context, contract string) ([32]byte, error)
+	// Taken reports whether a token's contract has taken an authorization (EIP-3009) of an address and nonce.
+	Taken(ctx context.Context, contract, owner string, nonce [32]byte) (bool, error)
+	// Presented finds the transaction between two heights whose authorization a token's contract has taken.
+	Presented(ctx context.Context, use sweep.Authorization, from, to int64) (sweep.Presented, bool, error)
 }
 
 // evm sweeps a network of the EVM family.
@@ -46,7 +52,11 @@ func (s evm) least(context.Context) (Least, error) { return Least{Sum: s.cfg.Ter
 
 // find implements family.
 func (s evm) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
-	return byHash(ctx, s.chain, o)
+	r, found, err := byHash(ctx, s.chain, o)
+	if found && o.Newest().Foreign() {
+		r.Fee = new(big.Int) // another has paid it
+	}
+	return r, found, err
 }
 
 // wait implements family.
@@ -103,6 +113,8 @@ func (s evm) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 			return false, nil
 		}
 		r.Amount = amount.String()
+	case o.Authorized(): // the station pays, as for a funding
+		r.EVM = authorizedUntil(*r.EVM, market)
 	case o.Kind == intent.Sweep:
 		purse, err := s.purse(ctx, o.Sweep)
 		if err != nil || purse.Cmp(price.Most()) < 0 {
@@ -157,6 +169,9 @@ func (s evm) purse(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
 
 // planSweep decides the next transaction of an open sweep: the sweep itself, or a funding that it needs first.
 func (s evm) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) error {
+	if presented, err := s.presented(ctx, w); err != nil || presented {
+		return err
+	}
 	has, err := s.balance(ctx, w)
 	if err != nil {
 		return err
@@ -179,32 +194,54 @@ func (s evm) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) 
 	if err != nil {
 		return err
 	}
-	amount := w.Amount
-	if w.Native() {
-		if amount, err = s.cfg.Terms.Coins(w.Amount, price); err != nil {
-			return err
-		}
-	} else {
-		purse, err := s.purse(ctx, w)
-		if err != nil {
-			return err
-		}
-		var missing *big.Int
-		if price, missing = s.cfg.Terms.Within(price, market, purse); missing != nil {
-			// A mined funding without a visible block has just left the chain, and will be mined again.
-			funding, err := s.store.Funding(ctx, w)
-			if err != nil {
-				return err
-			}
-			if funding {
-				return errBusy
-			}
-			return s.planFund(ctx, w, missing, market)
-		}
+	if !w.Native() {
+		return s.planToken(ctx, w, price, market)
 	}
-	return s.planned(ctx, w, transfer{
+	amount, err := s.cfg.Terms.Coins(w.Amount, price)
+	if err != nil {
+		return err
+	}
+	return s.planned(ctx, w, sweepOf(w, amount, price))
+}
+
+// sweepOf is the transfer that a deposit address sends and pays for itself.
+func sweepOf(w sweep.Sweep, amount *big.Int, price sweep.Price) transfer {
+	return transfer{
 		kind: intent.Sweep, from: w.Address, to: w.Treasury, asset: w.Asset, contract: w.Contract, amount: amount, price: price,
-	})
+	}
+}
+
+// planToken plans the sweep of a token. An address that cannot pay for it gets coins first, or the gas station presents
+// an authorization of the address, whichever costs the station less. A sweep with an authorization goes on with it:
+// both the authorization and a plain transfer could land.
+func (s evm) planToken(ctx context.Context, w sweep.Sweep, price sweep.Price, market sweep.Market) error {
+	if w.Authorized > 0 {
+		return s.planAuthorized(ctx, w, price, market)
+	}
+	purse, err := s.purse(ctx, w)
+	if err != nil {
+		return err
+	}
+	own, missing := s.cfg.Terms.Within(price, market, purse)
+	if missing == nil {
+		return s.planned(ctx, w, sweepOf(w, w.Amount, own))
+	}
+	// A mined funding without a visible block has just left the chain, and will be mined again.
+	funding, err := s.store.Funding(ctx, w)
+	if err != nil {
+		return err
+	}
+	if funding {
+		return errBusy
+	}
+	if domain, ok := s.cfg.Authorized[w.Asset]; ok && market.Cheaper(price.Gas+domain.Gas, missing) {
+		err := s.planAuthorized(ctx, w, price, market)
+		if !errors.Is(err, errDomain) {
+			return err
+		}
+		s.log.ErrorContext(ctx, "token takes no such authorization", "asset", w.Asset, "contract", w.Contract, "err", err)
+	}
+	return s.planFund(ctx, w, missing, market)
 }
 
 func (s evm) balance(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
@@ -248,6 +285,9 @@ type transfer struct {
 	contract string // "" for the network's own coin
 	amount   *big.Int
 	price    sweep.Price
+	// authorization is set when the gas station sends the sweep.
+	authorization *intent.Authorization
+	since         int64 // final height before any block that may hold it, with an authorization
 }
 
 // planned fixes sender, nonce and terms. The plan is signed even if the process ends before.
@@ -263,11 +303,12 @@ func (s evm) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
 	if busy {
 		return errBusy
 	}
-	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
+	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, From: t.since, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
 	r := intent.Request{
 		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,
 		Amount: t.amount.String(), To: t.to,
-		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce}, Order: w.Order,
+		EVM:   &intent.EVM{ChainID: s.cfg.ChainID, Contract: t.contract, Nonce: nonce, Authorization: t.authorization},
+		Order: w.Order,
 	}
 	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, t.price)}}
 	return s.store.Plan(ctx, o)

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/signer"
+	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -198,7 +199,11 @@ func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, signer.Stations,
 	}
 	if listed.Family == money.Solana {
 		cfg.Nonces = told.Nonces
+		if _, err := soltx.ParseOwner(cfg.Station); err != nil {
+			return cfg, told, fmt.Errorf("the gas station: %w", err)
+		}
 	}
+	cfg.Authorized = told.Authorized[cfg.Network]
 	return cfg, told, f.Store.KeepStation(ctx, listed.Family, cfg.Station)
 }
 

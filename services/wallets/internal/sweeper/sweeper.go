@@ -150,11 +150,13 @@ type Config struct {
 	Nonces   []string      // solana: the nonce accounts of the station
 	Settle   time.Duration // solana: age at which a token is swept and its account closed
 	Terms    sweep.Terms   // not on bitcoin
-	Batches  sweep.Batches // on bitcoin
-	Tron     TronConfig
-	Refunds  bool          // it pays refunds from Station, a refund station, instead
-	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
-	Resend   time.Duration // time after which the same bytes are sent to a node again
+	// Authorized are the tokens of an EVM network whose contract takes authorizations, by symbol, as the signer says.
+	Authorized map[string]intent.Domain
+	Batches    sweep.Batches // on bitcoin
+	Tron       TronConfig
+	Refunds    bool          // it pays refunds from Station, a refund station, instead
+	Stuck      time.Duration // time without a block after which a transaction is sent again with a higher fee
+	Resend     time.Duration // time after which the same bytes are sent to a node again
 	// Ready reports whether anything may be done at present; nil for always.
 	Ready func(ctx context.Context, network string) (bool, error)
 	// Balance receives each balance of a refund station that was read; nil receives nothing.
@@ -260,6 +262,8 @@ func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) err
 	}
 	newest := o.Newest()
 	switch {
+	case newest.Foreign(): // the node has not seen its block yet
+		return nil
 	case newest.Raw == nil:
 		return s.sign(ctx, o)
 	case !newest.Sent:
@@ -378,9 +382,9 @@ func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error 
 	switch {
 	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrLoud), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
 		return s.store.Wait(ctx, w, waitLong, why.Error())
-	case errors.Is(why, errBusy), errors.Is(why, errHeavy):
+	case errors.Is(why, errBusy), errors.Is(why, errHeavy), errors.Is(why, errPresented):
 		return s.store.Wait(ctx, w, waitShort, why.Error())
-	case errors.Is(why, sweep.ErrReverts), errors.Is(why, errStarved):
+	case errors.Is(why, sweep.ErrReverts), errors.Is(why, errStarved), errors.Is(why, errDomain):
 		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", why)
 		return s.store.Block(ctx, w, why.Error())
 	}

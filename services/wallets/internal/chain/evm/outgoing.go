@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/evmtx"
@@ -109,16 +110,84 @@ func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, err
 func (d *Driver) Market(ctx context.Context) (m sweep.Market, err error) {
 	type header struct {
 		Base *quantity `json:"baseFeePerGas"`
+		Time *quantity `json:"timestamp"`
 	}
 	h, err := ask[header](ctx, d, "eth_getBlockByNumber", "latest", false)
 	if err != nil {
 		return m, err
 	}
-	if h.Base == nil {
-		return m, errors.New("the network has no base fee")
+	if h.Base == nil || h.Time == nil || !h.Time.IsInt64() {
+		return m, errors.New("the newest block has no base fee or no time")
 	}
 	tip, err := ask[quantity](ctx, d, "eth_maxPriorityFeePerGas")
-	return sweep.Market{Base: &h.Base.Int, Tip: &tip.Int}, err
+	return sweep.Market{Base: &h.Base.Int, Tip: &tip.Int, At: time.Unix(h.Time.Int64(), 0)}, err
+}
+
+// Separator is the domain of a token's contract (EIP-712).
+func (d *Driver) Separator(ctx context.Context, contract string) ([32]byte, error) {
+	return d.word(ctx, contract, evmtx.SeparatorCall())
+}
+
+// Taken reports whether a token's contract has taken an authorization of an address and nonce.
+func (d *Driver) Taken(ctx context.Context, contract, owner string, nonce [32]byte) (bool, error) {
+	from, err := evmtx.ParseAccount(owner)
+	if err != nil {
+		return false, err
+	}
+	word, err := d.word(ctx, contract, evmtx.StateCall(from, nonce))
+	return word != [32]byte{}, err
+}
+
+// logsMost bounds the blocks that one call reads the logs of.
+const logsMost = 1_000
+
+// Presented finds the transaction of a block between two heights whose authorization a token's contract has taken.
+func (d *Driver) Presented(ctx context.Context, use sweep.Authorization, from, to int64) (p sweep.Presented, found bool, err error) {
+	owner, err := evmtx.ParseAccount(use.Owner)
+	if err != nil {
+		return p, false, err
+	}
+	topics := []string{authorizationTopic, "0x" + strings.Repeat("00", 12) + hex.EncodeToString(owner[:]), "0x" + hex.EncodeToString(use.Nonce[:])}
+	for ; from <= to; from += logsMost {
+		filter := map[string]any{"address": use.Contract, "topics": topics, "fromBlock": at(from), "toBlock": at(min(to, from+logsMost-1))}
+		logs, err := ask[[]struct {
+			Hash string `json:"transactionHash"`
+		}](ctx, d, "eth_getLogs", filter)
+		if err != nil || len(logs) == 0 {
+			if err != nil {
+				return p, false, err
+			}
+			continue
+		}
+		tx, err := ask[*struct {
+			From  string   `json:"from"`
+			Nonce quantity `json:"nonce"`
+		}](ctx, d, "eth_getTransactionByHash", logs[0].Hash)
+		if err != nil || tx == nil {
+			return p, false, err
+		}
+		sender, err := evmtx.ParseAccount(tx.From)
+		if err != nil {
+			return p, false, err
+		}
+		p = sweep.Presented{TxHash: strings.ToLower(logs[0].Hash), Sender: sender.String()}
+		p.Nonce, err = tx.Nonce.small()
+		return p, err == nil, err
+	}
+	return p, false, nil
+}
+
+// authorizationTopic is keccak256("AuthorizationUsed(address,bytes32)").
+const authorizationTopic = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
+
+// word asks a contract for 32 bytes. They are zero when it has no such function.
+func (d *Driver) word(ctx context.Context, contract string, data []byte) (word [32]byte, err error) {
+	call := map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(data)}
+	text, no, err := judged[string](ctx, d, "eth_call", call, "latest")
+	if err != nil || no != nil || !unhex(word[:], text, 0) {
+		return [32]byte{}, err
+	}
+	return word, nil
 }
 
 // Gas estimates the gas of a transfer, with a quarter on top. A refused estimate means that the transfer would fail:

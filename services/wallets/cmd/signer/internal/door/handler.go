@@ -27,6 +27,8 @@ type Vault interface {
 	policy.Keys
 	SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error)
 	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
+	// Authorize signs an authorization, and returns the call data that presents it.
+	Authorize(account, index uint32, a evmtx.Authorization) ([]byte, error)
 	SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error)
 	SignBitcoin(account uint32, tx btctx.Transaction, scripts [][]byte, indices []uint32) ([]byte, error)
 }
@@ -206,7 +208,13 @@ func (h *Handler) signed(plan policy.Plan) (raw []byte, hash string, err error) 
 		id := plan.Tron.ID()
 		return raw, hex.EncodeToString(id[:]), err
 	}
-	raw, err = h.vault.SignEVM(plan.Account, plan.Index, plan.Transaction)
+	tx := plan.Transaction
+	if a := plan.Authorized; a != nil {
+		if tx.Data, err = h.vault.Authorize(h.policy.Account, a.Index, a.Authorization); err != nil {
+			return nil, "", err
+		}
+	}
+	raw, err = h.vault.SignEVM(plan.Account, plan.Index, tx)
 	sum := evmtx.Hash(raw)
 	return raw, "0x" + hex.EncodeToString(sum[:]), err
 }
@@ -262,6 +270,8 @@ type Stations struct {
 	Treasuries map[string]string `json:"treasuries"`
 	// Refunds are the refund stations by family. A family without one makes no refunds.
 	Refunds map[money.Family]string `json:"refunds,omitempty"`
+	// Authorized are the tokens whose contract takes authorizations, by network and asset.
+	Authorized map[string]map[string]intent.Domain `json:"authorized,omitempty"`
 }
 
 // Stations returns the stations and the pinned treasuries to clients.
@@ -271,9 +281,19 @@ func (h *Handler) Stations() (Stations, error) {
 	solana, solanaErr := h.vault.SolanaStation(h.policy.GasAccount)
 	out := Stations{
 		Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Tron: tron.String(), Solana: solana.String(), Treasuries: map[string]string{},
+		Authorized: map[string]map[string]intent.Domain{},
 	}
 	for name, n := range h.policy.Networks {
 		out.Treasuries[name] = n.Treasury
+		for symbol, a := range n.Assets {
+			if a.Authorization == nil {
+				continue
+			}
+			if out.Authorized[name] == nil {
+				out.Authorized[name] = map[string]intent.Domain{}
+			}
+			out.Authorized[name][symbol] = *a.Authorization
+		}
 		if n.Solana != nil {
 			out.Nonces = n.Solana.Nonces
 		}

@@ -78,6 +78,8 @@ type Asset struct {
 	// that no operator has approved.
 	RefundPerHour    Units `json:"refundPerHour"`
 	AutomaticPerHour Units `json:"automaticPerHour"`
+	// Authorization names the contract of a token that takes authorizations (EIP-3009), on EVM networks only.
+	Authorization *intent.Domain `json:"authorization"`
 
 	contract evmtx.Account
 }
@@ -117,7 +119,7 @@ func Parse(text []byte) (Policy, error) {
 		problems = append(problems, err)
 	}
 	for name, n := range p.Networks {
-		if err := errors.Join(n.check(name), n.checkRefunds(p.Orders != nil)); err != nil {
+		if err := errors.Join(n.check(name), n.checkRefunds(p.Orders != nil), n.checkAuthorizations()); err != nil {
 			problems = append(problems, fmt.Errorf("networks.%s: %w", name, err))
 		}
 		p.Networks[name] = n
@@ -201,7 +203,7 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	}
 	switch {
 	case r.EVM != nil:
-		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
+		s.Slot = fmt.Sprintf("%s/%d%s", from, r.EVM.Nonce, authorized(r))
 	case r.Solana != nil:
 		s.Slot = r.ID
 	case r.Bitcoin != nil:
@@ -217,6 +219,7 @@ type Plan struct {
 	Account, Index uint32
 	From           fmt.Stringer
 	Transaction    evmtx.Transaction
+	Authorized     *Authorized         // that the transaction presents, on EVM networks
 	Tron           *trontx.Transaction // in place of Transaction, on tron
 	Solana         *SolanaPlan         // in place of Account, Index and Transaction, on solana
 	Bitcoin        *Collection         // in place of Account, Index and Transaction, on bitcoin
@@ -248,7 +251,13 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 		return Plan{}, nil, err
 	}
 	plan := Plan{Account: p.Account, Index: r.Index, From: deposit, Transaction: tx}
-	if r.Kind == intent.Fund {
+	if r.EVM.Authorization != nil {
+		var refusal *intent.Refusal
+		if plan.Authorized, refusal = n.authorize(r, tx, deposit, now); refusal != nil {
+			return Plan{}, refusal, nil
+		}
+	}
+	if r.Kind == intent.Fund || plan.Authorized != nil {
 		plan.Account, plan.Index = p.GasAccount, 0
 		if plan.From, err = keys.Account(p.GasAccount, 0); err != nil {
 			return Plan{}, nil, err

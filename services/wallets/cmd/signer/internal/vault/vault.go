@@ -170,6 +170,19 @@ func (v *Vault) SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, er
 	return tx.Signed(compact[0]-27, new(big.Int).SetBytes(compact[1:33]), new(big.Int).SetBytes(compact[33:])), nil
 }
 
+// Authorize signs an authorization of a token's transfer with the key of an account and index, and returns the call
+// data that presents it. Like SignEVM it always gives the same bytes.
+func (v *Vault) Authorize(account, index uint32, a evmtx.Authorization) ([]byte, error) {
+	key, err := v.key(money.EVM, account, index)
+	if err != nil {
+		return nil, err
+	}
+	defer key.Zero()
+	digest := a.Digest()
+	compact := ecdsa.SignCompact(key, digest[:], false)
+	return a.Call(compact[0]-27, new(big.Int).SetBytes(compact[1:33]), new(big.Int).SetBytes(compact[33:])), nil
+}
+
 // TronAccount is the tron address of an account and index.
 func (v *Vault) TronAccount(account, index uint32) (a trontx.Account, err error) {
 	key, err := v.key(money.Tron, account, index)
