@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -22,6 +23,8 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/refunds"
 )
 
 // nameWaitTest is how long a sandbox payout waits for a name. Then it goes on without one, so that the magic account
@@ -65,7 +68,57 @@ type serveSettings struct {
 	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
 	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"true starts a gift's reference with CW-G, so that every service recognises the bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
-	AddressBlock int            `env:"ADDRESS_BLOCK" envDefault:"256" doc:"number of deposit addresses that a process leases at once"`
+	Refunds      refundSettings
+	AddressBlock int `env:"ADDRESS_BLOCK" envDefault:"256" doc:"number of deposit addresses that a process leases at once"`
+}
+
+// refundSettings are those of refunds on a chain.
+type refundSettings struct {
+	AutomaticKey  config.Secret `env:"ORDER_AUTOMATIC_KEY" doc:"base64 of the 32 bytes of the ed25519 seed that signs the orders of refunds which approve themselves; the signer of wallets pins its public key. Without both keys live mode takes no refunds on a chain: 409 refunds_closed"`
+	OperatorKey   config.Secret `env:"ORDER_OPERATOR_KEY" doc:"the same for refunds that operators have approved; another key"`
+	ApprovalAbove string        `env:"REFUND_APPROVAL_ABOVE" envDefault:"NGN=100000,GHS=1000,KES=9000,ZAR=1200" doc:"worth of all refunds of one live payment, by its locked rate, above which a refund needs operators; a currency that is not named keeps its default, 0 sends every refund to operators"`
+}
+
+// refundDefault repeats the default in the tag of ApprovalAbove.
+const refundDefault = "NGN=100000,GHS=1000,KES=9000,ZAR=1200"
+
+// above gives the worth up to which a refund approves itself.
+func (s refundSettings) above() (map[money.Currency]decimal.Decimal, error) {
+	out, err := amounts(refundDefault)
+	if err != nil {
+		return nil, err
+	}
+	named, err := amounts(s.ApprovalAbove)
+	if err != nil {
+		return nil, fmt.Errorf("REFUND_APPROVAL_ABOVE: %w", err)
+	}
+	maps.Copy(out, named)
+	return out, nil
+}
+
+// keys reads the keys that sign orders: both, or none. One key for both approvals would let an automatic approval pass
+// for an operator's.
+func (s refundSettings) keys() (refunds.Keys, error) {
+	automatic, operator := s.AutomaticKey.Reveal(), s.OperatorKey.Reveal()
+	switch {
+	case automatic == "" && operator == "":
+		return nil, nil //nolint:nilnil // no keys: live mode takes no refunds
+	case automatic == operator || automatic == "" || operator == "":
+		return nil, errors.New("ORDER_AUTOMATIC_KEY and ORDER_OPERATOR_KEY must be two different keys, or both empty")
+	}
+	out := refunds.Keys{}
+	for name, of := range map[string]refund.Approval{"ORDER_AUTOMATIC_KEY": refund.Automatic, "ORDER_OPERATOR_KEY": refund.ByOperator} {
+		text := automatic
+		if of == refund.ByOperator {
+			text = operator
+		}
+		key, err := order.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", name, err)
+		}
+		out[of] = key
+	}
+	return out, nil
 }
 
 // workSettings are those of the role work.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
@@ -16,6 +18,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -26,6 +29,7 @@ import (
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/usecases"
@@ -119,6 +123,8 @@ type api struct {
 	cfg      serveSettings
 	verifier httpkit.Verifier
 	stock    *stock.Stock
+	signing  refunds.Keys
+	above    map[money.Currency]decimal.Decimal // a refund that moves more needs operators
 }
 
 // openAPI reads the settings of a process that serves, and opens its stock of addresses.
@@ -127,6 +133,12 @@ func (p *process) openAPI(environ map[string]string) (a api, err error) {
 		return a, err
 	}
 	if a.verifier, err = a.cfg.Identity.Verifier(wire.Payments); err != nil {
+		return a, err
+	}
+	if a.signing, err = a.cfg.Refunds.keys(); err != nil {
+		return a, err
+	}
+	if a.above, err = a.cfg.Refunds.above(); err != nil {
 		return a, err
 	}
 	a.stock = stock.New(p.store, id.New("replica_", time.Now()), a.cfg.AddressBlock, p.tel.Log)
@@ -139,7 +151,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, a.verifier)
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
-		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Hints: cases.Hints,
+		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }
@@ -171,6 +183,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 		DepositChanged: cases.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
 		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: books.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
 		TransferFound: operators.Found(p.store.KeepFound),
+		RefundChanged: cases.RefundChanged,
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)

@@ -29,6 +29,8 @@ type operation func(ctx context.Context, s *store.Store) error
 var operations = []command.Verb{
 	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, false))},
 	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, false))},
+	{Name: "pause refunds", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseRefunds, false))},
+	{Name: "resume refunds", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseRefunds, true))},
 	{Name: "resume quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, true))},
 	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, true))},
 	{Name: "pauses", Run: operate(pauses)},
@@ -74,7 +76,7 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 	}
 }
 
-// pause stops or resumes quotes or payouts.
+// pause stops or resumes quotes, payouts or refunds.
 func pause(what string, resume bool) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		p := admission.Pause{What: what, Operator: in.Operator()}

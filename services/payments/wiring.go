@@ -196,7 +196,9 @@ func (p *process) parts(a api) usecases.Parts {
 		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, Keys: p.keys,
 	}
 	if a.stock != nil {
-		parts.API = usecases.API{Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts}
+		parts.API = usecases.API{
+			Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, Automatic: a.above,
+		}
 	}
 	return parts
 }

@@ -32,6 +32,8 @@ func TestParts(t *testing.T) {
 	environ := simulatedLive("DAILY_LIMIT_KEY=NGN=1000", "MARK_GIFTS=false", "PUBLIC_URL=https://pay.example", "ADDRESS_FAMILIES_LIVE=tron")
 	environ["DATABASE_URL"] = pg.URL(t, migrations.FS)
 	environ["IDENTITY_KEYS"] = base64.StdEncoding.EncodeToString(identityKey)
+	environ["ORDER_AUTOMATIC_KEY"] = environ["IDENTITY_KEYS"]
+	environ["ORDER_OPERATOR_KEY"] = base64.StdEncoding.EncodeToString([]byte("another seed with 32 bytes......"))
 	environ["MASTER_KEYS"] = "k1:" + environ["IDENTITY_KEYS"]
 	cfg, err := config.Read[settings](environ)
 	if err != nil {

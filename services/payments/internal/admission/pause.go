@@ -14,9 +14,11 @@ import (
 const (
 	PauseQuotes  = "quotes"
 	PausePayouts = "payouts"
+	PauseRefunds = "refunds"
 )
 
-// Pause is an operator's pause of quotes or payouts, within one currency, network and rail. An empty field means all.
+// Pause is an operator's pause of quotes, payouts or refunds, within one currency, network and rail. An empty field
+// means all.
 type Pause struct {
 	What     string
 	Currency money.Currency
@@ -61,10 +63,21 @@ var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are 
 
 // Quotes refuses a currency or network whose quotes are paused.
 func (p *Pauses) Quotes(currency money.Currency, network string) error {
+	return p.refuse(PauseQuotes, currency, network, errQuotesPaused)
+}
+
+var errRefundsPaused = fault.New(fault.Unavailable, "refunds_paused", "Refunds are paused for this currency or network right now. Try again later.").After(time.Minute).Closed()
+
+// Refunds refuses a currency or network whose refunds are paused.
+func (p *Pauses) Refunds(currency money.Currency, network string) error {
+	return p.refuse(PauseRefunds, currency, network, errRefundsPaused)
+}
+
+func (p *Pauses) refuse(what string, currency money.Currency, network string, because error) error {
 	if slices.ContainsFunc(p.All(), func(x Pause) bool {
-		return x.What == PauseQuotes && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)
+		return x.What == what && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)
 	}) {
-		return errQuotesPaused
+		return because
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/views"
 )
@@ -32,6 +33,7 @@ type UseCases struct {
 	Pricing   *pricing.Pricing
 	Sandbox   *sandbox.Sandbox
 	Operators *operators.Operators
+	Refunds   *refunds.Refunds
 	Hints     *payouts.Hints
 }
 
@@ -50,6 +52,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	catalogRoutes(s, u)
 	settlementRoutes(s, u)
 	railRoutes(s, u)
+	refundRoutes(s, u)
 	operatorRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)

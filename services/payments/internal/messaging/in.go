@@ -27,6 +27,7 @@ type Handlers struct {
 	OutgoingFinal      func(ctx context.Context, id string, m wire.OutgoingFinal) error
 	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
 	TransferFound      func(ctx context.Context, id string, m wire.TransferFound) error
+	RefundChanged      func(ctx context.Context, id string, m wire.RefundChanged) error
 }
 
 // Handle subscribes the handlers to every message that payments reads.
@@ -38,6 +39,7 @@ func Handle(link *bus.Link, h Handlers) {
 	on(link, wire.OutgoingFinalV1, 1, h.OutgoingFinal)
 	on(link, wire.FraudSignalV1, 1, h.FraudSignal)
 	on(link, wire.TransferFoundV1, 1, h.TransferFound)
+	on(link, wire.RefundChangedV1, 1, h.RefundChanged)
 }
 
 // on subscribes a handler to one message.

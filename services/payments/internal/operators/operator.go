@@ -163,7 +163,7 @@ func page[T any](rows []T, limit int, key func(T) string) ([]T, views.Pagination
 	p := views.Pagination{Limit: limit}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		next := base64.RawURLEncoding.EncodeToString([]byte("o" + key(rows[limit-1])))
+		next := views.RowCursor(key(rows[limit-1]))
 		p.HasMore, p.NextCursor = true, &next
 	}
 	return rows, p

@@ -86,14 +86,15 @@ func (c *change) converts() bool {
 	return false
 }
 
-// least is the smallest sum that is worth the fee of its network. Fees of test mode are nobody's.
+// least is the smallest sum that a refund returns: about the fee of its network, taken as a tenth of the amount that is
+// worth collecting. Fees of test mode are nobody's.
 func (c *change) least(network, asset string) decimal.Decimal {
 	if c.p.Mode != tenant.Live {
 		return decimal.Zero
 	}
 	n, _ := money.NetworkOf(network)
 	a, _ := n.Asset(asset)
-	return a.Worthwhile
+	return a.Worthwhile.Shift(-1)
 }
 
 // refunding reports that a refund has taken money of the quoted asset. From then on the payment converts nothing: the

@@ -124,17 +124,14 @@ func Apply(r Refund, t Trigger, now time.Time) (Refund, []Effect, error) {
 	return next, cell.Effects, nil
 }
 
-// The codes of refusals.
-const (
-	CodeDecided  = "refund_decided"  // a person decides on a refund that is decided
-	CodeNotOwned = "refund_not_open" // wallets speaks about a refund that it cannot have
-)
+// CodeNotOpen refuses a report of wallets that the state of its refund cannot have.
+const CodeNotOpen = "refund_not_open"
 
 func refusal(s State, name TriggerName) error {
 	switch name {
 	case OnApprove, OnRefuse:
-		return fault.New(fault.Conflict, CodeDecided, "The refund is %s already, so nothing is left to decide", s)
+		return fault.New(fault.Conflict, "refund_decided", "The refund is %s already, so nothing is left to decide", s)
 	case OnTaken, OnBroadcast, OnFinal, OnReorged, OnFailed:
 	}
-	return fault.New(fault.Conflict, CodeNotOwned, "A refund that is %s cannot become %s", s, name)
+	return fault.New(fault.Conflict, CodeNotOpen, "A refund that is %s cannot become %s", s, name)
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/books"
@@ -28,6 +29,7 @@ import (
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/views"
@@ -43,6 +45,8 @@ type Store interface {
 	sandbox.Store
 	operators.Store
 	payouts.Store
+	refunds.Store
+	ReportRefund(ctx context.Context, messageID, refundID string, f change.Func) error
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
 
@@ -73,6 +77,8 @@ type API struct {
 	Stock      *stock.Stock
 	Callback   func(mode tenant.Mode, url string) error // refuses a callback URL
 	PlainGifts bool
+	Signing    refunds.Keys                       // of the orders of refunds; empty keeps refunds of live mode closed
+	Automatic  map[money.Currency]decimal.Decimal // a refund that moves no more approves itself
 }
 
 // Set is the use cases.
@@ -86,6 +92,7 @@ type Set struct {
 	*deposits.Deposits
 	*sandbox.Sandbox
 	*operators.Operators
+	*refunds.Refunds
 	*books.Books
 	*payouts.Hints
 
@@ -115,10 +122,19 @@ func New(p Parts) *Set {
 			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
 			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, Now: p.Now,
 		},
+		Refunds: &refunds.Refunds{
+			Store: p.Store, Access: access, Policy: p.Policy, Screening: p.Screening, Pauses: p.Pauses, Scans: p.Scans, Signing: p.Signing,
+			Blind: p.Keys, Automatic: p.Automatic, One: p.SecondAbove == nil,
+		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
 		parts: p,
 	}
+}
+
+// RefundChanged applies a report of wallets about a refund.
+func (s *Set) RefundChanged(ctx context.Context, messageID string, m wire.RefundChanged) error {
+	return refunds.Reports{Policy: s.parts.Policy, Report: s.parts.Store.ReportRefund}.Changed(ctx, messageID, m)
 }
 
 // Payouts are the options of a worker that sends so many payouts at once.

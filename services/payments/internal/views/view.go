@@ -112,6 +112,7 @@ type Shown struct {
 	Transfers      []transfer          `json:"transfers"`
 	Receiver       *receiver           `json:"receiver,omitempty"`
 	Payout         *PayoutView         `json:"payout,omitempty"`
+	Refunds        []RefundView        `json:"refunds"`
 	Preferred      *payment.Preference `json:"preferred,omitempty"`
 	RefundAddress
 	CheckoutURL string `json:"checkoutUrl,omitempty"`
@@ -141,6 +142,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
 		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
 		RefundAddress: RefundAddressOf(p),
+		Refunds:       RefundsOf(v.Refunds),
 	}
 	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
 	if p.Ignored.IsPositive() {

@@ -1,0 +1,137 @@
+package refunds
+
+import (
+	"crypto/ed25519"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/refund"
+)
+
+func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+
+// live is a payment of live mode that was cancelled and then got 100 USDT, each worth 1600 NGN.
+func live() change.View {
+	p := payment.Payment{
+		ID: "pay_1", Mode: tenant.Live, Currency: money.NGN, Hold: payment.HoldLate, RefundAddress: "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+		Quote: quote.Quote{Network: "ethereum", Crypto: "USDT", Rate: quote.Rate{Value: dec("1600"), USD: dec("1600")}},
+	}
+	return change.View{Payment: p, Rows: []payment.Deposit{{
+		Key: "a", Network: "ethereum", Asset: "USDT", Contract: "0xdac17f958d2ee523a2206206994597c13d831ec7", Amount: dec("100"), Booked: "suspense",
+		BookedAmount: dec("100"), BlockHeight: 1,
+	}}}
+}
+
+func keys() Keys {
+	return Keys{refund.Automatic: ed25519.NewKeyFromSeed(make([]byte, 32)), refund.ByOperator: ed25519.NewKeyFromSeed([]byte("another seed with 32 bytes......"))}
+}
+
+func TestAutomatic(t *testing.T) {
+	for name, c := range map[string]struct {
+		amount string
+		edit   func(v *change.View)
+		want   bool
+	}{
+		"within the bound":              {"50", func(*change.View) {}, true},
+		"above the bound":               {"50.01", func(*change.View) {}, false},
+		"together above the bound":      {"30", func(v *change.View) { v.Refunds = []refund.Refund{of("30", refund.Confirmed)} }, false},
+		"beside a failed one":           {"30", func(v *change.View) { v.Refunds = []refund.Refund{of("30", refund.Failed)} }, true},
+		"of a currency without a bound": {"1", func(v *change.View) { v.Payment.Currency = money.ZAR }, false},
+		"of listed senders":             {"1", func(v *change.View) { v.Payment.Screening = payment.Hit }, false},
+		"of one listed sender":          {"1", func(v *change.View) { v.Rows[0].Screening = payment.Hit }, false},
+		"held for screening":            {"1", func(v *change.View) { v.Payment.Hold = payment.HoldScreening }, false},
+		"that one host reports":         {"1", func(v *change.View) { v.Payment.Hold = payment.HoldUnverified }, false},
+		"after a payout failed":         {"1", func(v *change.View) { v.Payment.Payout = payment.PayoutFailed }, false},
+		"of unknown worth":              {"1", func(v *change.View) { v.Payment.Quote.Crypto = "ETH" }, true}, // a stable coin has a worth
+		"of another asset":              {"1", func(v *change.View) { v.Rows[0].Asset = "ETH" }, true},
+		"of test mode":                  {"100", func(v *change.View) { v.Payment.Mode = tenant.Test }, true},
+	} {
+		v := live()
+		c.edit(&v)
+		a := &Refunds{Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+		if got := a.automatic(v, of(c.amount, refund.Requested)); got != c.want {
+			t.Errorf("a refund %s approves itself: %t, want %t", name, got, c.want)
+		}
+	}
+	v, eth := live(), of("1", refund.Requested)
+	eth.Asset = "ETH"
+	if (&Refunds{Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}).automatic(v, eth) {
+		t.Error("a refund of unknown worth approves itself, want operators")
+	}
+}
+
+func of(amount string, s refund.State) refund.Refund {
+	return refund.Refund{ID: "rfd_0", PaymentID: "pay_1", Mode: tenant.Live, Network: "ethereum", Asset: "USDT", Amount: dec(amount), State: s}
+}
+
+// The order of a refund is signed with the key of its approval, and names what the refund fixed.
+func TestOrder(t *testing.T) {
+	v, a := live(), &Refunds{Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+	to := destination{address: v.Payment.RefundAddress}
+	amount := dec("12.5")
+	r, made, err := a.request(v, Order{Amount: &amount, Reason: "r", Sender: "key 7"}, to, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for by, key := range keys() {
+		_, approved, err := a.approve(v, r, made, by, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := a.Signing.order(approved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := order.Order{
+			Kind: order.Refund, ID: made.ID, Mode: tenant.Live, Network: "ethereum", Asset: "USDT", Contract: v.Rows[0].Contract, Amount: "12500000",
+			To: v.Payment.RefundAddress, Approval: order.Approval(by),
+		}
+		if m.Order != want {
+			t.Errorf("order %+v, want %+v", m.Order, want)
+		}
+		if err := m.Verify(key.Public().(ed25519.PublicKey), m.Signature); err != nil {
+			t.Errorf("the order that %s approved: %v", by, err)
+		}
+	}
+}
+
+// A refund that must not leave now is refused with its own code, and holds nothing.
+func TestRequest_refused(t *testing.T) {
+	for code, edit := range map[string]func(v *change.View, a *Refunds, to *destination, o *Order){
+		"refunds_closed":          func(_ *change.View, a *Refunds, _ *destination, _ *Order) { a.Signing = nil },
+		"refund_address_internal": func(_ *change.View, _ *Refunds, to *destination, _ *Order) { to.ours = true },
+		"refund_address_unfit": func(v *change.View, _ *Refunds, to *destination, _ *Order) {
+			v.Payment.RefundAddress, to.address = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
+		},
+		"busy":         func(v *change.View, _ *Refunds, _ *destination, _ *Order) { v.Payment.RefundAddress = "0xother" },
+		"nothing_owed": func(v *change.View, _ *Refunds, _ *destination, _ *Order) { v.Rows[0].Booked = "" },
+		"no_refund_address": func(v *change.View, _ *Refunds, to *destination, _ *Order) {
+			v.Payment.RefundAddress, to.address = "", ""
+		},
+		"amount_above_owed": func(_ *change.View, _ *Refunds, _ *destination, o *Order) { *o.Amount = dec("100.01") },
+		"validation_failed": func(_ *change.View, _ *Refunds, _ *destination, o *Order) { *o.Amount = dec("1.1234567") },
+		"refund_address_refused": func(_ *change.View, _ *Refunds, to *destination, _ *Order) {
+			to.screened = []change.Screened{{Stage: change.AtRefund, Verdict: change.Verdict{Hit: true}}}
+		},
+	} {
+		v, a, amount := live(), &Refunds{Signing: keys()}, dec("50")
+		to, o := destination{address: v.Payment.RefundAddress}, Order{Amount: &amount}
+		edit(&v, a, &to, &o)
+		r, _, err := a.request(v, o, to, time.Now())
+		if err == nil {
+			err = r.Refused
+		}
+		if fault.As(err).Code != code || len(r.Facts) != 0 {
+			t.Errorf("request = %v with %d facts, want %s with none", err, len(r.Facts), code)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package views
+
+import (
+	"encoding/base64"
+
+	"causeway.internal/libs/approval"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
+	"causeway.internal/services/payments/internal/refund"
+)
+
+// RefundView is a refund as merchants and events see it.
+type RefundView struct {
+	ID          string       `json:"id"`
+	Status      refund.State `json:"status"`
+	Crypto      string       `json:"crypto"`
+	Network     string       `json:"network"`
+	Amount      money.Number `json:"amount"`
+	Address     string       `json:"address"`
+	TxHash      *string      `json:"txHash"`
+	CreatedAt   string       `json:"createdAt"`
+	ConfirmedAt *string      `json:"confirmedAt"`
+}
+
+// RefundOf shows a refund.
+func RefundOf(r refund.Refund) RefundView {
+	v := RefundView{
+		ID: r.ID, Status: r.State, Crypto: r.Asset, Network: r.Network, Amount: money.N(r.Amount), Address: r.Address,
+		CreatedAt: timestamp.Text(r.CreatedAt), ConfirmedAt: timestamp.OrNull(r.ConfirmedAt),
+	}
+	if r.TxHash != "" {
+		v.TxHash = &r.TxHash
+	}
+	return v
+}
+
+// RefundsOf shows refunds; none is an empty list.
+func RefundsOf(all []refund.Refund) []RefundView {
+	out := make([]RefundView, 0, len(all))
+	for _, r := range all {
+		out = append(out, RefundOf(r))
+	}
+	return out
+}
+
+// OperatorsRefund is a refund as operators see it.
+type OperatorsRefund struct {
+	RefundView
+	PaymentID   string          `json:"paymentId"`
+	Mode        tenant.Mode     `json:"mode"`
+	Reason      string          `json:"reason"`
+	RequestedBy string          `json:"requestedBy"`
+	Approval    refund.Approval `json:"approvedBy,omitempty"`
+	Failure     string          `json:"failure,omitempty"`
+}
+
+// OperatorsRefundOf shows a refund to operators.
+func OperatorsRefundOf(r refund.Refund) OperatorsRefund {
+	return OperatorsRefund{RefundOf(r), r.PaymentID, r.Mode, r.Reason, r.RequestedBy, r.Approval, r.Failure}
+}
+
+// The bodies of answers about refunds.
+type (
+	RefundAnswer struct {
+		Success bool       `json:"success"`
+		Refund  RefundView `json:"refund"`
+	}
+	RefundsAnswer struct {
+		Success bool         `json:"success"`
+		Refunds []RefundView `json:"refunds"`
+	}
+	OperatedRefund struct {
+		Success  bool            `json:"success"`
+		Refund   OperatorsRefund `json:"refund"`
+		Approval *approval.View  `json:"approval,omitempty"`
+	}
+	WaitingAnswer struct {
+		Success    bool              `json:"success"`
+		Refunds    []OperatorsRefund `json:"refunds"`
+		Pagination Pagination        `json:"pagination"`
+	}
+)
+
+// RowCursor names the row at which the next page of an operators' list begins.
+func RowCursor(key string) string { return base64.RawURLEncoding.EncodeToString([]byte("o" + key)) }
