@@ -162,7 +162,11 @@ func (f *field) live() load.Config {
 			break
 		}
 	}
-	return load.Config{Pairs: pairs, Transfer: f.transfer}
+	refundable := map[string]bool{}
+	for _, c := range f.ground.Chains {
+		refundable[c.Network] = c.Refunds
+	}
+	return load.Config{Pairs: pairs, Transfer: f.transfer, Refundable: refundable}
 }
 
 // transfer pays on a live network.

@@ -71,6 +71,7 @@ type dossier struct {
 	rows         []paymentRow
 	payouts      []payoutRow
 	rail         []railRow
+	refunds      []refundRow
 	deposits     []depositRow // as payments booked them
 	seen         []depositRow // as wallets saw them
 	deliveries   []load.Delivery

@@ -19,6 +19,7 @@ func whole(shape load.Shape) *dossier {
 	}
 	f := &dossier{asked: load.Payment{
 		Key: "run-1", Reference: "CW-A", Address: "T1", CryptoAmount: "31.25", Shape: shape, Account: "0123456789", Sent: []string{"31.25"},
+		Pair: load.Pair{Crypto: "USDT", Network: "tron"},
 	}}
 	paid := "49500"
 	switch shape {
@@ -34,6 +35,8 @@ func whole(shape load.Shape) *dossier {
 		paid = "49005"
 	case load.Cancelled:
 		f.asked.Sent, row.Received = nil, "0"
+	case load.Refunded:
+		f.refunds = []refundRow{{"rfd_1", "pay_1", "confirmed", "31.25", load.PayersOwn["tron"], "confirmed"}}
 	case load.ClaimedTwice:
 		f.asked.Account, f.asked.Claimed = "", []string{"0123456789"}
 	}
@@ -61,8 +64,11 @@ func whole(shape load.Shape) *dossier {
 	}
 	for i, what := range want.told {
 		status := what
-		if what == "underpaid" {
+		switch what {
+		case "underpaid":
 			status = "pending"
+		case "refund_confirmed":
+			status = "needs_review"
 		}
 		if i == len(want.told)-1 {
 			status = want.status
@@ -171,6 +177,12 @@ func TestJudge_eachShapesOwnRule(t *testing.T) {
 		"two orders of one payout": {load.NeverMade, func(f *dossier) { f.rail = append(f.rail, f.rail[0]) }, `statement says "succeed,succeed"`},
 		"no name, and never paid":  {load.NamesDown, func(f *dossier) { f.rail = nil }, `statement says "", must be "succeed"`},
 		"an account that is none":  {load.NoAccount, func(f *dossier) { f.rows = []paymentRow{{ID: "pay_1"}} }, "was not refused"},
+		"not refunded":             {load.Refunded, func(f *dossier) { f.refunds = nil }, `refunds "", must be "confirmed"`},
+		"refunded twice":           {load.Refunded, func(f *dossier) { f.refunds = append(f.refunds, f.refunds[0]) }, `must be "confirmed"`},
+		"refunded to a thief":      {load.Refunded, func(f *dossier) { f.refunds[0].Address = "T9" }, "is refunded to T9"},
+		"refunded in part":         {load.Refunded, func(f *dossier) { f.refunds[0].Amount = "31" }, "31 is refunded"},
+		"refund never sent":        {load.Refunded, func(f *dossier) { f.refunds[0].Sent = "signing" }, `confirmed for payments and "signing" for wallets`},
+		"refund of nobody":         {load.CancelledPaid, func(f *dossier) { f.refunds = whole(load.Refunded).refunds }, `must be ""`},
 		"an unknown shape":         {load.Shape("square"), func(*dossier) {}, "nobody says"},
 	} {
 		f := whole(c.shape)

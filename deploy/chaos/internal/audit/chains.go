@@ -28,16 +28,24 @@ type Network struct {
 type side struct {
 	chain    ground.Chain
 	station  string              // "" without one
+	refunds  string              // the refund station, "" without one
+	approved []approvedRefund    // confirmed ones
 	deposits map[string]bool     // addresses that were handed out
 	given    map[string]*big.Int // by asset: what operators put on the station and the treasury
 	ledger   map[string]*big.Int // by asset: deposit addresses and treasury in the books of payments
 	reading  chain.Reading
 }
 
+// approvedRefund is a refund that payments has approved and believes to be on the chain.
+type approvedRefund struct {
+	asset, to string
+	units     *big.Int
+}
+
 // ours lists the addresses of the product.
 func (s side) ours() []string {
 	all := slices.Collect(maps.Keys(s.deposits))
-	for _, a := range []string{s.station, s.chain.Treasury} {
+	for _, a := range []string{s.station, s.refunds, s.chain.Treasury} {
 		if a != "" {
 			all = append(all, a)
 		}
@@ -74,10 +82,21 @@ func (s side) judge() []string {
 			fault("the chain has %s %s on treasury, stations and deposit addresses, the ledger %s", a.Text(held), a.Symbol, a.Text(booked))
 		}
 	}
+	left := slices.Clone(s.approved)
 	for _, m := range s.reading.Moves {
+		paid := slices.IndexFunc(left, func(r approvedRefund) bool {
+			return s.refunds != "" && m.From == s.refunds && r.asset == m.Asset && r.to == m.To && r.units.Cmp(m.Units) == 0
+		})
+		if paid >= 0 {
+			left = slices.Delete(left, paid, paid+1)
+			continue
+		}
 		if !s.allowed(m) {
 			fault("%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund", m.Tx, m.Units, m.Asset, m.From, m.To)
 		}
+	}
+	for _, r := range left {
+		fault("the refund of %s of %s to %s is confirmed and not on the chain", r.units, r.asset, r.to)
 	}
 	return faults
 }
@@ -102,6 +121,8 @@ const (
 
 	selectLedger = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)::text FROM ledger_entries
 WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 || ':' || asset) GROUP BY asset`
+
+	selectRefunds = `SELECT asset, trim_scale(amount)::text, address FROM refunds WHERE mode = 'live' AND network = $1 AND state = 'confirmed'`
 
 	selectSwept = `SELECT (SELECT count(*) FROM sweeps WHERE mode = 'live' AND network = $1 AND state = 'swept')::int,
 	count(*)::int, coalesce(sum(fee), 0)::text FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`
@@ -152,7 +173,7 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 	}
 	c.Treasury = subject.Canonical(c.Treasury)
 	s := side{
-		chain: c, station: subject.Canonical(g.Stations[c.Family]), deposits: map[string]bool{}, given: g.Given[c.Network], ledger: map[string]*big.Int{},
+		chain: c, station: subject.Canonical(g.Stations[c.Family]), refunds: subject.Canonical(g.Refunds[c.Family]), deposits: map[string]bool{}, given: g.Given[c.Network], ledger: map[string]*big.Int{},
 	}
 	addresses, err := list[struct{ Address string }](ctx, wallets, "deposit addresses", selectDeposits, c.Family)
 	if err != nil {
@@ -174,13 +195,25 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 			return s, fmt.Errorf("reading the ledger: %w", err)
 		}
 	}
+	refunds, err := list[struct{ Asset, Amount, Address string }](ctx, payments, "refunds", selectRefunds, c.Network)
+	if err != nil {
+		return s, err
+	}
+	for _, r := range refunds {
+		a, _ := c.Asset(r.Asset)
+		units, err := a.Units(r.Amount)
+		if err != nil {
+			return s, fmt.Errorf("reading refunds: %w", err)
+		}
+		s.approved = append(s.approved, approvedRefund{r.Asset, subject.Canonical(r.Address), units})
+	}
 	s.reading, err = subject.Read(ctx, s.ours())
 	return s, err
 }
 
 // summary is the network's line of the report.
 func (s side) summary(ctx context.Context, wallets *pgx.Conn) (Network, error) {
-	n := Network{Name: s.chain.Network}
+	n := Network{Name: s.chain.Network, Refunds: len(s.approved)}
 	var fees string
 	if err := wallets.QueryRow(ctx, selectSwept, n.Name).Scan(&n.Sweeps, &n.Transactions, &fees); err != nil {
 		return n, fmt.Errorf("counting sweeps: %w", err)

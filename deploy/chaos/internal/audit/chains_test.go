@@ -10,21 +10,22 @@ import (
 )
 
 // agreed is a network whose books and chain agree: 25 USDT were swept, and the gas for that was 2 of the 10 wei that an
-// operator gave the station.
+// operator gave the station; 4 of the 9 USDT of the refund station were refunded.
 func agreed() side {
 	return side{
 		chain: ground.Chain{
 			Family: "evm", Network: "ethereum", Treasury: "0xt", Assets: []ground.Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
 		},
-		station: "0xs", deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10)},
-		ledger: map[string]*big.Int{"USDT": big.NewInt(25), "ETH": big.NewInt(-2)},
+		station: "0xs", refunds: "0xr", approved: []approvedRefund{{"USDT", "0xp", big.NewInt(4)}}, deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10), "USDT": big.NewInt(9)},
+		ledger: map[string]*big.Int{"USDT": big.NewInt(21), "ETH": big.NewInt(-2)},
 		reading: chain.Reading{
 			Moves: []chain.Move{
 				{Tx: "0x1", Asset: "ETH", From: "0xs", To: "0xd", Units: big.NewInt(3)},
 				{Tx: "0x2", Asset: "USDT", From: "0xd", To: "0xt", Units: big.NewInt(25)},
+				{Tx: "0x3", Asset: "USDT", From: "0xr", To: "0xp", Units: big.NewInt(4)},
 			},
 			Balances: map[string]map[string]*big.Int{
-				"0xs": {"ETH": big.NewInt(6)}, "0xd": {"ETH": big.NewInt(2), "USDT": new(big.Int)}, "0xt": {"USDT": big.NewInt(25)},
+				"0xs": {"ETH": big.NewInt(6)}, "0xd": {"ETH": big.NewInt(2), "USDT": new(big.Int)}, "0xt": {"USDT": big.NewInt(25)}, "0xr": {"USDT": big.NewInt(5)},
 			},
 		},
 	}
@@ -49,12 +50,17 @@ func TestSide_seesEachFault(t *testing.T) {
 			s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x9", Asset: asset, From: from, To: to, Units: big.NewInt(1)})
 		}
 	}
+	move4 := func(from, to string) func(*side) {
+		return func(s *side) {
+			s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x9", Asset: "USDT", From: from, To: to, Units: big.NewInt(4)})
+		}
+	}
 	for name, test := range map[string]struct {
 		harm func(*side)
 		want string
 	}{
-		"treasury has less":       {func(s *side) { s.reading.Balances["0xt"]["USDT"] = big.NewInt(24) }, "the chain has 0.000024 USDT on treasury, stations and deposit addresses, the ledger 0.000025"},
-		"a deposit is not booked": {func(s *side) { s.reading.Balances["0xd"]["USDT"] = big.NewInt(7) }, "the chain has 0.000032 USDT"},
+		"treasury has less":       {func(s *side) { s.reading.Balances["0xt"]["USDT"] = big.NewInt(24) }, "the chain has 0.000020 USDT on treasury, stations and deposit addresses, the ledger 0.000021"},
+		"a deposit is not booked": {func(s *side) { s.reading.Balances["0xd"]["USDT"] = big.NewInt(7) }, "the chain has 0.000028 USDT"},
 		"gas is not booked":       {func(s *side) { s.ledger["ETH"] = new(big.Int) }, "the ledger 0.000000000000000000"},
 		"a sweep is booked twice": {func(s *side) { s.ledger["USDT"] = big.NewInt(50) }, "the ledger 0.000050"},
 		"a station lost coins":    {func(s *side) { s.reading.Balances["0xs"]["ETH"] = big.NewInt(5) }, "ETH on treasury"},
@@ -64,6 +70,11 @@ func TestSide_seesEachFault(t *testing.T) {
 		"coins to a station":      {move("ETH", "0xd", "0xs"), "from 0xd to 0xs"},
 		"tokens from a station":   {move("USDT", "0xs", "0xd"), "from 0xs to 0xd"},
 		"out of the treasury":     {move("USDT", "0xt", "0xs"), "from 0xt to 0xs"},
+		"refunded twice":          {move4("0xr", "0xp"), "neither the treasury nor an approved refund"},
+		"refunded to a thief":     {func(s *side) { s.reading.Moves[2].To = "0xthief" }, "from 0xr to 0xthief"},
+		"refunded too much":       {func(s *side) { s.reading.Moves[2].Units = big.NewInt(5) }, "0x3 moved 5 of USDT from 0xr to 0xp"},
+		"refunded by a deposit":   {func(s *side) { s.reading.Moves[2].From = "0xd" }, "from 0xd to 0xp"},
+		"refund not on the chain": {func(s *side) { s.reading.Moves = s.reading.Moves[:2] }, "the refund of 4 of USDT to 0xp is confirmed and not on the chain"},
 		"another address of ours": {move("USDT", "0xd", "0xd2"), "from 0xd to 0xd2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,9 @@ type paymentRow struct {
 
 type payoutRow struct{ PaymentID, State, Amount string }
 
+// refundRow is a refund as payments has it; Sent is its state in wallets.
+type refundRow struct{ ID, PaymentID, State, Amount, Address, Sent string }
+
 type railRow struct{ Reference, Outcome, Amount, Currency, Account string }
 
 type accountRow struct{ PaymentID, Kind, Balance string }
@@ -53,6 +56,9 @@ func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference,
 		if f := byID[row.PaymentID]; f != nil {
 			f.payouts = append(f.payouts, row)
 		}
+	}
+	if err := attachRefunds(ctx, payments, wallets, byID); err != nil {
+		return err
 	}
 	// The rail knows a payout by its reference only: the payment's in lower case, and the attempt.
 	rail, err := list[railRow](ctx, payments, "the rail", `SELECT ref, outcome, trim_scale(amount)::text, currency, account_number
@@ -101,6 +107,29 @@ func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference,
 	for _, row := range seen {
 		if f := byAddress[row.Owner]; f != nil {
 			f.seen = append(f.seen, row)
+		}
+	}
+	return nil
+}
+
+// attachRefunds puts refunds into their dossiers.
+func attachRefunds(ctx context.Context, payments, wallets *pgx.Conn, byID map[string]*dossier) error {
+	refunds, err := list[refundRow](ctx, payments, "refunds", `SELECT id, payment_id, state, trim_scale(amount)::text, address, '' FROM refunds`)
+	if err != nil {
+		return err
+	}
+	states, err := list[struct{ ID, State string }](ctx, wallets, "refunds that wallets carries out", `SELECT id, state FROM refunds`)
+	if err != nil {
+		return err
+	}
+	sent := map[string]string{}
+	for _, row := range states {
+		sent[row.ID] = row.State
+	}
+	for _, row := range refunds {
+		if f := byID[row.PaymentID]; f != nil {
+			row.Sent = sent[row.ID]
+			f.refunds = append(f.refunds, row)
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ type outcome struct {
 	amount    amount   // of the payout and of the transfer
 	kept      bool     // the payout's amount is still owed to the receiver: it failed, or came back
 	suspense  bool     // what the payer sent belongs to no running payment
+	refunded  bool     // and was sent back to the payer
 	told      []string // events that must be among those that arrived
 }
 
@@ -71,6 +72,10 @@ var outcomes = map[load.Shape]outcome{
 	load.CancelledPaid: {
 		status: "needs_review", exception: "paid_late", suspense: true, told: []string{"pending", "cancelled", "needs_review"},
 	},
+	load.Refunded: {
+		status: "refunded", exception: "paid_late", suspense: true, refunded: true,
+		told: []string{"pending", "cancelled", "needs_review", "refund_confirmed", "refunded"},
+	},
 	load.ClaimedTwice: {
 		status: "settled", payout: "succeeded", bank: "succeed", told: []string{"pending", "settling", "settled"},
 	},
@@ -103,8 +108,30 @@ func (f *dossier) judgeMoney(row paymentRow, want outcome, v *Verdict, fault fun
 	if f.asked.Shape != load.DustAlone && rat(row.Received).Cmp(sent) != 0 {
 		fault("received %s of %s that were sent", row.Received, text(sent))
 	}
+	f.judgeRefund(want, sent, fault)
 	f.judgePayout(row, want, v, fault)
 	f.judgeLedger(want, sent, suspense, fault)
+}
+
+// judgeRefund: what was sent back is what the payer sent, once, to the payer's own address, in both databases.
+func (f *dossier) judgeRefund(want outcome, sent *big.Rat, fault func(string, ...any)) {
+	var all []string
+	for _, r := range f.refunds {
+		all = append(all, r.State)
+		if rat(r.Amount).Cmp(sent) != 0 || r.Address != load.PayersOwn[f.asked.Pair.Network] {
+			fault("%s is refunded to %s, must be %s to %s", r.Amount, r.Address, text(sent), load.PayersOwn[f.asked.Pair.Network])
+		}
+		if r.Sent != "confirmed" {
+			fault("the refund is %s for payments and %q for wallets", r.State, r.Sent)
+		}
+	}
+	must := ""
+	if want.refunded {
+		must = "confirmed"
+	}
+	if strings.Join(all, ",") != must {
+		fault("refunds %q, must be %q", strings.Join(all, ","), must)
+	}
 }
 
 // judgePayout holds the payout against the bank's own statement.

@@ -16,6 +16,7 @@ import (
 // Operators put this on the stations at the start, in base units, and this makes the treasuries accounts.
 const (
 	stationWei      = 5_000_000_000_000_000_000
+	refundTokens    = 1_000_000_000_000
 	stationSun      = 500_000_000_000
 	stationStake    = 1_000_000_000_000 // enough energy for dozens of transfers
 	stationLamports = 10_000_000_000
@@ -28,11 +29,11 @@ const (
 // Furnish finds the stations of the signer behind a socket, gives them and the treasuries what they need, and lets
 // every chain make blocks until ctx ends.
 func (g *Ground) Furnish(ctx context.Context, socket string) error {
-	stations, err := stationsOf(ctx, socket)
+	stations, refunds, err := stationsOf(ctx, socket)
 	if err != nil {
 		return err
 	}
-	g.Stations = stations
+	g.Stations, g.Refunds = stations, refunds
 	for _, c := range g.Chains {
 		if err := g.furnish(ctx, c); err != nil {
 			return fmt.Errorf("furnishing %s: %w", c.Network, err)
@@ -56,7 +57,13 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 	station := g.Stations[c.Family]
 	switch c.Family {
 	case "evm":
-		return give("ETH", station, stationWei)
+		err := give("ETH", station, stationWei)
+		for asset, units := range map[string]int64{"ETH": stationWei, "USDT": refundTokens} {
+			if err == nil && g.Refunds[c.Family] != "" {
+				err = give(asset, g.Refunds[c.Family], units)
+			}
+		}
+		return err
 	case "tron":
 		err := give("TRX", station, stationSun)
 		if err == nil {
@@ -131,8 +138,8 @@ func (c Chain) mine(ctx context.Context, every time.Duration) {
 
 const askTimeout = 30 * time.Second
 
-// stationsOf asks the signer which addresses pay for gas.
-func stationsOf(ctx context.Context, socket string) (map[string]string, error) {
+// stationsOf asks the signer which addresses pay for gas, and which for refunds.
+func stationsOf(ctx context.Context, socket string) (gas, refunds map[string]string, err error) {
 	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -141,16 +148,19 @@ func stationsOf(ctx context.Context, socket string) (map[string]string, error) {
 	}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://signer/v1/stations", http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the signer for its stations: %w", err)
+		return nil, nil, fmt.Errorf("asking the signer for its stations: %w", err)
 	}
 	defer response.Body.Close()
-	var told struct{ EVM, Tron, Solana string }
-	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
-		return nil, fmt.Errorf("asking the signer for its stations: %s: %w", response.Status, err)
+	var told struct {
+		EVM, Tron, Solana string
+		Refunds           map[string]string
 	}
-	return map[string]string{"evm": told.EVM, "tron": told.Tron, "solana": told.Solana}, nil
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+		return nil, nil, fmt.Errorf("asking the signer for its stations: %s: %w", response.Status, err)
+	}
+	return map[string]string{"evm": told.EVM, "tron": told.Tron, "solana": told.Solana}, told.Refunds, nil
 }

@@ -27,6 +27,7 @@ type Chain struct {
 	Treasury string
 	Assets   []Asset // the coin first
 	Pays     []string
+	Refunds  bool // are made here
 }
 
 // Coin is the asset in which fees are paid.
@@ -69,6 +70,7 @@ type Ground struct {
 	Batch  string // file with the addresses of solana that the signer made, "" without solana
 
 	Stations map[string]string              `json:"-"` // by family, once they are furnished
+	Refunds  map[string]string              `json:"-"` // the refund stations
 	Given    map[string]map[string]*big.Int `json:"-"` // by network and asset: what operators put on stations and treasuries
 }
 

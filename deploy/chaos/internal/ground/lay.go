@@ -3,6 +3,9 @@ package ground
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -45,6 +48,7 @@ type family struct {
 	settings map[string]string // of wallets, behind the network's prefix
 	policy   map[string]any
 	perHour  map[string]string // by asset
+	refunds  bool              // are made on this chain
 }
 
 // families in the order in which runs take them. A block comes every second or faster, and is final soon.
@@ -58,6 +62,7 @@ var families = []family{
 		settings: map[string]string{"SWEEP_STUCK": "10s", "SWEEP_LEAST": "USDT:1,ETH:0.001"},
 		policy:   map[string]any{"chainId": 1, "maxFeePerGas": "100000000000", "maxGas": 500_000, "fund": limits("100000000000000000", "1000000000000000000000")},
 		perHour:  map[string]string{"ETH": "1000000000000000000000", "USDT": "1000000000000"},
+		refunds:  true,
 	},
 	{
 		chain: Chain{
@@ -127,7 +132,8 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	g := &Ground{}
 	networks := map[string]any{}
 	settings = []string{
-		"payments:ALLOW_SIMULATED_LIVE=true", "payments:RATES_LIVE=fixed", "payments:RAIL_LIVE=sim", "payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8",
+		"payments:ALLOW_SIMULATED_LIVE=true", "payments:RATES_LIVE=fixed", "payments:RAIL_LIVE=sim", "payments:REFUND_APPROVAL_ABOVE=NGN=1000000000", "payments:REFUND_ADDRESS_HOLD=3s",
+		"payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8",
 		"callback-dispatcher:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:ADDRESS_FAMILIES_LIVE=" + strings.Join(chosen, ","),
 		"wallets:SWEEP_EVERY=500ms", "wallets:SCANNED_EVERY_LIVE=500ms", "wallets:BITCOIN_NETWORK_LIVE=regtest",
 	}
@@ -157,7 +163,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 // on is the chain on its node.
 func (f family) on(node Node) Chain {
 	c := f.chain
-	c.Node, c.Assets = node, slices.Clone(c.Assets)
+	c.Node, c.Refunds, c.Assets = node, f.refunds, slices.Clone(c.Assets)
 	for i, a := range c.Assets[1:] {
 		c.Assets[i+1].Contract = node.Tokens[a.Symbol]
 	}
@@ -173,6 +179,9 @@ func (f family) allowed(c Chain) map[string]any {
 	assets := map[string]any{}
 	for _, a := range c.Assets {
 		limit := map[string]any{"perHour": f.perHour[a.Symbol]}
+		if f.refunds {
+			limit["refundPerHour"], limit["automaticPerHour"] = f.perHour[a.Symbol], f.perHour[a.Symbol]
+		}
 		if a.Contract != "" {
 			limit["contract"] = a.Contract
 		}
@@ -210,7 +219,18 @@ func (f family) live(c Chain) map[string]string {
 // seal makes a seed, a policy and, for solana, addresses, as operators do, and returns the settings that name them.
 func (g *Ground) seal(ctx context.Context, dir, program string, networks map[string]any) (settings []string, err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
-	text, err := json.Marshal(map[string]any{"mode": "live", "account": 0, "gasAccount": 1, "indexBelow": indexBelow, "networks": networks})
+	orders := map[string]string{} // public keys, by approval
+	for approval, variable := range map[string]string{"automatic": "ORDER_AUTOMATIC_KEY", "operator": "ORDER_OPERATOR_KEY"} {
+		public, private, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, fmt.Errorf("making a key of orders: %w", err)
+		}
+		orders[approval] = base64.StdEncoding.EncodeToString(public)
+		settings = append(settings, "payments:"+variable+"="+base64.StdEncoding.EncodeToString(private.Seed()))
+	}
+	text, err := json.Marshal(map[string]any{
+		"mode": "live", "account": 0, "gasAccount": 1, "refundAccount": 2, "orders": orders, "indexBelow": indexBelow, "networks": networks,
+	})
 	if err != nil {
 		return nil, err
 	}

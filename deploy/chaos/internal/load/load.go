@@ -57,6 +57,8 @@ type Config struct {
 	Pairs    []Pair // what payments are paid in; empty means Pairs
 	// Transfer pays on a live network; nil means that payers pay in the sandbox.
 	Transfer func(ctx context.Context, pair Pair, address, amount string) error
+	// Refundable are the live networks on which money is sent back.
+	Refundable map[string]bool
 }
 
 // Pair is an asset on a network.
@@ -131,12 +133,9 @@ func (l *Load) run(ctx context.Context) {
 			return
 		case slots <- struct{}{}:
 		}
-		p := l.next(i, random)
-		fiat := fiatLeast + random.IntN(fiatMore)
-		p.Pair = l.cfg.Pairs[random.IntN(len(l.cfg.Pairs))]
+		p, fiat := l.next(i, random), fiatLeast+random.IntN(fiatMore)
 		if l.cfg.Transfer != nil {
-			fiat = fiatLive + random.IntN(fiatMore) // live networks have least amounts
-			p.Pair = l.cfg.Pairs[i%len(l.cfg.Pairs)]
+			fiat += fiatLive - fiatLeast // live networks have least amounts
 		}
 		if p.Shape == DustLast || p.Shape == DustAlone {
 			fiat = fiatLeast // a hundredth of it is dust
@@ -162,9 +161,13 @@ const (
 // next plans the next payment.
 func (l *Load) next(i int, random *rand.Rand) *Payment {
 	p := &Payment{Key: l.cfg.Run + "-" + strconv.Itoa(i), Shape: Plain, Account: usualAccount}
+	p.Pair = l.cfg.Pairs[random.IntN(len(l.cfg.Pairs))]
 	switch {
 	case l.cfg.Transfer != nil:
-		p.Shape = draw(liveShapes, random.IntN)
+		p.Pair = l.cfg.Pairs[i%len(l.cfg.Pairs)] // one after the other
+		if p.Shape = draw(liveShapes, random.IntN); p.Shape == Refunded && !l.cfg.Refundable[p.Pair.Network] {
+			p.Shape = CancelledPaid
+		}
 	case !l.cfg.Plain:
 		p.Shape = draw(shapes, random.IntN)
 	}

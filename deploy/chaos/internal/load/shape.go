@@ -26,6 +26,7 @@ const (
 	Late          Shape = "late"              // all of it, after the window has closed
 	Cancelled     Shape = "cancelled"         // the merchant cancels and nobody pays
 	CancelledPaid Shape = "cancelled, paid"   // the merchant cancels and the payer pays
+	Refunded      Shape = "refunded"          // the same, and the merchant sends the money back
 	ClaimedTwice  Shape = "claimed twice"     // a gift that two people claim at once
 	NoAccount     Shape = "no account"        // the receiver's bank knows no such account
 	NamesDown     Shape = "names down"        // the name service is down
@@ -55,6 +56,7 @@ var shapes = []weighted{
 	{Late, 2},
 	{Cancelled, 1},
 	{CancelledPaid, 1},
+	{Refunded, 2},
 	{ClaimedTwice, 2},
 	{NoAccount, 1},
 	{NamesDown, 1},
@@ -68,7 +70,7 @@ var shapes = []weighted{
 }
 
 // liveShapes are those of live networks, where no sandbox closes a window or orders anything of the bank.
-var liveShapes = []weighted{{Plain, 6}, {Parts, 2}, {Over, 1}, {CancelledPaid, 1}}
+var liveShapes = []weighted{{Plain, 5}, {Parts, 2}, {Over, 1}, {CancelledPaid, 1}, {Refunded, 2}}
 
 // draw chooses a shape.
 func draw(from []weighted, number func(below int) int) Shape {
@@ -137,6 +139,14 @@ func (l *Load) act(ctx context.Context, p *Payment) error {
 			return err
 		}
 		return l.send(ctx, p, p.CryptoAmount)
+	case Refunded:
+		if err := l.cancel(ctx, p); err != nil {
+			return err
+		}
+		if err := l.send(ctx, p, p.CryptoAmount); err != nil {
+			return err
+		}
+		return l.refund(ctx, p)
 	case ClaimedTwice:
 		return errors.Join(l.send(ctx, p, p.CryptoAmount), l.claim(ctx, p))
 	case ToldToHang:
@@ -218,11 +228,50 @@ func (l *Load) claim(ctx context.Context, p *Payment) error {
 	return errors.Join(faults...)
 }
 
+// PayersOwn are addresses of payers to which refunds go, by network; the networks of one family share theirs.
+var PayersOwn = map[string]string{
+	"tron": "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC", "bitcoin": "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
+	"base": payerEVM, "ethereum": payerEVM, "polygon": payerEVM,
+}
+
+const payerEVM = "0x000000000000000000000000000000000ba7e4f0"
+
+// refund sends back what the payer sent, once it is owed, and waits until the chain has it.
+func (l *Load) refund(ctx context.Context, p *Payment) error {
+	if err := l.await(ctx, p, func(v view) bool { return v.Status == "needs_review" && len(v.Transfers) == 1 }); err != nil {
+		return err
+	}
+	to := map[string]any{"address": PayersOwn[p.Pair.Network]}
+	if err := l.persist(ctx, "/v1/payments/"+p.Reference+"/refund-address", "refund-address-"+p.Key, to, &struct{}{}); err != nil {
+		return fmt.Errorf("refund address: %w", err)
+	}
+	bound, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for try := 0; ; try++ { // money that is not deep enough is not owed yet, and a new address is held
+		err := l.persist(bound, "/v1/payments/"+p.Reference+"/refunds", fmt.Sprintf("refund-%d-%s", try, p.Key), map[string]any{"reason": "chaos"}, &struct{}{})
+		if err == nil {
+			break
+		}
+		if !strings.Contains(err.Error(), "nothing_owed") && !strings.Contains(err.Error(), "refund_address_held") {
+			return fmt.Errorf("refund: %w", err)
+		}
+		select {
+		case <-bound.Done():
+			return fmt.Errorf("refund: %w", err)
+		case <-time.After(retryEvery):
+		}
+	}
+	return l.await(ctx, p, func(v view) bool { return len(v.Refunds) == 1 && v.Refunds[0].Status == "confirmed" })
+}
+
 // view is what the load needs of a payment's GET.
 type view struct {
 	Status    string            `json:"status"`
 	Exception string            `json:"exception"`
 	Transfers []json.RawMessage `json:"transfers"`
+	Refunds   []struct {
+		Status string `json:"status"`
+	} `json:"refunds"`
 }
 
 // await reads the payment until it shows what is asked for.
