@@ -78,7 +78,7 @@ func (a Authorization) Presents(data []byte) error {
 	if !v.IsUint64() || v.Uint64() < 27 || v.Uint64() > 28 {
 		return errNoAuthorization
 	}
-	from, err := signerOf(a.Digest(), byte(v.Uint64()-27), word(signedWords+1), word(signedWords+2))
+	from, err := signerOf(a.Digest(), byte(v.Uint64()-27), word(signedWords+1), word(signedWords+2)) //nolint:gosec // 0 or 1
 	if err != nil {
 		return err
 	}
