@@ -226,7 +226,7 @@ func kept(r change.Result) (last refund.Refund) {
 }
 
 // automatic reports whether a new refund approves itself: its worth, with the other refunds of the payment, is within
-// the bound, and nothing about the money needs a person. Test mode has no bound.
+// the bound, none of them has failed, and nothing about the money needs a person. Test mode has no bound.
 func (a *Refunds) automatic(v change.View, made refund.Refund) bool {
 	p := v.Payment
 	if p.Mode != tenant.Live {
@@ -234,8 +234,8 @@ func (a *Refunds) automatic(v change.View, made refund.Refund) bool {
 	}
 	sum, known := p.WorthInFiat(made, v.Rows)
 	for _, r := range v.Refunds {
-		if r.State == refund.Failed {
-			continue
+		if r.State == refund.Failed { // the sum without it relies on the report that it can never land
+			return false
 		}
 		worth, ok := p.WorthInFiat(r, v.Rows)
 		sum, known = sum.Add(worth), known && ok

@@ -49,8 +49,6 @@ func (n Network) authorize(r intent.Request, tx evmtx.Transaction, deposit evmtx
 	}
 	domain, ends := n.Assets[r.Asset].Authorization, time.Unix(int64(a.Before), 0) //nolint:gosec // it was positive as an int64
 	switch {
-	case r.Kind != intent.Sweep:
-		return nil, intent.Refuse(intent.Malformed, "only a sweep has an authorization")
 	case domain == nil || domain.Name != a.Domain.Name || domain.Version != a.Domain.Version:
 		return nil, intent.Refuse(intent.Asset, "the policy of %s does not name this authorization of %.20q", r.Network, r.Asset)
 	case a.From != deposit:
@@ -61,6 +59,18 @@ func (n Network) authorize(r intent.Request, tx evmtx.Transaction, deposit evmtx
 		return nil, intent.Refuse(intent.Fee, "the gas station may pay at most %s for one sweep, not %s", &n.Fund.Most.Int, tx.Cost())
 	}
 	return &Authorized{Index: r.Index, Authorization: a}, nil
+}
+
+// costOf is the most that the gas station pays for a transaction that presents an authorization.
+func costOf(r intent.Request, slot string) Paid {
+	if r.EVM.Authorization == nil {
+		return Paid{}
+	}
+	tx, err := r.Transaction()
+	if err != nil { // Check refuses it
+		return Paid{}
+	}
+	return Paid{slot, tx.Cost()}
 }
 
 // authorized adds the authorization to the slot of its transaction. Anybody can present it to the contract once it is

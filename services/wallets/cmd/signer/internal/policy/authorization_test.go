@@ -103,6 +103,40 @@ func TestCheck_authorizationsCount(t *testing.T) {
 	}
 }
 
+// The station pays for authorized sweeps as it gives in fundings, so both are in one hourly sum. One transaction of a
+// nonce can land, so the dearest of them counts.
+func TestCheck_authorizedSweepsCost(t *testing.T) {
+	p := parseAuthorized(t)
+	p.Networks["ethereum"] = func(n Network) Network { n.CountPerHour = 10; return n }(p.Networks["ethereum"])
+	cheap := func(nonce, gas uint64) intent.Request {
+		return authorizedSweep(func(r *intent.Request) {
+			r.Amount, r.EVM.Nonce, r.EVM.Gas, r.EVM.MaxFee = "1", nonce, gas, "100"
+		})
+	}
+	station := place(1, 0)
+	spent := func(r intent.Request, amount int64) Spend { return Spent(r, station, big.NewInt(amount), now) }
+	funding := fund(func(r *intent.Request) { r.Amount, r.EVM.Nonce = "5000000", 7 })
+	for name, c := range map[string]struct {
+		before []Spend
+		next   intent.Request
+		want   string
+	}{
+		"within the sum":               {[]Spend{spent(cheap(0, 100_000), 1)}, cheap(1, 100_000), ""},
+		"above the sum":                {[]Spend{spent(cheap(0, 100_000), 1), spent(cheap(1, 100_000), 1)}, cheap(2, 30_000), intent.Value},
+		"a raised fee of one nonce":    {[]Spend{spent(cheap(0, 100_000), 1), spent(cheap(1, 90_000), 1)}, cheap(1, 100_000), ""},
+		"beside a funding":             {[]Spend{spent(cheap(0, 100_000), 1), spent(funding, 5_000_000)}, cheap(1, 60_000), intent.Value},
+		"in place of a funding":        {[]Spend{spent(cheap(0, 100_000), 1), spent(funding, 5_000_000)}, cheap(7, 60_000), ""},
+		"a funding beside them":        {[]Spend{spent(cheap(0, 100_000), 1), spent(cheap(1, 60_000), 1)}, funding, intent.Value},
+		"a funding that is within it":  {[]Spend{spent(cheap(0, 100_000), 1), spent(cheap(1, 50_000), 1)}, funding, ""},
+		"of more than an hour ago too": {[]Spend{Spent(cheap(0, 100_000), station, big.NewInt(1), now.Add(-Window)), spent(cheap(1, 100_000), 1)}, cheap(2, 100_000), ""},
+	} {
+		_, refusal, err := p.Check(c.next, places{}, c.before, now)
+		if got := codeOf(refusal); err != nil || got != c.want {
+			t.Errorf("check a cost %s: got %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}
+
 func TestParse_authorization(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"no name":            {`"USD Coin"`, `""`},

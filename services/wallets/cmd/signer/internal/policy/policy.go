@@ -191,6 +191,13 @@ type Spend struct {
 	At            time.Time
 	Order         string         // id of a refund's order, which is spent by one slot for ever
 	Approval      order.Approval // of a refund
+	Paid          Paid           // by the gas station, in a funding or for an authorized sweep
+}
+
+// Paid is the most that the gas station gives or pays in a transaction. One transaction of a slot can land.
+type Paid struct {
+	Slot string
+	Most *big.Int // nil when the transaction costs it nothing
 }
 
 // Spent is a signed request as the limits count it. Every form counts on tron, where no number keeps two of them apart,
@@ -203,13 +210,18 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	}
 	switch {
 	case r.EVM != nil:
-		s.Slot = fmt.Sprintf("%s/%d%s", from, r.EVM.Nonce, authorized(r))
+		s.Slot = fmt.Sprintf("%s/%d", from, r.EVM.Nonce)
+		s.Paid = costOf(r, s.Slot)
+		s.Slot += authorized(r)
 	case r.Solana != nil:
 		s.Slot = r.ID
 	case r.Bitcoin != nil:
 		s.Slot = from // the set of inputs
 	case r.Tron != nil:
 		s.Slot, s.Purpose, s.Expires = r.ID, fmt.Sprintf("%s/%d/%s", r.Kind, r.Index, r.Asset), r.Tron.Expires()
+	}
+	if r.Kind == intent.Fund {
+		s.Paid = Paid{s.Slot, amount}
 	}
 	return s
 }
@@ -286,6 +298,9 @@ func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
 	if !slices.Contains(n.kinds(), r.Kind) || !n.speaks(r) {
 		return Network{}, intent.Refuse(intent.Malformed, "want one of the kinds %v, with the terms of %s alone", n.kinds(), r.Network)
 	}
+	if r.Kind != intent.Sweep && r.EVM != nil && r.EVM.Authorization != nil {
+		return Network{}, intent.Refuse(intent.Malformed, "only a sweep has an authorization")
+	}
 	if (r.Kind == intent.Refund) != (r.Order != nil) {
 		return Network{}, intent.Refuse(intent.Malformed, "a refund has an order, and nothing else has one")
 	}
@@ -360,13 +375,14 @@ func native(network, asset string) bool {
 
 // limits adds up the hour. One transaction of a slot can land, so a slot counts once, and its largest amount of a kind
 // and asset is in their sum. Amounts of two assets are no numbers of the same unit: a slot counts in the sum of each.
+// The coins that the gas station gives and the fees that it pays for authorized sweeps have one sum.
 func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
-	slots, same := map[string]bool{next.Slot: true}, []Spend{next}
+	slots, same, all := map[string]bool{next.Slot: true}, []Spend{next}, []Spend{next}
 	for _, s := range before {
 		if s.Network != r.Network || now.Sub(s.At) >= Window {
 			continue
 		}
-		slots[s.Slot] = true
+		slots[s.Slot], all = true, append(all, s)
 		if s.Kind == r.Kind && s.Asset == r.Asset {
 			same = append(same, s)
 		}
@@ -374,12 +390,13 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 	if len(slots) > n.CountPerHour {
 		return intent.Refuse(intent.Count, "more than %d transactions an hour on %s", n.CountPerHour, r.Network)
 	}
+	if next.Paid.Most != nil && paid(all).Cmp(&n.Fund.PerHour.Int) > 0 {
+		return intent.Refuse(intent.Value, "the gas station may give and pay at most %s an hour on %s", &n.Fund.PerHour.Int, r.Network)
+	}
 	var most Units
 	switch r.Kind {
 	case intent.Sweep:
 		most = n.Assets[r.Asset].PerHour
-	case intent.Fund:
-		most = n.Fund.PerHour
 	case intent.Refund:
 		most = n.Assets[r.Asset].RefundPerHour
 		if refusal := n.automatic(r, next, same); refusal != nil {
@@ -387,6 +404,8 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 		}
 	case intent.Delegate:
 		most = n.Tron.Lend.PerHour
+	case intent.Fund:
+		return nil // the sum above bounds it
 	case intent.Undelegate:
 		return nil // it returns to the station, and the count bounds it
 	}
@@ -408,6 +427,17 @@ func total(list []Spend) *big.Int {
 		sum.Add(sum, amount)
 	}
 	return sum
+}
+
+// paid is the sum of the most that the gas station gives or pays in each slot.
+func paid(list []Spend) *big.Int {
+	var by []Spend
+	for _, s := range list {
+		if s.Paid.Most != nil {
+			by = append(by, Spend{Slot: s.Paid.Slot, Amount: s.Paid.Most})
+		}
+	}
+	return total(by)
 }
 
 // Recent drops the signatures that no limit counts any more.

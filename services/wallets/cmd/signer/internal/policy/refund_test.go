@@ -98,10 +98,15 @@ func TestCheck_refunds(t *testing.T) {
 		}), intent.Order},
 		"another contract":   {refund(approved(nil), func(r *intent.Request) { r.EVM.Contract = place(5, 5) }), intent.Asset},
 		"without a contract": {refund(approved(nil), func(r *intent.Request) { r.EVM.Contract = "" }), intent.Asset},
-		"another chain":      {refund(approved(nil), func(r *intent.Request) { r.EVM.ChainID = 2 }), intent.ChainID},
-		"too dear":           {refund(approved(nil), func(r *intent.Request) { r.EVM.MaxFee = "101" }), intent.Fee},
-		"a deposit address":  {refund(approved(nil), func(r *intent.Request) { r.Index = 7 }), intent.Malformed},
-		"another network":    {refund(approved(nil), func(r *intent.Request) { r.Network = "bsc" }), intent.Network},
+		"an authorization": {refund(approved(nil), func(r *intent.Request) {
+			r.EVM.Authorization = &intent.Authorization{
+				Owner: place(0, 7), Name: "USD Coin", Version: "2", Nonce: strings.Repeat("ab", 32), Before: now.Add(time.Hour).Unix(),
+			}
+		}), intent.Malformed},
+		"another chain":     {refund(approved(nil), func(r *intent.Request) { r.EVM.ChainID = 2 }), intent.ChainID},
+		"too dear":          {refund(approved(nil), func(r *intent.Request) { r.EVM.MaxFee = "101" }), intent.Fee},
+		"a deposit address": {refund(approved(nil), func(r *intent.Request) { r.Index = 7 }), intent.Malformed},
+		"another network":   {refund(approved(nil), func(r *intent.Request) { r.Network = "bsc" }), intent.Network},
 
 		// It changes the order as well.
 		"an order of another amount": {refund(forged(func(o *intent.Ordered) { o.Amount = "101" }),
