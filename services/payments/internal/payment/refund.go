@@ -82,6 +82,7 @@ func (c *change) converts() bool {
 		return true
 	case settling:
 		return !c.p.Payout.Left()
+	case StateNone, settled, expired, cancelled, review, refunded:
 	}
 	return false
 }

@@ -1,0 +1,56 @@
+//go:build integration
+
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"causeway.internal/deploy/e2e/internal/api"
+)
+
+// refundWithin is how long the simulated chain takes at most to confirm a refund (docs/api-contract.md#refunds).
+const refundWithin = 30 * time.Second
+
+// A merchant refunds a payment that was paid after it was cancelled. The simulated chain confirms the refund, and the
+// events come in the order of its life.
+func TestRefunds(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	mine := key(t, s, c, "test", "local", "payment:create", "payment:read", "refund:create")
+	other := key(t, s, c, "test", unique("other"), "payment:create", "payment:read", "refund:create")
+	r, path := hooks(t, s.WebhookSecret)
+	made := create(t, mine, transfer(api.Object{"network": "tron", "callbackUrl": r.URL(path)}))
+	ref := made.Text(t, "payment.reference")
+	refunds := "/v1/payments/" + ref + "/refunds"
+	cancel(t, mine, ref)
+	refuse(t, mine, refunds, api.Object{"reason": "cancelled"}, http.StatusConflict, "")
+	deposit(t, mine, ref, nil)
+	awaitStatus(t, mine, ref, "needs_review")
+	api.Eventually(t, settle, "the deposit to be deep enough", func() bool {
+		a := mine.Call(t, http.MethodPost, refunds, api.Object{"reason": "cancelled"}).Want(t, http.StatusConflict)
+		return a.Text(t, "error.code") == "no_refund_address"
+	})
+	mine.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}).Want(t, http.StatusOK)
+
+	refuse(t, mine, refunds, api.Object{"reason": "cancelled", "amount": 1e9}, http.StatusConflict, "")
+	refuse(t, mine, refunds, api.Object{}, http.StatusBadRequest, "")
+	refuse(t, other, refunds, api.Object{"reason": "cancelled"}, http.StatusNotFound, "")
+	began := time.Now()
+	refund := mine.Call(t, http.MethodPost, refunds, api.Object{"reason": "cancelled"}).Want(t, http.StatusCreated)
+	refuse(t, mine, refunds, api.Object{"reason": "cancelled"}, http.StatusConflict, "")
+	done := awaitStatus(t, mine, ref, "refunded")
+	if took := time.Since(began); took > refundWithin {
+		t.Errorf("the refund was confirmed after %s, want at most %s", took, refundWithin)
+	}
+	if id := done.Text(t, item("payment.refunds", 0, "id")); id != refund.Text(t, "refund.id") || done.Text(t, item("payment.refunds", 0, "status")) != "confirmed" {
+		t.Errorf("the payment shows %s, want refund %s confirmed", done.Body, refund.Text(t, "refund.id"))
+	}
+	if list := mine.Call(t, http.MethodGet, refunds, nil).Want(t, http.StatusOK); list.Len(t, "refunds") != 1 {
+		t.Errorf("refunds %s, want one", list.Body)
+	}
+	awaitExactly(t, r, path, "payment.pending", "payment.cancelled", "payment.needs_review", "payment.refund_address_changed", "payment.refund_requested",
+		"payment.refund_approved", "payment.refund_signing", "payment.refund_sent", "payment.refund_confirmed", "payment.refunded")
+	clean(t, r)
+}
