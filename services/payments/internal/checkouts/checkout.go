@@ -45,6 +45,7 @@ type checkout struct {
 	Claimed        *bool               `json:"claimed,omitempty"`
 	TakesHash      bool                `json:"takesTransactionHash"`
 	TakesRefund    bool                `json:"takesRefundAddress"`
+	Refunds        []views.RefundView  `json:"refunds,omitempty"`
 	views.RefundAddress
 	Mode tenant.Mode `json:"mode"`
 }
@@ -61,7 +62,7 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, err
 		Created: s.Created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
 		IgnoredAmount: s.IgnoredAmount,
 		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
-		TakesRefund: a.Policy.TakesRefundAddress(p, v.Rows), RefundAddress: s.RefundAddress,
+		TakesRefund: a.Policy.TakesRefundAddress(p, v.Rows), RefundAddress: s.RefundAddress, Refunds: s.Refunds,
 	}
 	if p.Quote.Priced() {
 		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)
