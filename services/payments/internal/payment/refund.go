@@ -31,9 +31,6 @@ func (pol Policy) Owed(p Payment, rows []Deposit) []Owed {
 }
 
 func (c *change) owed() (out []Owed) {
-	if c.p.RefundTx != "" && !slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Refunded.IsPositive() }) {
-		return nil // an earlier version marked the payment as refunded, and kept no amounts
-	}
 	for _, d := range c.rows {
 		if d.Booked == "" {
 			continue
