@@ -69,6 +69,7 @@ type Result struct {
 	Verdicts     map[string]payment.Screening // of single deposits
 	Lookups      []Lookup                     // questions to wallets about transactions that an operator names, kept until their answer
 	Refunding    []Transaction                // transactions that refund this payment and no other
+	Differing    []Transaction                // transactions that were named as its refund and are none
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key

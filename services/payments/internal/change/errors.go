@@ -22,6 +22,9 @@ var (
 	ErrBusy         = fault.New(fault.Unavailable, "busy", "The payment is being changed by another request. Try again shortly.").After(time.Second)
 	// ErrTransactionUsed refuses a transaction that is the refund of another payment, or moved money of this system.
 	ErrTransactionUsed = fault.New(fault.Conflict, "transaction_used", "This transaction has refunded another payment, or is none of a refund")
-	ErrDailyLimit      = fault.New(fault.Invalid, "daily_limit_exceeded",
+	// ErrRefundNamed refuses a refund of money that an operator may have refunded from elsewhere.
+	ErrRefundNamed = fault.New(fault.Conflict, "refund_open",
+		"An operator has named a transaction as a refund to this address, and it is being looked up. Try again later.")
+	ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
 		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
 )

@@ -116,11 +116,15 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 			return change.Result{}, merchants.ErrOwnRefundAddress
 		}
 		if d.Action == ActionRefunded {
-			refunding, not := proof.check(v, now)
+			proven, not := proof.check(v, now)
 			if not != nil {
 				return *not, nil
 			}
-			r.Refunding = refunding
+			t := payment.MarkRefunded{Tx: strings.Join(d.hashes(), ","), Rows: v.Rows, Later: proven.later, Refunds: v.Refunds}
+			if r, err = change.Applied(a.Policy.Apply(v.Payment, t, now)); err != nil {
+				return change.Result{}, err
+			}
+			r.Refunding = proven.refunding
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
 			by := approval.Request{

@@ -378,6 +378,9 @@ func TestMarkRefunded(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(p, fixture.Hash("sweep"), "transaction_used")
+	w.SQL(`UPDATE deposits SET tx_hash = $1`, good)
+	wants(p, good, "transaction_used") // money that came in, not back
+	w.SQL(`UPDATE deposits SET tx_hash = 'another'`)
 	if err := mark(p, strings.ToUpper(good)); err != nil {
 		t.Fatalf("mark_refunded with a transaction that brought what is owed: %v", err)
 	}

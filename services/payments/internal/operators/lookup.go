@@ -43,6 +43,9 @@ const (
 	lookupLost  = time.Minute
 	// earlier is how much older than the payment a block may claim to be: a bitcoin block's time may be two hours off.
 	earlier = 2 * time.Hour
+	// onTheWay is how long a refund by hand may take from the operator's look at the payment to its block. Money that
+	// comes meanwhile need not be in it.
+	onTheWay = 2 * time.Hour
 )
 
 // differs is the refusal of a transaction that is not the refund.
@@ -118,20 +121,28 @@ func (a *Operators) proofOf(ctx context.Context, v change.View, d Order) (p proo
 	return p, err
 }
 
-// check decides whether the transactions are the refund of everything that is owed: final, to the refund address, with
-// these amounts. Otherwise the result asks wallets, or refuses.
-func (p proof) check(v change.View, now time.Time) (refunding []change.Transaction, not *change.Result) {
+// proven is a refund that was found on its chain. later are the keys of the deposits that it does not return.
+type proven struct {
+	refunding []change.Transaction
+	later     []string
+}
+
+// check decides whether the transactions are the refund of what was owed when they were made: final, to the refund
+// address, with these amounts. Otherwise the result asks wallets, or refuses.
+func (p proof) check(v change.View, now time.Time) (proven, *change.Result) {
 	owed := owed(v.Rows)
 	refuse := func(err error) *change.Result { return &change.Result{Payment: v.Payment, Refused: err} }
 	switch {
 	case len(owed) == 0:
-		return nil, refuse(errNothingOwed)
+		return proven{}, refuse(errNothingOwed)
 	case p.address != v.Payment.RefundAddress:
-		return nil, refuse(errUnverified)
+		return proven{}, refuse(errUnverified)
 	}
 	asked := change.Result{Payment: v.Payment, Refused: errUnverified}
 	found := owing{}
+	var refunding []change.Transaction
 	var problem error
+	var at time.Time // of the last block
 	for i, hash := range p.hashes {
 		states := map[wire.TransferState]bool{}
 		for _, network := range owed.networks() {
@@ -144,13 +155,17 @@ func (p proof) check(v change.View, now time.Time) (refunding []change.Transacti
 			if l.State != wire.TransferFinal {
 				continue
 			}
+			refunding = append(refunding, t)
+			if l.BlockTime.After(at) {
+				at = l.BlockTime
+			}
 			if l.BlockTime.Before(v.Payment.CreatedAt.Add(-earlier)) && v.Payment.Mode == tenant.Live {
 				problem = differs("%s on %s is older than the payment", hash, network)
+				asked.Differing = append(asked.Differing, t)
 			}
 			for symbol, sum := range l.Sums {
 				found[asset{network, symbol}] = found[asset{network, symbol}].Add(sum)
 			}
-			refunding = append(refunding, t)
 		}
 		switch {
 		case states[wire.TransferFinal]:
@@ -164,14 +179,43 @@ func (p proof) check(v change.View, now time.Time) (refunding []change.Transacti
 	}
 	if problem != nil {
 		asked.Refused = problem
-		return nil, &asked
+		return proven{}, &asked
 	}
+	later, differing := returned(v.Rows, found, at)
 	for a, sum := range owed {
-		if !found[a].Equal(sum) {
-			return nil, refuse(differs("it brought %s %s on %s to %s, and %s is owed", found[a], a.symbol, a.network, p.address, sum))
+		if differing[a] {
+			not := refuse(differs("it brought %s %s on %s to %s, and %s is owed", found[a], a.symbol, a.network, p.address, sum))
+			not.Differing = refunding
+			return proven{}, not
 		}
 	}
-	return refunding, nil
+	return proven{refunding, later}, nil
+}
+
+// returned divides the deposits that are owed: found returned the oldest of each asset, one by one, and the later ones
+// stay owed. Only deposits from about the time of the refund may be later, so that nobody can spoil a refund by sending
+// more. differing are the assets of which found is another amount.
+func returned(rows []payment.Deposit, found owing, at time.Time) (later []string, differing map[asset]bool) {
+	rest, differing, more := maps.Clone(found), map[asset]bool{}, map[asset]bool{}
+	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b payment.Deposit) int { return a.At().Compare(b.At()) })
+	some := false
+	for _, d := range rows {
+		sum := d.BookedAmount.Sub(d.Refunded)
+		if d.Booked == "" || !sum.IsPositive() {
+			continue
+		}
+		a := asset{d.Network, d.Asset}
+		if more[a] = more[a] || sum.GreaterThan(rest[a]) || d.At().After(at.Add(earlier)); !more[a] {
+			rest[a], some = rest[a].Sub(sum), true
+			continue
+		}
+		later = append(later, d.Key)
+		differing[a] = differing[a] || d.At().Before(at.Add(-onTheWay))
+	}
+	for a := range owed(rows) {
+		differing[a] = differing[a] || !rest[a].IsZero() || !some
+	}
+	return later, differing
 }
 
 // simulated is what the first of several transactions brings on a simulated chain: everything that is owed.

@@ -83,7 +83,8 @@ func TestProof(t *testing.T) {
 		if c.moved {
 			v.Payment.RefundAddress = "Tother"
 		}
-		refunding, not := p.check(v, lookedAt)
+		proven, not := p.check(v, lookedAt)
+		refunding := proven.refunding
 		code, text, asks := "", "", 0
 		if not != nil {
 			f := fault.As(not.Refused)
@@ -95,6 +96,45 @@ func TestProof(t *testing.T) {
 		if code != c.code || !strings.Contains(text, c.text) || asks != c.asks || len(refunding) != c.refund {
 			t.Errorf("check() of %s = %v, code %q, text %q, %d questions; want %d transactions, code %q, %q, %d questions",
 				name, refunding, code, text, asks, c.refund, c.code, c.text, c.asks)
+		}
+	}
+}
+
+// A refund returns the money that was owed when it was made. Later money stays owed, and does not spoil the refund.
+func TestProof_laterMoney(t *testing.T) {
+	seen := func(key, amount string, before time.Duration) payment.Deposit {
+		d := booked("tron", "USDT", amount)
+		d.Key, d.FirstSeenAt = key, lookedAt.Add(-before)
+		return d
+	}
+	dollars := seen("c", "3", time.Minute)
+	dollars.Asset = "USDD"
+	for name, c := range map[string]struct {
+		rows  []payment.Deposit
+		later string
+		code  string
+	}{
+		"all of it":                 {[]payment.Deposit{seen("a", "20", 3*time.Hour), seen("b", "11.25", time.Hour)}, "", ""},
+		"one unit after its block":  {[]payment.Deposit{seen("b", "0.000001", -time.Second), seen("a", "31.25", 3*time.Hour)}, "b", ""},
+		"one unit just before it":   {[]payment.Deposit{seen("a", "31.25", 3*time.Hour), seen("b", "0.000001", time.Second)}, "b", ""},
+		"the same amount again":     {[]payment.Deposit{seen("a", "31.25", 3*time.Hour), seen("b", "31.25", -time.Hour)}, "b", ""},
+		"another asset meanwhile":   {[]payment.Deposit{seen("a", "31.25", 3*time.Hour), dollars}, "c", ""},
+		"only a part of old money":  {[]payment.Deposit{seen("a", "31.25", 9*time.Hour), seen("b", "5", 3*time.Hour)}, "", "refund_differs"},
+		"only money after its time": {[]payment.Deposit{seen("a", "31.25", -3*time.Hour)}, "", "refund_differs"},
+		"another amount":            {[]payment.Deposit{seen("a", "31", 3*time.Hour), seen("b", "1", time.Second)}, "", "refund_differs"},
+	} {
+		v := change.View{Rows: c.rows, Payment: payment.Payment{ID: "pay_1", Mode: tenant.Live, RefundAddress: "Tpayer", CreatedAt: lookedAt.Add(-time.Hour)}}
+		p := proof{address: "Tpayer", hashes: []string{"a"}, known: []Lookup{answered("tron", "a", wire.TransferFinal, 0, "USDT", "31.25")}}
+		proven, not := p.check(v, lookedAt)
+		code := ""
+		if not != nil {
+			code = fault.As(not.Refused).Code
+			if len(not.Differing) != 1 {
+				t.Errorf("check() of %s ends %d look-ups, want 1", name, len(not.Differing))
+			}
+		}
+		if later := strings.Join(proven.later, ","); later != c.later || code != c.code {
+			t.Errorf("check() of %s leaves %q owed, code %q; want %q, %q", name, later, code, c.later, c.code)
 		}
 	}
 }

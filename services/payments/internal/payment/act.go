@@ -338,7 +338,7 @@ func (c *change) refunded(t MarkRefunded) error {
 	r := ledger.Refund{Payment: c.p.ID, N: 1}
 	for i := range c.rows {
 		d := &c.rows[i]
-		if d.Booked == "" {
+		if d.Booked == "" || slices.Contains(t.Later, d.Key) {
 			continue
 		}
 		from := ledger.Suspense(d.Asset)

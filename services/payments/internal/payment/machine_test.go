@@ -230,7 +230,11 @@ func (m *machine) step(t *rapid.T) {
 		refusable(ConfirmRefundAddress{Address: "0xdef"})
 	case "refund":
 		refusable(SetRefundAddress{Address: "0xdef"})
-		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows, Refunds: w.refunds})
+		var later []string
+		if last := len(w.rows) - 1; last > 0 && rapid.Bool().Draw(t, "with later money") {
+			later = []string{w.rows[last].Key}
+		}
+		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows, Later: later, Refunds: w.refunds})
 	case "payback":
 		refusable(SetRefundAddress{Address: "0xdef"})
 		m.payback(t)

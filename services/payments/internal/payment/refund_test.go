@@ -115,6 +115,13 @@ func TestOwed(t *testing.T) {
 			w.must(MarkRefunded{Tx: "0x1", Rows: w.rows})
 			w.deposit("b", "3", deep)
 		}, StatusRefunded, "3 USDT ethereum"},
+		"refunded elsewhere but for later money": {Transfer, func(w *fixture) {
+			w.must(Cancel{})
+			w.deposit("a", "100", deep)
+			w.deposit("b", "3", deep)
+			w.must(SetRefundAddress{Address: "0xdef"})
+			w.must(MarkRefunded{Tx: "0x1", Rows: w.rows, Later: []string{"b"}})
+		}, StatusRefunded, "3 USDT ethereum"},
 	} {
 		w := newFixture(t, c.kind)
 		c.shape(w)

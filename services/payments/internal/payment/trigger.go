@@ -162,11 +162,12 @@ type Retry struct {
 	Rail     string   // "" keeps the rail
 }
 
-// MarkRefunded says that transaction Tx, which this system did not send, returned the money to the payer. Refunds are
-// all refunds of the payment.
+// MarkRefunded says that transaction Tx, which this system did not send, returned the money to the payer. Later are the
+// keys of the deposits that it did not return: they stay owed. Refunds are all refunds of the payment.
 type MarkRefunded struct {
 	Tx      string
 	Rows    []Deposit
+	Later   []string
 	Refunds []refund.Refund
 }
 

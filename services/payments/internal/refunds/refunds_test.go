@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/refunds"
@@ -84,6 +86,66 @@ func reports(w *fixture.Payments) func(refundID string, version int64, s wire.Re
 func account(w *fixture.Payments, code string) string {
 	w.T.Helper()
 	return fixture.Ask[string](w, `SELECT coalesce(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END), 0)::text FROM ledger_entries WHERE account = $1`, code)
+}
+
+// While a transaction that an operator named is looked up, its money is not refunded on the chain too. It can be
+// refunded as soon as the transaction turns out to be no refund, and when the question is old.
+func TestRefund_namedByAnOperator(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := owing(w)
+	named, round := "", 0
+	mark := func() error {
+		_, err := w.Operators.Resolve(t.Context(), p.Reference, operators.Order{
+			Operator: "ada", Action: operators.ActionRefunded, Reason: "sent by hand", TxHash: named,
+		}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	says := func(edit func(*wire.TransferFound)) func() {
+		return func() {
+			if err := w.AnswerLookups(edit); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	none := func() {}
+	for name, c := range map[string]struct {
+		then func()
+		open bool
+	}{
+		"being looked up":      {none, true},
+		"in no final block":    {says(func(m *wire.TransferFound) { m.State = wire.TransferNotFinal }), true},
+		"of unknown fate":      {says(func(m *wire.TransferFound) { m.State, m.Sums = wire.TransferUnknown, nil }), true},
+		"found":                {says(func(*wire.TransferFound) {}), true},
+		"not found":            {says(func(m *wire.TransferFound) { m.State, m.Sums = wire.TransferMissing, nil }), false},
+		"to another address":   {says(func(m *wire.TransferFound) { m.Sums = nil }), false},
+		"asked about long ago": {func() { w.SQL(`UPDATE refund_lookups SET asked_at = asked_at - interval '7 hours'`) }, false},
+		"of another amount": {func() {
+			says(func(m *wire.TransferFound) { m.Sums[0].Amount = "1" })()
+			if err := mark(); fault.As(err).Code != "refund_differs" {
+				t.Errorf("mark_refunded with another amount = %v, want refund_differs", err)
+			}
+		}, false},
+	} {
+		round++
+		named = fixture.Hash("by hand " + strconv.Itoa(round))
+		if err := mark(); fault.As(err).Code != "refund_unverified" {
+			t.Fatalf("mark_refunded before a transaction %s = %v, want refund_unverified", name, err)
+		}
+		c.then()
+		r, err := ask(w, p, "1", idempotency.Key{})
+		if open := fault.Is(err, "refund_open"); open != c.open || !open && err != nil {
+			t.Errorf("a refund beside a named transaction %s = %v, want refund_open: %t", name, err, c.open)
+		}
+		if err == nil {
+			if err := reports(w)(r.ID, 1, wire.RefundFailed, func(m *wire.RefundChanged) { m.Reason, m.Amount = "test", "1000000" }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.SQL(`DELETE FROM refund_lookups`)
+		w.SQL(`DELETE FROM outbox WHERE name = 'payments.find_transfer.v1'`)
+	}
+	w.Balanced()
 }
 
 func TestRefund(t *testing.T) {

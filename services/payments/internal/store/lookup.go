@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,10 +28,18 @@ ON CONFLICT (mode, network, tx_hash, address) DO UPDATE SET request_id = exclude
 
 	forgetLookups = `DELETE FROM refund_lookups WHERE asked_at < now() - interval '7 days'`
 
-	// A sweep, a funding or a refund of this system is no refund from elsewhere.
+	// Money whose refund an operator has named is not refunded once more meanwhile. A transaction that wallets did not
+	// find, or that brought nothing to the address, keeps back nothing. Neither does a question from long ago.
+	openLookup = `SELECT FROM refund_lookups WHERE mode = $1 AND network = $2 AND address = $3 AND asked_at > now() - interval '6 hours'
+AND (state IN ('', 'unknown', 'not_final') OR state = 'final' AND sums <> '{}')`
+
+	endLookup = `DELETE FROM refund_lookups WHERE mode = $1 AND network = $2 AND tx_hash = $3 AND address = $4`
+
+	// A sweep, a funding, a refund or a deposit of this system is no refund from elsewhere.
 	useTransaction = `INSERT INTO refund_transactions (mode, network, tx_hash, payment_id)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM ledger_journals WHERE key = ANY($5))
-AND NOT EXISTS (SELECT FROM refunds WHERE tx_hash = $3 AND mode = $1 AND network = $2) ON CONFLICT DO NOTHING`
+AND NOT EXISTS (SELECT FROM refunds WHERE tx_hash = $3 AND mode = $1 AND network = $2)
+AND NOT EXISTS (SELECT FROM deposits WHERE tx_hash = $3 AND mode = $1 AND network = $2) ON CONFLICT DO NOTHING`
 )
 
 // Lookups implements operators.Store.
@@ -67,6 +76,9 @@ func queueLookups(batch *pgx.Batch, v change.View, r change.Result) {
 	mode := string(v.Payment.Mode)
 	for _, l := range r.Lookups {
 		batch.Queue(askLookup, mode, l.Network, l.TxHash, l.Address, l.RequestID)
+	}
+	for _, t := range slices.Concat(r.Refunding, r.Differing) {
+		batch.Queue(endLookup, mode, t.Network, t.TxHash, v.Payment.RefundAddress)
 	}
 	for _, t := range r.Refunding {
 		prefix := accountPrefix(v.Payment.Mode)

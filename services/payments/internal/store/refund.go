@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"causeway.internal/libs/inbox"
 	"causeway.internal/services/payments/internal/change"
@@ -54,8 +55,17 @@ func queueRefunds(batch *pgx.Batch, v *change.View) {
 	})
 }
 
-// queueRefund writes a refund: a new row, or the next version of the row before it.
+// queueRefund writes a refund: a new row, or the next version of the row before it. It takes or sends no money to an
+// address to which an operator may have sent it already.
 func queueRefund(batch *pgx.Batch, r refund.Refund) error {
+	if r.State == refund.Requested || r.State == refund.Approved {
+		batch.Queue(openLookup, string(r.Mode), r.Network, r.Address).Exec(func(found pgconn.CommandTag) error {
+			if found.RowsAffected() > 0 {
+				return change.ErrRefundNamed
+			}
+			return nil
+		})
+	}
 	if r.Version > 1 {
 		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
 			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt)).Exec(exactlyOne(errStale))
