@@ -232,8 +232,8 @@ type RefundChanged struct {
 // The reasons of failed refunds.
 const (
 	RefundReverted = "reverted" // its transaction is in a final block and moved nothing
-	RefundReplaced = "replaced" // another transaction of the refund station has used its number or its inputs
-	RefundGivenUp  = "given_up" // an operator ended it before anything was signed
+	RefundReplaced = "replaced" // of earlier releases: another transaction has used its number
+	RefundGivenUp  = "given_up" // an operator ended it, and nothing was ever signed
 )
 
 // FindTransfer asks which amounts a transaction brought to an address: that of a refund which an operator sent from

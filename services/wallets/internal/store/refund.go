@@ -39,7 +39,11 @@ const (
 	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state)
 VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'signing') ON CONFLICT (id) DO NOTHING`
 
-	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1`
+	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
+
+	// Only a refund without a transaction is blocked for its signature.
+	signAgainSQL = `UPDATE refunds SET ordered = $2, blocked = blocked AND EXISTS (SELECT FROM outgoing_tx WHERE refund = $1), due_at = now()
+WHERE id = $1 AND state IN ('signing', 'sent')`
 
 	// The station of a transaction is its sender; before the transaction there is none.
 	refundColumns = `r.id, r.mode, r.network, r.family, coalesce(o.sender, ''), r.asset, r.contract, r.amount::text, r.address,
@@ -56,25 +60,27 @@ AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at
 	followedSQL = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
 WHERE mode = 'live' AND network = $1), false)`
 
+	stillFinalSQL = `SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' AND finalized >= $2
+FROM cursors WHERE mode = 'live' AND network = $1 FOR SHARE`
+
 	planRefundSQL = `INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height)
 SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5 FROM refunds r
 WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked FOR SHARE OF r ON CONFLICT DO NOTHING`
 
 	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'signing'`
 
-	blockRefundSQL = `UPDATE refunds SET blocked = true, reason = $2 WHERE id = $1 AND state IN ('signing', 'sent')`
+	blockRefundSQL = `UPDATE refunds SET blocked = true, spent = spent OR $3, reason = $2 WHERE id = $1 AND state IN ('signing', 'sent')`
+
+	unblockRefundSQL = `UPDATE refunds SET blocked = false, reason = '' WHERE id = $1 AND blocked AND state IN ('signing', 'sent')`
 
 	// A snapshot that says nothing new gets no version.
 	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric, reason = $5, blocked = false,
 version = version + 1, changed_at = now()
 WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text`
 
-	// A refund without a transaction can be given up, and one whose number a foreign transaction has used.
-	lockRefundSQL = `SELECT state IN ('signing', 'sent'), blocked FROM refunds WHERE id = $1 FOR UPDATE`
-
-	endRefundSQL = `UPDATE outgoing_tx SET state = 'replaced', version = version + 1, changed_at = now() WHERE refund = $1 AND state = 'broadcast' AND $2`
-
-	liveRefundSQL = `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state <> 'replaced'`
+	// Only a refund without a transaction, here and at the signer, can be given up.
+	lockRefundSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
+FROM refunds WHERE id = $1 FOR UPDATE`
 
 	releaseRefundSQL = `UPDATE refunds SET blocked = false, due_at = now() WHERE id = $1 AND state IN ('signing', 'sent')`
 
@@ -90,12 +96,9 @@ WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds WHERE mode = 'test' AND (state = 'signing' AND changed_at < now() - interval '1 second'
 OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
 
-	// The confirmed refunds above a fork: their transactions are followed again.
+	// The refunds that ended above a fork, either way: their transactions are followed again.
 	reversedRefundsSQL = `UPDATE outgoing_tx SET state = 'broadcast', version = version + 1, tx_hash = '', height = 0, block_hash = '', amount = 0,
-fee = 0, changed_at = now() WHERE mode = $1 AND network = $2 AND height > $3 AND state = 'final' AND refund IS NOT NULL RETURNING id, refund, version`
-
-	unsentNewestSQL = `UPDATE outgoing_attempts a SET sent_at = to_timestamp(0) FROM outgoing_tx o WHERE o.id = $1 AND a.outgoing = o.id
-AND a.number = o.attempt RETURNING a.tx_hash`
+fee = 0, changed_at = now() WHERE mode = $1 AND network = $2 AND height > $3 AND state IN ('final', 'failed') AND refund IS NOT NULL RETURNING id, refund, version`
 
 	reverseJournalSQL = `INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
 SELECT $2, line, mode, merchant_id, account, network, asset, credit, debit FROM custody_entries WHERE journal = $1`
@@ -126,7 +129,8 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	return err
 }
 
-// sameOrder compares an order with the one that has its id.
+// sameOrder compares an order with the one that has its id. The same terms with another signature, which payments makes
+// after a change of its keys, let a refund that the signer has refused be tried again.
 func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
 	var text string
 	if err := tx.QueryRow(ctx, orderOfSQL, o.ID).Scan(&text); err != nil {
@@ -136,10 +140,18 @@ func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
 	if err := json.Unmarshal([]byte(text), &known); err != nil {
 		return err
 	}
-	if known != o {
+	if known.Order != o.Order {
 		return app.ErrOtherOrder
 	}
-	return nil
+	if known.Signature == o.Signature {
+		return nil
+	}
+	signed, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, signAgainSQL, o.ID, string(signed))
+	return err
 }
 
 func (s *Store) publishRefund(ctx context.Context, tx pgx.Tx, c wire.RefundChanged) error {
@@ -248,7 +260,19 @@ func (s Refunds) Wait(ctx context.Context, w sweep.Sweep, d time.Duration, reaso
 
 // Block implements sweeper.Store.
 func (s Refunds) Block(ctx context.Context, w sweep.Sweep, reason string) error {
-	_, err := s.pool.Exec(ctx, blockRefundSQL, w.ID, reason)
+	_, err := s.pool.Exec(ctx, blockRefundSQL, w.ID, reason, false)
+	return err
+}
+
+// Spent implements sweeper.RefundStore.
+func (s Refunds) Spent(ctx context.Context, w sweep.Sweep, reason string) error {
+	_, err := s.pool.Exec(ctx, blockRefundSQL, w.ID, reason, true)
+	return err
+}
+
+// Unblock implements sweeper.RefundStore.
+func (s Refunds) Unblock(ctx context.Context, w sweep.Sweep) error {
+	_, err := s.pool.Exec(ctx, unblockRefundSQL, w.ID)
 	return err
 }
 
@@ -258,10 +282,10 @@ func (s Refunds) Plan(ctx context.Context, o sweep.Outgoing) error {
 }
 
 // Sent implements sweeper.Store.
-func (s Refunds) Sent(ctx context.Context, o sweep.Outgoing) error {
+func (s Refunds) Sent(ctx context.Context, o sweep.Outgoing, accepted bool) error {
 	newest := o.Newest()
 	err := s.step(ctx, o, sweep.Broadcast, newest.Number, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sentSQL, o.ID, newest.Number); err != nil {
+		if _, err := tx.Exec(ctx, sentSQL, o.ID, newest.Number); err != nil || !accepted {
 			return err
 		}
 		return s.change(ctx, tx, refundChange{id: o.Sweep.ID, state: wire.RefundSent, txHash: newest.TxHash, from: open})
@@ -272,13 +296,33 @@ func (s Refunds) Sent(ctx context.Context, o sweep.Outgoing) error {
 	return err
 }
 
-// Finish implements sweeper.Store.
+// Mined implements sweeper.Store. A block that holds the refund shows that it was sent, although nodes have refused it.
+func (s Refunds) Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) error {
+	err := s.land(ctx, o, sweep.Mined, r, new(big.Int), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, unsignedSQL, o.ID); err != nil {
+			return err
+		}
+		return s.change(ctx, tx, refundChange{
+			id: o.Sweep.ID, state: wire.RefundSent, txHash: r.TxHash, from: []wire.RefundState{wire.RefundSigning},
+		})
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// Finish implements sweeper.Store. The block must be final in the scanner's view, which is locked: a rewind before it
+// forbids the end, and one after it takes the end back.
 func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
 	to, next := sweep.Final, refundChange{id: o.Sweep.ID, state: wire.RefundConfirmed, txHash: r.TxHash, fee: r.Fee, from: open}
 	if !ok {
 		to, next.state, next.reason = sweep.Failed, wire.RefundFailed, wire.RefundReverted
 	}
 	err := s.land(ctx, o, to, r, amount, func(tx pgx.Tx) error {
+		if err := stillFinal(ctx, tx, o.Sweep.Network, r); err != nil {
+			return err
+		}
 		if err := s.bookRefund(ctx, tx, o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}); err != nil {
 			return err
 		}
@@ -286,6 +330,30 @@ func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, 
 	})
 	if err == nil {
 		s.wake()
+	}
+	return err
+}
+
+// stillFinal locks the scan of a network and fails with ErrStale unless it follows its chain and has the receipt's block
+// as final.
+func stillFinal(ctx context.Context, tx pgx.Tx, network string, r sweep.Receipt) error {
+	var final bool
+	err := tx.QueryRow(ctx, stillFinalSQL, network, r.Height).Scan(&final)
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && !final) {
+		return sweeper.ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("locking the scan of %s: %w", network, err)
+	}
+	var kept, parent string
+	var height int64
+	var at time.Time
+	err = tx.QueryRow(ctx, headerSQL, tenant.Live, network, r.Height).Scan(&height, &kept, &parent, &at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // headers are kept far beyond finality
+	}
+	if err == nil && kept != r.Block {
+		return sweeper.ErrStale
 	}
 	return err
 }
@@ -311,7 +379,7 @@ func refundJournal(mode tenant.Mode, outgoing string, version int64) string {
 	return fmt.Sprintf("%s:%s:%d", mode, outgoing, version)
 }
 
-// reverseRefunds takes confirmed refunds above a fork back to sent: their transactions are sent and followed again, and
+// reverseRefunds takes confirmed and failed refunds above a fork back to sent: their transactions are sent and followed again, and
 // their journals are reversed.
 func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, fork int64) error {
 	rows, err := tx.Query(ctx, reversedRefundsSQL, c.Mode, c.Network, fork)
@@ -327,8 +395,11 @@ func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, 
 		return fmt.Errorf("taking refunds back: %w", err)
 	}
 	for _, g := range list {
+		if _, err := tx.Exec(ctx, unsignedSQL, g.Outgoing); err != nil {
+			return fmt.Errorf("taking refund %s back: %w", g.Refund, err)
+		}
 		var hash string
-		if err := tx.QueryRow(ctx, unsentNewestSQL, g.Outgoing).Scan(&hash); err != nil {
+		if err := tx.QueryRow(ctx, unsentSQL, g.Outgoing).Scan(&hash); err != nil {
 			return fmt.Errorf("taking refund %s back: %w", g.Refund, err)
 		}
 		booked, key := refundJournal(c.Mode, g.Outgoing, g.Version-1), refundJournal(c.Mode, g.Outgoing, g.Version)
@@ -338,7 +409,7 @@ func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, 
 		if _, err := tx.Exec(ctx, reverseJournalSQL, booked, key); err != nil {
 			return fmt.Errorf("reversing %s: %w", booked, err)
 		}
-		back := refundChange{id: g.Refund, state: wire.RefundSent, txHash: hash, from: []wire.RefundState{wire.RefundConfirmed}}
+		back := refundChange{id: g.Refund, state: wire.RefundSent, txHash: hash, from: []wire.RefundState{wire.RefundConfirmed, wire.RefundFailed}}
 		if err := s.change(ctx, tx, back); err != nil {
 			return err
 		}
@@ -387,36 +458,25 @@ func (s *Store) SimulateRefunds(ctx context.Context) (more bool, err error) {
 }
 
 // ErrRefundSigned means that a transaction of a refund may land.
-var ErrRefundSigned = errors.New("the refund has a transaction that may land: it ends by that alone")
+var ErrRefundSigned = errors.New("a transaction of the refund was planned or signed, and may land: the refund ends by that alone")
 
 // GiveUpRefund ends a refund for an operator, and payments gives its money back to the payment. It must have no
-// transaction, or a blocked one whose number a foreign transaction has used.
+// transaction, and the signer must not have said that it knows one. Then none will be signed: an ended refund is never
+// planned.
 func (s Refunds) GiveUpRefund(ctx context.Context, id string) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		var unfinished, blocked bool
-		err := tx.QueryRow(ctx, lockRefundSQL, id).Scan(&unfinished, &blocked)
+		var unfinished, signed bool
+		err := tx.QueryRow(ctx, lockRefundSQL, id).Scan(&unfinished, &signed)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		if !unfinished {
 			return fmt.Errorf("%.80q is not a refund that has not ended", id)
 		}
-		tag, err := tx.Exec(ctx, endRefundSQL, id, blocked)
-		if err != nil {
-			return err
-		}
-		reason := wire.RefundGivenUp
-		if tag.RowsAffected() > 0 {
-			reason = wire.RefundReplaced
-		}
-		var live int64
-		if err := tx.QueryRow(ctx, liveRefundSQL, id).Scan(&live); err != nil {
-			return err
-		}
-		if live > 0 {
+		if signed {
 			return ErrRefundSigned
 		}
-		return s.change(ctx, tx, refundChange{id: id, state: wire.RefundFailed, reason: reason, from: open})
+		return s.change(ctx, tx, refundChange{id: id, state: wire.RefundFailed, reason: wire.RefundGivenUp, from: open})
 	})
 	if err == nil {
 		s.wake()

@@ -71,11 +71,10 @@ func TestTakeRefund(t *testing.T) {
 	wg.Wait()
 	tells(t, pool, "take one refund eight times", "rfd_1 signing 1 5 0 ")
 	for name, change := range map[string]func(r *app.Refund){
-		"amount":    func(r *app.Refund) { r.Ordered.Amount = "6" },
-		"address":   func(r *app.Refund) { r.Ordered.To, r.To = "0xother", "0xother" },
-		"mode":      func(r *app.Refund) { r.Ordered.Mode = tenant.Test },
-		"approval":  func(r *app.Refund) { r.Ordered.Approval = order.Operator },
-		"signature": func(r *app.Refund) { r.Ordered.Signature = "another" },
+		"amount":   func(r *app.Refund) { r.Ordered.Amount = "6" },
+		"address":  func(r *app.Refund) { r.Ordered.To, r.To = "0xother", "0xother" },
+		"mode":     func(r *app.Refund) { r.Ordered.Mode = tenant.Test },
+		"approval": func(r *app.Refund) { r.Ordered.Approval = order.Operator },
 	} {
 		r := approved("rfd_1", tenant.Live)
 		change(&r)
@@ -179,12 +178,17 @@ func TestRefunds_parallel(t *testing.T) {
 		once(what, func(int) error { return f(list[0]) })
 	}
 	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
-	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o, true) })
 	r := sweep.Receipt{TxHash: "0xhash", Height: 2, Block: "h2", OK: true, Fee: big.NewInt(7)}
 	step("mine", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
 	step("lose the block", func(o sweep.Outgoing) error { return s.Unmined(ctx, o) })
-	step("send again", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	step("send again", func(o sweep.Outgoing) error { return s.Sent(ctx, o, true) })
 	step("mine again", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	refused(t, base, "finish before the block is final", r)
+	final(t, base, pool)
+	other := r
+	other.Block = "h2b"
+	refused(t, base, "finish in a block that the scan does not have", other)
 	step("finish", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(5)) })
 	tells(t, pool, "carry a refund out", "rfd_1 signing 1 5 0 ", "rfd_1 sent 2 5 0 ", "rfd_1 confirmed 3 5 7 ")
 	balances(t, pool, 5, 7)
@@ -192,22 +196,54 @@ func TestRefunds_parallel(t *testing.T) {
 		t.Errorf("list the transactions of sweeps: got %+v, %v, want none", others, err)
 	}
 
-	one, two := header(1, "h1", "h0"), header(2, "h2", "h1")
-	from := scanner.Cursor{Header: header(0, "h0", "")}
-	if err := base.Advance(ctx, liveLease, from, scanner.Step{Headers: []chain.Header{one, two}, Finalized: 2}); err != nil {
-		t.Fatal(err)
-	}
-	plan := scanner.Plan{From: scanner.Cursor{Header: two, Finalized: 2}, Fork: 1, To: one}
-	if _, err := base.TakeBack(ctx, liveLease.Chain, plan, scanner.Note{Operator: "amina", Reason: "a fork"}); err != nil {
-		t.Fatal(err)
-	}
+	rewound(t, base)
 	tells(t, pool, "rewind below the refund", "rfd_1 sent 4 5 0 ")
 	balances(t, pool, 0, 0)
 	r.Block = "h2b"
 	step("mine on the other branch", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	refused(t, base, "finish after the rewind", r)
+	branch := header(2, "h2b", "h1")
+	if err := base.Advance(ctx, liveLease, scanner.Cursor{Header: header(1, "h1", "h0"), Finalized: 1}, scanner.Step{Headers: []chain.Header{branch}, Finalized: 2}); err != nil {
+		t.Fatal(err)
+	}
 	step("finish on the other branch", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(5)) })
 	tells(t, pool, "confirm again", "rfd_1 confirmed 5 5 7 ")
 	balances(t, pool, 5, 7)
+}
+
+// final lets the scan of ethereum follow its chain to a final block 2.
+func final(t *testing.T, base *store.Store, pool *pgxpool.Pool) {
+	t.Helper()
+	from := scanner.Cursor{Header: header(0, "h0", "")}
+	headers := []chain.Header{header(1, "h1", "h0"), header(2, "h2", "h1")}
+	if err := base.Advance(t.Context(), liveLease, from, scanner.Step{Headers: headers, Finalized: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE cursors SET scan_state = 'following', judged_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rewound takes the scan of ethereum back from block 2 to block 1.
+func rewound(t *testing.T, base *store.Store) {
+	t.Helper()
+	plan := scanner.Plan{From: scanner.Cursor{Header: header(2, "h2", "h1"), Finalized: 2}, Fork: 1, To: header(1, "h1", "h0")}
+	if _, err := base.TakeBack(t.Context(), liveLease.Chain, plan, scanner.Note{Operator: "amina", Reason: "a fork"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that the only transaction under way cannot end by a receipt.
+func refused(t *testing.T, base *store.Store, what string, r sweep.Receipt) {
+	t.Helper()
+	s := base.Refunds()
+	list, err := s.Underway(t.Context(), "ethereum", 10)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
+	}
+	if err := s.Finish(t.Context(), list[0], r, true, big.NewInt(5)); !errors.Is(err, sweeper.ErrStale) {
+		t.Errorf("%s: got %v, want ErrStale", what, err)
+	}
 }
 
 // balances compares what the books say that the refund station has paid.
@@ -223,20 +259,24 @@ coalesce(sum(credit - debit) FILTER (WHERE asset = 'ETH'), 0)::bigint FROM custo
 	}
 }
 
-// A refund that reverts has failed, with its fee; one without a transaction can be given up by an operator; one whose
-// number another transaction has used only after it was blocked.
+// A refund that reverts has failed, with its fee, until a rewind below its block. One without a transaction can be given
+// up by an operator; one that was signed, here or as the signer says, never.
 func TestRefunds_failed(t *testing.T) {
 	t.Parallel()
 	base, pool := open(t)
 	s, ctx := base.Refunds(), t.Context()
-	for _, id := range []string{"rfd_1", "rfd_2", "rfd_3"} {
+	if err := base.Begin(ctx, liveLease, scanner.Cursor{Header: header(0, "h0", "")}); err != nil {
+		t.Fatal(err)
+	}
+	final(t, base, pool)
+	for _, id := range []string{"rfd_1", "rfd_2", "rfd_3", "rfd_4"} {
 		if err := base.TakeRefund(ctx, approved(id, tenant.Live)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	idle, err := s.Idle(ctx, "ethereum", 10)
-	if err != nil || len(idle) != 3 {
-		t.Fatalf("list the refunds that wait: got %+v, %v, want three", idle, err)
+	if err != nil || len(idle) != 4 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want four", idle, err)
 	}
 	for i, w := range idle[:2] {
 		if err := s.Plan(ctx, plannedRefund(fmt.Sprint("out_", i), w, uint64(i))); err != nil {
@@ -257,7 +297,7 @@ func TestRefunds_failed(t *testing.T) {
 		t.Fatalf("list what is signed: got %+v, %v, want two", list, err)
 	}
 	for _, o := range list {
-		if err := s.Sent(ctx, o); err != nil {
+		if err := s.Sent(ctx, o, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,17 +323,105 @@ func TestRefunds_failed(t *testing.T) {
 	if err := s.Block(ctx, idle[1], "its number was used"); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"rfd_2", "rfd_3"} {
-		if err := s.GiveUpRefund(ctx, id); err != nil {
-			t.Errorf("give %s up: %v", id, err)
-		}
-		if err := s.GiveUpRefund(ctx, id); err == nil {
-			t.Errorf("give %s up twice: got no error, want one", id)
+	if err := s.GiveUpRefund(ctx, "rfd_2"); !errors.Is(err, store.ErrRefundSigned) {
+		t.Errorf("give a sent refund up while it is blocked: got %v, want ErrRefundSigned", err)
+	}
+	blocked := func(what string, want int64) {
+		t.Helper()
+		levels, err := s.Levels(ctx)
+		if err != nil || len(levels) != 1 || levels[0].Blocked != want {
+			t.Errorf("%s: got %+v, %v, want %d blocked", what, levels, err, want)
 		}
 	}
-	tells(t, pool, "give two refunds up", "rfd_2 failed 3 5 0 "+wire.RefundReplaced, "rfd_3 failed 2 5 0 "+wire.RefundGivenUp)
-	if left, err := s.UnfinishedRefunds(ctx); err != nil || len(left) != 0 {
-		t.Errorf("list the refunds at the end: got %+v, %v, want none", left, err)
+	blocked("block a sent refund", 1)
+	if err := s.Unblock(ctx, idle[1]); err != nil {
+		t.Fatal(err)
+	}
+	blocked("see its number unused again", 0)
+	if err := s.Spent(ctx, idle[3], "order_spent"); err != nil {
+		t.Fatal(err)
+	}
+	blocked("hear from the signer that its order is spent", 1)
+	if err := s.ReleaseRefund(ctx, "rfd_4"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.GiveUpRefund(ctx, "rfd_4"); !errors.Is(err, store.ErrRefundSigned) {
+		t.Errorf("give a refund up that the signer has signed: got %v, want ErrRefundSigned", err)
+	}
+	if err := s.GiveUpRefund(ctx, "rfd_3"); err != nil {
+		t.Errorf("give a refund up that has no transaction: %v", err)
+	}
+	if err := s.GiveUpRefund(ctx, "rfd_3"); err == nil {
+		t.Error("give a refund up twice: got no error, want one")
+	}
+	tells(t, pool, "give a refund up", "rfd_3 failed 2 5 0 "+wire.RefundGivenUp)
+	if left, err := s.UnfinishedRefunds(ctx); err != nil || len(left) != 2 {
+		t.Errorf("list the refunds at the end: got %+v, %v, want two", left, err)
+	}
+	rewound(t, base)
+	tells(t, pool, "rewind below the failed refund", "rfd_1 sent 4 5 0 ")
+	balances(t, pool, 0, 0)
+}
+
+// A refund was sent when a node has taken it or a block holds it, and not when every node has refused it.
+func TestRefunds_refusedByNodes(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	if err := base.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want one", idle, err)
+	}
+	if err := s.Plan(ctx, plannedRefund("out_1", idle[0], 0)); err != nil {
+		t.Fatal(err)
+	}
+	step := func(what string, f func(o sweep.Outgoing) error) {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
+		}
+		if err := f(list[0]); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
+	changes(t, pool)
+	step("send in vain", func(o sweep.Outgoing) error { return s.Sent(ctx, o, false) })
+	tells(t, pool, "send a refund that every node refuses")
+	r := sweep.Receipt{TxHash: "0xhash", Height: 2, Block: "h2", OK: true, Fee: big.NewInt(7)}
+	step("mine", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	tells(t, pool, "see it in a block", "rfd_1 sent 2 5 0 ")
+}
+
+// Payments signs an order again after a change of its keys: the same terms replace the signature, and a refund that the
+// signer has refused is tried again.
+func TestTakeRefund_signedAgain(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	if err := base.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want one", idle, err)
+	}
+	if err := s.Block(ctx, idle[0], "the signer refuses (order)"); err != nil {
+		t.Fatal(err)
+	}
+	changes(t, pool)
+	again := approved("rfd_1", tenant.Live)
+	again.Ordered.Signature = "another"
+	if err := base.TakeRefund(ctx, again); err != nil {
+		t.Fatalf("take the same order with another signature: %v", err)
+	}
+	tells(t, pool, "take the same order with another signature")
+	if idle, err = s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].Order.Signature != "another" {
+		t.Errorf("list the refunds that wait: got %+v, %v, want one with the new signature", idle, err)
 	}
 }
 

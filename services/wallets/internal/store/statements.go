@@ -23,7 +23,7 @@ func Statements() map[string]string {
 		"to sweep": toSweepSQL, "open sweep": openSweepSQL, "mark swept": markSweptSQL, "idle": idleSQL, "wait sweep": waitSweepSQL,
 		"block sweep": blockSweepSQL, "end sweep": endSweepSQL, "held": heldSQL, "next nonce": nextNonceSQL, "plan": planSQL,
 		"attempt": attemptSQL, "drop": dropSQL, "underway": underwaySQL, "attempts": attemptsSQL, "step": stepSQL, "landed": landedSQL,
-		"signed": signedSQL, "withdraw": withdrawSQL, "another while": anotherWhileSQL, "sent": sentSQL, "unsent": unsentSQL,
+		"signed": signedSQL, "withdraw": withdrawSQL, "another while": anotherWhileSQL, "sent": sentSQL, "unsent": unsentSQL, "unsigned": unsignedSQL,
 		"funding": fundingSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
 		"sweep counts": sweepCountsSQL, "stations": stationsSQL, "unfinished": unfinishedSQL, "final again": finalAgainSQL, "booked": bookedSQL, "journal": journalSQL,
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
@@ -34,8 +34,8 @@ func Statements() map[string]string {
 		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "order of": orderOfSQL,
 		"idle refunds": idleRefundsSQL, "refunds underway": refundsUnderwaySQL, "followed": followedSQL, "plan refund": planRefundSQL,
 		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "lock refund": lockRefundSQL,
-		"end refund": endRefundSQL, "live refund": liveRefundSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
+		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
 		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
-		"unsent newest": unsentNewestSQL, "reverse journal": reverseJournalSQL,
+		"reverse journal": reverseJournalSQL,
 	}
 }

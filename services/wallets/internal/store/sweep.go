@@ -154,7 +154,13 @@ amount = $7::text::numeric, fee = $8::text::numeric, changed_at = now() WHERE id
 
 	sentSQL = `UPDATE outgoing_attempts SET sent_at = now() WHERE outgoing = $1 AND number = $2`
 
-	unsentSQL = `UPDATE outgoing_attempts SET sent_at = to_timestamp(0) WHERE outgoing = $1 AND number = $2`
+	// The newest signed form is due to be sent again.
+	unsentSQL = `UPDATE outgoing_attempts SET sent_at = to_timestamp(0) WHERE outgoing = $1
+AND number = (SELECT max(number) FROM outgoing_attempts WHERE outgoing = $1 AND raw IS NOT NULL) RETURNING tx_hash`
+
+	// A form without a signature is of no use once a block holds an older one.
+	unsignedSQL = `WITH gone AS (DELETE FROM outgoing_attempts WHERE outgoing = $1 AND number > 1 AND raw IS NULL AND tx_hash = '' RETURNING number)
+UPDATE outgoing_tx SET attempt = (SELECT min(number) FROM gone) - 1 WHERE id = $1 AND EXISTS (SELECT FROM gone)`
 
 	sweptOfWalletSQL = `SELECT d.tx_hash, d.ordinal FROM deposits d JOIN sweeps s ON s.id = d.sweep AND s.state = 'swept'
 WHERE d.wallet_id = $1`
@@ -659,7 +665,7 @@ func (s Sweeps) Signed(ctx context.Context, o sweep.Outgoing, raw []byte, hash s
 }
 
 // Sent implements sweeper.Store.
-func (s Sweeps) Sent(ctx context.Context, o sweep.Outgoing) error {
+func (s Sweeps) Sent(ctx context.Context, o sweep.Outgoing, _ bool) error {
 	n := o.Newest().Number
 	return s.step(ctx, o, sweep.Broadcast, n, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, sentSQL, o.ID, n)
@@ -667,17 +673,23 @@ func (s Sweeps) Sent(ctx context.Context, o sweep.Outgoing) error {
 	})
 }
 
-// Unmined implements sweeper.Store. The newest form is due to be sent again at once.
+// Unmined implements sweeper.Store. The newest signed form is due to be sent again at once.
 func (s Sweeps) Unmined(ctx context.Context, o sweep.Outgoing) error {
 	return s.land(ctx, o, sweep.Broadcast, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, unsentSQL, o.ID, o.Newest().Number)
+		if _, err := tx.Exec(ctx, unsignedSQL, o.ID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, unsentSQL, o.ID)
 		return err
 	})
 }
 
 // Mined implements sweeper.Store.
 func (s Sweeps) Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) error {
-	return s.land(ctx, o, sweep.Mined, r, new(big.Int), nil)
+	return s.land(ctx, o, sweep.Mined, r, new(big.Int), func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, unsignedSQL, o.ID)
+		return err
+	})
 }
 
 // Replaced implements sweeper.Store.

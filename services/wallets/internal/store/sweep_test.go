@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,7 +125,7 @@ func TestSweeps_parallel(t *testing.T) {
 		once(what, func(int) (bool, error) { return true, f(list[0]) })
 	}
 	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
-	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o, true) })
 	r := sweep.Receipt{TxHash: "0xhash", Height: 1, Block: "h1", OK: true, Fee: big.NewInt(7)}
 	step("mine", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
 	step("finish", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(15)) })
@@ -251,7 +252,7 @@ func TestSweeps_batch(t *testing.T) {
 	if err := s.Signed(ctx, only(), []byte("raw"), "0xhash"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Sent(ctx, only()); err != nil {
+	if err := s.Sent(ctx, only(), true); err != nil {
 		t.Fatal(err)
 	}
 	r := sweep.Receipt{TxHash: "0xhash", Height: 3, Block: "h3", OK: true, Fee: big.NewInt(3)}
@@ -501,7 +502,7 @@ func TestSweeps_dropProofs(t *testing.T) {
 				return list[0]
 			}
 			step(func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "hash") })
-			before := step(func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+			before := step(func(o sweep.Outgoing) error { return s.Sent(ctx, o, true) })
 			if before.Newest().Request.Bitcoin.PSBT == "" {
 				t.Error("read a transaction under way: got no proofs, which the next form needs")
 			}
@@ -521,4 +522,43 @@ func TestSweeps_dropProofs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A block that holds an older form ends a raise of the fee which is not signed. After a reorganisation the older form is
+// sent again, and no form without a hash is looked for.
+func TestSweeps_unsignedRaise(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Sweeps(), t.Context()
+	if err := s.Plan(ctx, planned("out_1", opened(t, base, pool, 1), false)); err != nil {
+		t.Fatal(err)
+	}
+	step := func(what string, f func(o sweep.Outgoing) error) (o sweep.Outgoing) {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
+		}
+		if err := f(list[0]); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		return list[0]
+	}
+	again := func(o sweep.Outgoing) error {
+		return s.Again(ctx, o, sweep.Attempt{Number: 2, Request: o.Newest().Request})
+	}
+	r := sweep.Receipt{TxHash: "0xhash", Height: 3, Block: "h3", OK: true, Fee: big.NewInt(3)}
+	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
+	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o, true) })
+	step("raise the fee", again)
+	step("mine the older form", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	step("lose the block", func(o sweep.Outgoing) error { return s.Unmined(ctx, o) })
+	got := step("look", func(sweep.Outgoing) error { return nil })
+	if n := got.Newest(); len(got.Attempts) != 1 || n.TxHash != "0xhash" || n.SentAgo < time.Hour {
+		t.Errorf("lose the block of an older form: got the forms %+v, want the signed one, due to be sent again", got.Attempts)
+	}
+	if hashes := got.Sent(); !slices.Equal(hashes, []string{"0xhash"}) {
+		t.Errorf("list the hashes that a block may hold: got %q, want the signed form's", hashes)
+	}
+	step("raise the fee again", again)
 }

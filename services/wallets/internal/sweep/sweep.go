@@ -189,10 +189,10 @@ func Split(total *big.Int, weights []*big.Int) []*big.Int {
 // Newest is the last attempt.
 func (o Outgoing) Newest() Attempt { return o.Attempts[len(o.Attempts)-1] }
 
-// Sent are the hashes that a block may hold, newest first.
+// Sent are the hashes that a block may hold, newest first. A form that was never signed has none.
 func (o Outgoing) Sent() (hashes []string) {
 	for i := len(o.Attempts) - 1; i >= 0; i-- {
-		if o.Attempts[i].Sent {
+		if o.Attempts[i].Sent && o.Attempts[i].TxHash != "" {
 			hashes = append(hashes, o.Attempts[i].TxHash)
 		}
 	}

@@ -122,6 +122,7 @@ func (s evm) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 		}
 	}
 	if o.Kind == intent.Refund {
+		r.Order = o.Sweep.Order // payments may have signed it again
 		if enough, err := s.covers(ctx, o.Sweep, price); err != nil || !enough {
 			return false, err
 		}

@@ -133,7 +133,7 @@ func (f *Fleet) start(ctx context.Context, cfg Config) ([]*Sweeper, error) {
 		return all, nil
 	}
 	back := proved
-	back.Refunds, back.Ready, back.Ended = true, f.Refunds.Follows, nil
+	back.Refunds, back.Ready, back.Ended = f.Refunds, f.Refunds.Follows, nil
 	back.Balance = func(asset string, has *big.Int) {
 		if a, ok := listed.Asset(asset); ok {
 			f.station.WithLabelValues(listed.Name, a.Symbol).Set(units(a, has))

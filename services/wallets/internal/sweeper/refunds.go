@@ -147,6 +147,9 @@ func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) err
 		return err
 	}
 	if used <= o.Nonce {
+		if err := s.cfg.Refunds.Unblock(ctx, o.Sweep); err != nil {
+			return err
+		}
 		return s.evm.wait(ctx, o, final)
 	}
 	if _, found, err := s.find(ctx, o); err != nil || found {
@@ -178,6 +181,11 @@ type RefundStore interface {
 	Store
 	// Follows reports whether the scan of a network follows its chain: without that nothing is refunded there.
 	Follows(ctx context.Context, network string) (bool, error)
+	// Spent blocks a refund for whose order the signer has signed a transaction that is not stored here. It can never
+	// be given up.
+	Spent(ctx context.Context, s sweep.Sweep, reason string) error
+	// Unblock undoes a Block that a later answer of the chain has contradicted.
+	Unblock(ctx context.Context, s sweep.Sweep) error
 }
 
 // RefundBook counts refunds.

@@ -82,7 +82,8 @@ type Store interface {
 	// Withdraw deletes the newest form, which was never signed, and gives the one before it more time.
 	Withdraw(ctx context.Context, o sweep.Outgoing) error
 	Signed(ctx context.Context, o sweep.Outgoing, raw []byte, hash string) error
-	Sent(ctx context.Context, o sweep.Outgoing) error
+	// Sent notes that nodes may have the newest form; accepted means that one has taken it.
+	Sent(ctx context.Context, o sweep.Outgoing, accepted bool) error
 	Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) error
 	Unmined(ctx context.Context, o sweep.Outgoing) error
 	Replaced(ctx context.Context, o sweep.Outgoing) error
@@ -154,7 +155,7 @@ type Config struct {
 	Authorized map[string]intent.Domain
 	Batches    sweep.Batches // on bitcoin
 	Tron       TronConfig
-	Refunds    bool          // it pays refunds from Station, a refund station, instead
+	Refunds    RefundStore   // it pays refunds from Station, a refund station, instead; nil for sweeps
 	Stuck      time.Duration // time without a block after which a transaction is sent again with a higher fee
 	Resend     time.Duration // time after which the same bytes are sent to a node again
 	// Ready reports whether anything may be done at present; nil for always.
@@ -182,7 +183,7 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 	switch chain := cfg.Chain.(type) {
 	case EVM:
 		s.family = evm{s, chain}
-		if cfg.Refunds {
+		if cfg.Refunds != nil {
 			s.family = evmRefunds{evm{s, chain}}
 		}
 	case Solana:
@@ -284,6 +285,10 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 		return err // the node and the scanner are on two forks: one of them will move
 	}
 	amount, ok := o.Arrived(r)
+	if !ok && r.OK && o.Kind == intent.Refund { // its money may be at the payer all the same
+		s.log.ErrorContext(ctx, "refund final without its log", "refund", o.Sweep.ID, "tx", r.TxHash)
+		return s.store.Block(ctx, o.Sweep, "the transaction "+r.TxHash+" is final and succeeded, and its log shows no such transfer")
+	}
 	if !ok {
 		s.log.ErrorContext(ctx, "own transaction final without effect", "id", o.ID, "kind", o.Kind, "tx", r.TxHash)
 	}
@@ -321,6 +326,11 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	}
 	if len(o.Attempts) > 1 { // an earlier form was sent: it stays, and is sent again
 		return s.store.Withdraw(ctx, o)
+	}
+	if o.Kind == intent.Refund && (no.Code == intent.OrderSpent || no.Code == intent.Reused) {
+		if err := s.cfg.Refunds.Spent(ctx, o.Sweep, no.Error()); err != nil {
+			return err
+		}
 	}
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err
@@ -373,7 +383,7 @@ func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 	if err != nil {
 		s.log.WarnContext(ctx, "transaction refused by node", "id", o.ID, "tx", o.Newest().TxHash, "err", err)
 	}
-	return s.store.Sent(ctx, o)
+	return s.store.Sent(ctx, o, err == nil)
 }
 
 // postpone handles the reason why a sweep has no next transaction now: it waits, or is blocked until an operator looks.
