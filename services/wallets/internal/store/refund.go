@@ -334,8 +334,8 @@ func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, 
 	return err
 }
 
-// stillFinal locks the scan of a network and fails with ErrStale unless it follows its chain and has the receipt's block
-// as final.
+// stillFinal locks the scan of a network. It fails with ErrStale unless the scan follows its chain and has the receipt's
+// block as final.
 func stillFinal(ctx context.Context, tx pgx.Tx, network string, r sweep.Receipt) error {
 	var final bool
 	err := tx.QueryRow(ctx, stillFinalSQL, network, r.Height).Scan(&final)
@@ -379,8 +379,8 @@ func refundJournal(mode tenant.Mode, outgoing string, version int64) string {
 	return fmt.Sprintf("%s:%s:%d", mode, outgoing, version)
 }
 
-// reverseRefunds takes confirmed and failed refunds above a fork back to sent: their transactions are sent and followed again, and
-// their journals are reversed.
+// reverseRefunds takes confirmed and failed refunds above a fork back to sent: their transactions are sent and followed
+// again, and their journals are reversed.
 func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, fork int64) error {
 	rows, err := tx.Query(ctx, reversedRefundsSQL, c.Mode, c.Network, fork)
 	if err != nil {

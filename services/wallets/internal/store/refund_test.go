@@ -259,8 +259,8 @@ coalesce(sum(credit - debit) FILTER (WHERE asset = 'ETH'), 0)::bigint FROM custo
 	}
 }
 
-// A refund that reverts has failed, with its fee, until a rewind below its block. One without a transaction can be given
-// up by an operator; one that was signed, here or as the signer says, never.
+// A refund that reverts has failed, with its fee, until a rewind below its block. An operator can give up one without a
+// transaction, and never one that was signed, here or as the signer says.
 func TestRefunds_failed(t *testing.T) {
 	t.Parallel()
 	base, pool := open(t)
@@ -385,7 +385,7 @@ func TestRefunds_refusedByNodes(t *testing.T) {
 			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
 		}
 		if err := f(list[0]); err != nil {
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: got %v, want no error", what, err)
 		}
 	}
 	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })

@@ -524,8 +524,8 @@ func TestSweeps_dropProofs(t *testing.T) {
 	}
 }
 
-// A block that holds an older form ends a raise of the fee which is not signed. After a reorganisation the older form is
-// sent again, and no form without a hash is looked for.
+// A block that holds an older form ends a raise of the fee which is not signed. After a reorganisation the older form
+// is sent again, and no form without a hash is looked for.
 func TestSweeps_unsignedRaise(t *testing.T) {
 	t.Parallel()
 	base, pool := open(t)
@@ -540,7 +540,7 @@ func TestSweeps_unsignedRaise(t *testing.T) {
 			t.Fatalf("%s: list what is under way: got %+v, %v, want one", what, list, err)
 		}
 		if err := f(list[0]); err != nil {
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: got %v, want no error", what, err)
 		}
 		return list[0]
 	}

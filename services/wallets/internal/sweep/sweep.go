@@ -333,6 +333,14 @@ type Receipt struct {
 	Starved  bool // it ran out of tron's energy: the same transfer with a higher limit may succeed
 }
 
+// Same reports whether two answers about a transaction name the same block, result and movements.
+func (r Receipt) Same(as Receipt) bool {
+	return r.TxHash == as.TxHash && r.Height == as.Height && r.Block == as.Block && r.OK == as.OK &&
+		slices.EqualFunc(r.Moved, as.Moved, func(a, b Move) bool {
+			return a.Contract == b.Contract && a.From == b.From && a.To == b.To && a.Amount.Cmp(b.Amount) == 0
+		})
+}
+
 // Move is a token's movement as its contract logged it.
 type Move struct {
 	Contract, From, To string

@@ -139,6 +139,15 @@ func (s evmRefunds) planRefund(ctx context.Context, w sweep.Sweep, free map[stri
 	return err
 }
 
+// find implements family. A refund ends by its receipt alone, so two hosts must agree about one that is stored.
+func (s evmRefunds) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
+	r, found, err := s.evm.find(ctx, o)
+	if err != nil || !found || o.State != sweep.Mined || o.TxHash != r.TxHash || o.Block != r.Block {
+		return r, found, err
+	}
+	return s.chain.Agreed(ctx, r.TxHash)
+}
+
 // wait implements family. A refund whose number is used up by another transaction is blocked until an operator looks,
 // and not given up: a node that has lost a receipt shows the same, and the payer would be paid twice.
 func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) error {

@@ -260,8 +260,49 @@ func (a *answered) fee() *big.Int {
 }
 
 // Receipt reads the receipt of a mined transaction. It reports false when no block holds the transaction.
-func (d *Driver) Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
-	a, err := ask[*answered](ctx, d, "eth_getTransactionReceipt", hash)
+func (d *Driver) Receipt(ctx context.Context, hash string) (r sweep.Receipt, found bool, err error) {
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) (err error) {
+		r, found, err = receiptOf(ctx, e, hash)
+		return err
+	})
+	return r, found, err
+}
+
+// Agreed is Receipt with a second answer: where the endpoints are on several hosts, two hosts must show the transaction
+// in the same block, with the same result and the same movements of tokens.
+func (d *Driver) Agreed(ctx context.Context, hash string) (r sweep.Receipt, found bool, err error) {
+	var first *rpc.Endpoint
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) (err error) {
+		first = e
+		r, found, err = receiptOf(ctx, e, hash)
+		return err
+	})
+	if err != nil || !found {
+		return r, false, err
+	}
+	other, alone := d.pool.OtherHost(ctx, first)
+	switch {
+	case alone:
+		return r, true, nil
+	case other == nil:
+		return r, false, fmt.Errorf("no second host can confirm the receipt of %s at endpoint %s", hash, first.Name)
+	}
+	second, known, err := receiptOf(ctx, other, hash)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.pool.Failed(ctx, other, err)
+		}
+		return r, false, fmt.Errorf("asking a second host: %w", err)
+	}
+	if !known || !second.Same(r) {
+		return r, false, fmt.Errorf("endpoints %s and %s disagree about the receipt of %s", first.Name, other.Name, hash)
+	}
+	return r, true, nil
+}
+
+// receiptOf asks one endpoint for a receipt.
+func receiptOf(ctx context.Context, e *rpc.Endpoint, hash string) (sweep.Receipt, bool, error) {
+	a, err := query[*answered](ctx, e, "eth_getTransactionReceipt", hash)
 	if err != nil || a == nil {
 		return sweep.Receipt{}, false, err
 	}

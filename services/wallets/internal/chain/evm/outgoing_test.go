@@ -73,3 +73,40 @@ func FuzzReceipt(f *testing.F) {
 		}
 	})
 }
+
+// A refund ends only by a receipt that two hosts show alike, where the endpoints are on two hosts.
+func TestAgreed(t *testing.T) {
+	of := func(block, status int, logs ...string) string {
+		return strings.Replace(receiptJSON(7, block, status, logs...), "{", `{"blockNumber":"0x5","effectiveGasPrice":"0x1",`, 1)
+	}
+	paid := logJSON(usdt, ourHex, 5, 7, 50, 0)
+	good := of(50, 1, paid)
+	for name, c := range map[string]struct {
+		second string
+		agreed bool
+	}{
+		"the same":        {good, true},
+		"failed":          {of(50, 0), false},
+		"another block":   {of(51, 1, paid), false},
+		"without the log": {of(50, 1), false},
+		"another amount":  {of(50, 1, logJSON(usdt, ourHex, 6, 7, 50, 0)), false},
+		"unknown":         {"null", false},
+		"no answer":       {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := newFake(t), newFake(t)
+			one.set("eth_getTransactionReceipt", good)
+			if c.second != "" {
+				two.set("eth_getTransactionReceipt", c.second)
+			}
+			other := strings.Replace(two.URL, "127.0.0.1", "localhost", 1)
+			r, found, err := newDriver(t, one.URL, other).Agreed(t.Context(), h32(7))
+			if found != c.agreed || (err == nil) != c.agreed {
+				t.Errorf("ask two hosts: got %+v, %v, %v, want agreement %v", r, found, err, c.agreed)
+			}
+			if r, found, err := newDriver(t, one.URL, two.URL).Agreed(t.Context(), h32(7)); err != nil || !found || !r.OK {
+				t.Errorf("ask two endpoints of one host: got %+v, %v, %v, want the first answer", r, found, err)
+			}
+		})
+	}
+}

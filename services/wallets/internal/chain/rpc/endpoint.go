@@ -27,6 +27,7 @@ const (
 // Endpoint is one provider of a chain.
 type Endpoint struct {
 	Name   string // host and place in the list: the path may hold an access key
+	host   string
 	url    string
 	client *http.Client
 	header map[string]string
@@ -94,7 +95,7 @@ func newEndpoints(cfg Config) ([]*Endpoint, error) {
 			TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, ForceAttemptHTTP2: true,
 		}
 		out[i] = &Endpoint{
-			url: strings.TrimRight(text, "/"), Name: fmt.Sprintf("%d (%s)", i+1, u.Hostname()),
+			host: u.Hostname(), url: strings.TrimRight(text, "/"), Name: fmt.Sprintf("%d (%s)", i+1, u.Hostname()),
 			client: &http.Client{
 				Transport: transport, Timeout: cfg.Timeout,
 				CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirected") },

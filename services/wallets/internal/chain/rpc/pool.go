@@ -188,6 +188,22 @@ func (p *Pool) Other(ctx context.Context, than *Endpoint) *Endpoint {
 	return nil
 }
 
+// OtherHost returns an endpoint of another host that is not resting and is verified; nil if there is none at present.
+// alone means that every endpoint of the pool is on one host.
+func (p *Pool) OtherHost(ctx context.Context, than *Endpoint) (other *Endpoint, alone bool) {
+	alone = true
+	for _, e := range p.endpoints {
+		if e.host == than.host {
+			continue
+		}
+		alone = false
+		if !e.resting(time.Now()) && p.verify(ctx, e) == nil {
+			return e, false
+		}
+	}
+	return nil, alone
+}
+
 // Judge compares the endpoint in use with the others at intervals, and leaves it when its head trails theirs: a node
 // that does not advance answers everything and is wrong. height is its head.
 func (p *Pool) Judge(ctx context.Context, height int64) {
