@@ -334,8 +334,8 @@ func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, 
 	return err
 }
 
-// stillFinal locks the scan of a network. It fails with ErrStale unless the scan follows its chain and has the receipt's
-// block as final.
+// stillFinal locks the scan of a network. It fails with ErrStale unless the scan follows its chain and has the block of
+// the receipt as final.
 func stillFinal(ctx context.Context, tx pgx.Tx, network string, r sweep.Receipt) error {
 	var final bool
 	err := tx.QueryRow(ctx, stillFinalSQL, network, r.Height).Scan(&final)
