@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,19 @@ func TestSecondAbove(t *testing.T) {
 	for text, real := range map[string]bool{"off": true, "NGN": false, "EUR=1": false, "NGN=-1": false} {
 		if _, err := (settings{SecondOperator: text}).secondAbove(real); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Refunds of live mode open only on networks on which wallets can send them.
+func TestRefundSettings_networks(t *testing.T) {
+	got, err := refundSettings{Networks: []string{"ERC20", "polygon"}}.networks()
+	if err != nil || !slices.Equal(got, []string{"ethereum", "polygon"}) {
+		t.Errorf("networks() of erc20 and polygon = %v, %v; want ethereum and polygon", got, err)
+	}
+	for _, name := range []string{"tron", "bitcoin", "solana", "nowhere", ""} {
+		if _, err := (refundSettings{Networks: []string{name}}).networks(); err == nil {
+			t.Errorf("networks() of %q = no error, want it refused", name)
 		}
 	}
 }

@@ -120,11 +120,12 @@ func (b broker) close() { _ = b.link.Close() } // the process ends
 
 // api is what the HTTP API needs beside the use cases.
 type api struct {
-	cfg      serveSettings
-	verifier httpkit.Verifier
-	stock    *stock.Stock
-	signing  refunds.Keys
-	above    map[money.Currency]decimal.Decimal // a refund that moves more needs operators
+	cfg       serveSettings
+	verifier  httpkit.Verifier
+	stock     *stock.Stock
+	signing   refunds.Keys
+	refundsOn []string                           // networks on which refunds of live mode leave
+	above     map[money.Currency]decimal.Decimal // a refund that moves more needs operators
 }
 
 // openAPI reads the settings of a process that serves, and opens its stock of addresses.
@@ -136,6 +137,9 @@ func (p *process) openAPI(environ map[string]string) (a api, err error) {
 		return a, err
 	}
 	if a.signing, err = a.cfg.Refunds.keys(); err != nil {
+		return a, err
+	}
+	if a.refundsOn, err = a.cfg.Refunds.networks(); err != nil {
 		return a, err
 	}
 	if a.above, err = a.cfg.Refunds.above(); err != nil {

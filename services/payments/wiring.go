@@ -197,7 +197,8 @@ func (p *process) parts(a api) usecases.Parts {
 	}
 	if a.stock != nil {
 		parts.API = usecases.API{
-			Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, Automatic: a.above,
+			Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, RefundsOn: a.refundsOn,
+			Automatic: a.above,
 		}
 	}
 	return parts

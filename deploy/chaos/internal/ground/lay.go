@@ -133,7 +133,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	networks := map[string]any{}
 	settings = []string{
 		"payments:ALLOW_SIMULATED_LIVE=true", "payments:RATES_LIVE=fixed", "payments:RAIL_LIVE=sim", "payments:REFUND_APPROVAL_ABOVE=NGN=1000000000", "payments:REFUND_ADDRESS_HOLD=3s",
-		"payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8",
+		"payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:WITNESS_USD_LIVE=0", // one host serves each chain
 		"callback-dispatcher:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:ADDRESS_FAMILIES_LIVE=" + strings.Join(chosen, ","),
 		"wallets:SWEEP_EVERY=500ms", "wallets:SCANNED_EVERY_LIVE=500ms", "wallets:BITCOIN_NETWORK_LIVE=regtest",
 	}
@@ -155,6 +155,15 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	signer, err := g.seal(ctx, dir, programs.Signer, networks)
 	if err != nil {
 		return nil, "", nil, err
+	}
+	var refunds []string
+	for _, c := range g.Chains {
+		if c.Refunds {
+			refunds = append(refunds, c.Network)
+		}
+	}
+	if len(refunds) > 0 {
+		settings = append(settings, "payments:REFUND_NETWORKS="+strings.Join(refunds, ","))
 	}
 	path, err = g.write(dir)
 	return append(settings, signer...), path, end, err

@@ -281,18 +281,42 @@ func (c *change) keepRefund(r refund.Refund, news bool) {
 	}
 }
 
-// NeedsPerson reports money whose refund a person has to approve at any amount: its senders are on a list or were not
-// judged, one host alone reports it, or a payout of the payment failed or came back, so that the money may have left.
-func (pol Policy) NeedsPerson(p Payment, rows []Deposit) bool {
+// NeedsPerson reports a refund that a person has to approve at any amount. A sender of its asset is on a list or not
+// judged, a deposit of it is too shallow for its worth, or no second host has confirmed it. Or a payout of the payment
+// failed or came back, so that the money may have left.
+func (pol Policy) NeedsPerson(p Payment, r refund.Refund, rows []Deposit) bool {
 	if p.Mode != tenant.Live {
 		return false
 	}
 	if p.Screening == Hit || p.Hold == HoldScreening || p.Hold == HoldUnverified || p.Reorged || p.Payout == PayoutFailed || p.Payout == PayoutReturned {
 		return true
 	}
-	c := change{pol: pol, p: p, rows: rows}
-	pending, alone := c.witnesses()
-	return pending || alone || slices.ContainsFunc(rows, func(d Deposit) bool { return d.Screening == Hit })
+	return slices.ContainsFunc(rows, func(d Deposit) bool {
+		if d.Screening == Hit {
+			return true
+		}
+		return d.Network == r.Network && d.Asset == r.Asset && d.Booked != "" && !pol.sure(p, d)
+	})
+}
+
+// sure reports a deposit whose refund needs no person: deep enough for its worth, confirmed by a second host where the
+// policy asks for one, and from senders that are on no list.
+func (pol Policy) sure(p Payment, d Deposit) bool {
+	witnessed := !pol.WitnessUSD.IsPositive() || d.Witness != WitnessPending && d.Witness != WitnessAlone
+	return witnessed && d.Screening == Clear && pol.Depths.Required(d.Network, d.Asset, p.usd(d)).Met(d)
+}
+
+// usd is the worth of a deposit in US dollars. A coin without a known worth counts as more than any bound.
+func (p Payment) usd(d Deposit) decimal.Decimal {
+	switch {
+	case p.quoted(d):
+		return decimal.Max(p.risk(), d.Amount.Mul(p.Quote.Rate.UnitUSD()))
+	case stable(d):
+		return d.Amount
+	case d.USD.IsPositive():
+		return d.USD
+	}
+	return money.Max
 }
 
 // WorthInFiat is the worth of an amount of the payer's money in the payment's currency, at the rate that was locked. ok

@@ -27,7 +27,7 @@ func live() change.View {
 	}
 	return change.View{Payment: p, Rows: []payment.Deposit{{
 		Key: "a", Network: "ethereum", Asset: "USDT", Contract: "0xdac17f958d2ee523a2206206994597c13d831ec7", Amount: dec("100"), Booked: "suspense",
-		BookedAmount: dec("100"), BlockHeight: 1,
+		BookedAmount: dec("100"), BlockHeight: 1, Depth: 64, Screening: payment.Clear, Witness: "confirmed",
 	}}}
 }
 
@@ -53,11 +53,25 @@ func TestAutomatic(t *testing.T) {
 		"after a payout failed":         {"1", func(v *change.View) { v.Payment.Payout = payment.PayoutFailed }, false},
 		"of unknown worth":              {"1", func(v *change.View) { v.Payment.Quote.Crypto = "ETH" }, true}, // a stable coin has a worth
 		"of another asset":              {"1", func(v *change.View) { v.Rows[0].Asset = "ETH" }, true},
-		"of test mode":                  {"100", func(v *change.View) { v.Payment.Mode = tenant.Test }, true},
+		"of a final deposit":            {"1", func(v *change.View) { v.Rows[0].Depth, v.Rows[0].Finalized = 1, true }, true},
+		"of a shallow deposit":          {"1", func(v *change.View) { v.Rows[0].Depth = 1 }, false},
+		"of a deposit that is too shallow for its worth": {"1", func(v *change.View) {
+			v.Rows[0].Depth, v.Rows[0].Amount = 12, dec("2000")
+		}, false},
+		"of a deposit that was reorged away":        {"1", func(v *change.View) { v.Rows[0].Reverted = true }, false},
+		"that no second host has confirmed":         {"1", func(v *change.View) { v.Rows[0].Witness = payment.WitnessPending }, false},
+		"that a single host reports":                {"1", func(v *change.View) { v.Rows[0].Witness = payment.WitnessAlone }, false},
+		"of senders that nobody judged":             {"1", func(v *change.View) { v.Rows[0].Screening = payment.Unscreened }, false},
+		"of senders that were listed and overruled": {"1", func(v *change.View) { v.Rows[0].Screening = payment.Overruled }, false},
+		"beside a shallow deposit of another asset": {"1", func(v *change.View) {
+			v.Rows = append(v.Rows, payment.Deposit{Key: "b", Network: "ethereum", Asset: "ETH", Amount: dec("1"), Booked: "suspense", BlockHeight: 1, Depth: 1})
+		}, true},
+		"of test mode": {"100", func(v *change.View) { v.Payment.Mode = tenant.Test }, true},
 	} {
 		v := live()
 		c.edit(&v)
-		a := &Refunds{Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+		a := &Refunds{Policy: payment.Defaults(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+		a.Policy.WitnessUSD, a.Policy.Depths = dec("1000"), payment.Depths{"ethereum": {{Confirmations: 12, UpToUSD: dec("1000")}, {Confirmations: 64}}}
 		if got := a.automatic(v, of(c.amount, refund.Requested)); got != c.want {
 			t.Errorf("a refund %s approves itself: %t, want %t", name, got, c.want)
 		}
@@ -75,7 +89,7 @@ func of(amount string, s refund.State) refund.Refund {
 
 // The order of a refund is signed with the key of its approval, and names what the refund fixed.
 func TestOrder(t *testing.T) {
-	v, a := live(), &Refunds{Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+	v, a := live(), &Refunds{Signing: keys(), Networks: []string{"ethereum"}, Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
 	to := destination{address: v.Payment.RefundAddress}
 	amount := dec("12.5")
 	r, made, err := a.request(v, Order{Amount: &amount, Reason: "r", Sender: "key 7"}, to, time.Now())
@@ -123,7 +137,7 @@ func TestRequest_refused(t *testing.T) {
 			to.screened = []change.Screened{{Stage: change.AtRefund, Verdict: change.Verdict{Hit: true}}}
 		},
 	} {
-		v, a, amount := live(), &Refunds{Signing: keys()}, dec("50")
+		v, a, amount := live(), &Refunds{Signing: keys(), Networks: []string{"ethereum"}}, dec("50")
 		to, o := destination{address: v.Payment.RefundAddress}, Order{Amount: &amount}
 		edit(&v, a, &to, &o)
 		r, _, err := a.request(v, o, to, time.Now())
@@ -133,5 +147,21 @@ func TestRequest_refused(t *testing.T) {
 		if fault.As(err).Code != code || len(r.Facts) != 0 {
 			t.Errorf("request = %v with %d facts, want %s with none", err, len(r.Facts), code)
 		}
+	}
+}
+
+// Where no station sends refunds of live mode, none is taken and none is approved. Test mode needs no station.
+func TestMay_networks(t *testing.T) {
+	v := live()
+	to, now := destination{address: v.Payment.RefundAddress}, time.Now()
+	a := &Refunds{Signing: keys(), Networks: []string{"ethereum"}}
+	for _, network := range []string{"polygon", "tron", "bitcoin", "solana"} {
+		if err := a.may(v.Payment, network, to, now); err != errClosed { //nolint:errorlint // the value that may returns
+			t.Errorf("a live refund on %s = %v, want refunds_closed", network, err)
+		}
+	}
+	v.Payment.Mode = tenant.Test
+	if got := (&Refunds{}).may(v.Payment, "tron", destination{}, now); got == errClosed { //nolint:errorlint // the value that may returns
+		t.Errorf("a test refund = %v, want no refunds_closed", got)
 	}
 }

@@ -5,6 +5,7 @@ package refunds
 import (
 	"context"
 	"crypto/ed25519"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -60,6 +61,7 @@ type Refunds struct {
 	Signing   Keys
 	Blind     *keyring.Ring                      // hashes requests of operators
 	Automatic map[money.Currency]decimal.Decimal // up to this worth a request approves itself
+	Networks  []string                           // on which refunds of live mode leave
 	One       bool                               // one operator suffices
 }
 
@@ -73,7 +75,7 @@ type Order struct {
 }
 
 var (
-	errClosed   = fault.New(fault.Conflict, "refunds_closed", "Refunds on a chain are not open here. Refund the payer yourself, and tell support.").Closed()
+	errClosed   = fault.New(fault.Conflict, "refunds_closed", "Refunds on this network are not open. Refund the payer yourself, and tell support.").Closed()
 	errInternal = fault.New(fault.Conflict, "refund_address_internal",
 		"The refund address belongs to this service, so a refund to it would not reach the payer. Set the payer's own address first.")
 	errListed = fault.New(fault.Conflict, "refund_address_refused", "Nothing may be sent to the refund address. Set another address first.")
@@ -120,11 +122,16 @@ func (d destination) listed() bool { return len(d.screened) > 0 && d.screened[0]
 // heldUntil is the end of the hold after a change of the refund address, zero without one.
 func heldUntil(p payment.Payment) time.Time { return p.RefundAddressFrom }
 
+// opens reports whether refunds of live mode leave on a network. Elsewhere nothing would carry an approved refund out.
+func (a *Refunds) opens(network string) bool {
+	return a.Signing[refund.Automatic] != nil && a.Signing[refund.ByOperator] != nil && slices.Contains(a.Networks, network)
+}
+
 // may refuses a refund that must not leave now: the address, its hold, the network, a pause.
 func (a *Refunds) may(p payment.Payment, network string, to destination, now time.Time) error {
 	n, _ := money.NetworkOf(network)
 	switch until := heldUntil(p); {
-	case p.Mode == tenant.Live && (a.Signing[refund.Automatic] == nil || a.Signing[refund.ByOperator] == nil):
+	case p.Mode == tenant.Live && !a.opens(n.Name):
 		return errClosed
 	case to.ours:
 		return errInternal
@@ -241,7 +248,7 @@ func (a *Refunds) automatic(v change.View, made refund.Refund) bool {
 		sum, known = sum.Add(worth), known && ok
 	}
 	bound, bounded := a.Automatic[p.Currency]
-	return known && bounded && sum.LessThanOrEqual(bound) && !a.Policy.NeedsPerson(p, v.Rows)
+	return known && bounded && sum.LessThanOrEqual(bound) && !a.Policy.NeedsPerson(p, made, v.Rows)
 }
 
 // approve approves a refund on top of what r changes already, and sends its signed order in the same transaction.

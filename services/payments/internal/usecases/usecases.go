@@ -78,6 +78,7 @@ type API struct {
 	Callback   func(mode tenant.Mode, url string) error // refuses a callback URL
 	PlainGifts bool
 	Signing    refunds.Keys                       // of the orders of refunds; empty keeps refunds of live mode closed
+	RefundsOn  []string                           // networks on which refunds of live mode leave
 	Automatic  map[money.Currency]decimal.Decimal // a refund that moves no more approves itself
 }
 
@@ -124,7 +125,7 @@ func New(p Parts) *Set {
 		},
 		Refunds: &refunds.Refunds{
 			Store: p.Store, Access: access, Policy: p.Policy, Screening: p.Screening, Pauses: p.Pauses, Scans: p.Scans, Signing: p.Signing,
-			Blind: p.Keys, Automatic: p.Automatic, One: p.SecondAbove == nil,
+			Blind: p.Keys, Automatic: p.Automatic, Networks: p.RefundsOn, One: p.SecondAbove == nil,
 		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
