@@ -47,7 +47,7 @@ var examples = map[wire.Name]any{
 	},
 	wire.OutgoingFinalV1: wire.OutgoingFinal{
 		Mode: tenant.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
-		Returned: "2039280",
+		Returned: "2039280", Part: "swp_01",
 	},
 	wire.AddressesOwnedV1: wire.AddressesOwned{Addresses: []wire.OwnedAddress{{Mode: tenant.Test, Family: money.EVM, Address: addressExample}}},
 	wire.SimulateDepositV1: wire.SimulateDeposit{

@@ -144,6 +144,8 @@ type OutgoingFinal struct {
 	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
 	// Returned is in base units of the network's own coin.
 	Returned string `json:"returned,omitempty"`
+	// Part is set for a transaction of another party, which may have swept several addresses: each has a message.
+	Part string `json:"part,omitempty"`
 }
 
 // AddressesOwned names addresses of this system that payments does not issue itself: those of standalone wallets,

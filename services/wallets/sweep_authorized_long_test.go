@@ -113,9 +113,12 @@ func TestSweep_authorizedReverts(t *testing.T) {
 		t.Errorf("release a sweep whose authorization is valid: got %s, %v, want a refusal", out, err)
 	}
 	if _, err := c.pool.Exec(t.Context(), `UPDATE outgoing_attempts SET request =
-jsonb_set(request::jsonb, '{evm,authorization,before}', to_jsonb(extract(epoch FROM now() - interval '11 minutes')::bigint))::text`); err != nil { // an hour has passed
+jsonb_set(request::jsonb, '{evm,authorization,before}', to_jsonb(extract(epoch FROM now() - interval '21 minutes')::bigint))::text`); err != nil { // an hour has passed
 		t.Fatal(err)
 	}
+	c.await(t, "the sweeper has seen the authorization unused", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE unused_until > now() - interval '10 minutes'`) == 1
+	})
 	c.release(t)
 }
 

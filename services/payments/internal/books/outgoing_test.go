@@ -10,6 +10,20 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
+// Another party's transaction may have swept several addresses: each is booked, whatever was booked for the hash alone.
+func TestOutgoing_parts(t *testing.T) {
+	keys := map[string]bool{}
+	for _, part := range []string{"", "swp_1", "swp_2"} {
+		j, err := outgoing(wire.OutgoingFinal{
+			Mode: tenant.Live, Network: "ethereum", TxHash: "0x1", Kind: wire.OutgoingSweep, Asset: "USDC", Amount: "25000000", Fee: "0", Part: part,
+		})
+		if err != nil || keys[j.Key] {
+			t.Errorf("book the part %q: got the key %q again, or %v", part, j.Key, err)
+		}
+		keys[j.Key] = true
+	}
+}
+
 // On solana the station pays the fee of every asset, and rent that comes back lowers the cost of gas.
 func TestOutgoing_solana(t *testing.T) {
 	for _, c := range []struct {

@@ -65,7 +65,11 @@ func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
 				return ledger.Journal{}, err
 			}
 		}
-		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee).GasBack(n.Name, coin.Symbol, returned), nil
+		key := m.TxHash
+		if m.Part != "" {
+			key += ":" + m.Part
+		}
+		return ledger.Swept(key, n.Name, asset.Symbol, amount, coin.Symbol, fee).GasBack(n.Name, coin.Symbol, returned), nil
 	}
 	return ledger.Journal{}, fmt.Errorf("unknown kind %q", m.Kind)
 }

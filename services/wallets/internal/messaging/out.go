@@ -65,6 +65,9 @@ func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt,
 		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: kindOf(o.Kind), Asset: o.Sweep.Asset,
 		Amount: amount.String(), Fee: r.Fee.String(),
 	}
+	if o.Presented {
+		m.Part = o.Sweep.ID
+	}
 	if r.Returned != nil && r.Returned.Sign() > 0 {
 		m.Returned = r.Returned.String()
 	}

@@ -53,7 +53,7 @@ extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
 WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL
 ORDER BY r.due_at, r.id LIMIT $2`
 
-	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, ` + refundColumns + `
+	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, o.presented, ` + refundColumns + `
 FROM outgoing_tx o JOIN refunds r ON r.id = o.refund WHERE o.mode = 'live' AND o.network = $1
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
 

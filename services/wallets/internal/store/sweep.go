@@ -100,6 +100,24 @@ count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live'
 SELECT $1, s.id, $3, 'live', $4, $5, $6, $8, 1, 1, $7, $9 FROM sweeps s
 WHERE s.id = $2 AND (s.state = 'open' OR $3 = 'undelegate') FOR SHARE OF s ON CONFLICT DO NOTHING`
 
+	// A blocked sweep is presented as well: its money has arrived.
+	presentSweepSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height, authorized, presented)
+SELECT $1, s.id, $3, 'live', $4, $5, $6, $8, 1, 1, $7, true, true FROM sweeps s
+WHERE s.id = $2 AND s.state IN ('open', 'blocked') FOR SHARE OF s ON CONFLICT DO NOTHING`
+
+	// An own transaction that seemed to be replaced is followed again.
+	adoptSweepSQL = `UPDATE outgoing_tx o SET state = 'broadcast', version = version + 1, changed_at = now() FROM outgoing_attempts a
+WHERE o.sweep = $1 AND o.state = 'replaced' AND a.outgoing = o.id AND a.raw IS NOT NULL AND lower(a.tx_hash) = $2`
+
+	// Blocked sweeps whose authorization another party may have presented.
+	blockedAuthorizedSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'blocked'
+AND s.due_at <= now() AND EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND o.authorized)
+AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND o.kind = 'sweep'
+	AND o.state IN ('planned', 'signed', 'broadcast', 'mined', 'final')) ORDER BY s.due_at LIMIT $2`
+
+	unusedSQL = `UPDATE sweeps SET unused_until = greatest(unused_until, $2),
+due_at = CASE WHEN state = 'blocked' THEN now() + interval '1 minute' ELSE due_at END WHERE id = $1 AND state IN ('open', 'blocked')`
+
 	bindSweepsSQL = `INSERT INTO outgoing_sweeps (outgoing, sweep)
 SELECT $1, s.id FROM sweeps s WHERE s.id = ANY($2) AND s.state = 'open' ORDER BY s.id FOR SHARE OF s ON CONFLICT DO NOTHING`
 
@@ -134,7 +152,7 @@ WHERE outgoing = $1 AND request::jsonb #> '{bitcoin,psbt}' IS NOT NULL`
 carried AS (DELETE FROM outgoing_sweeps WHERE outgoing IN (SELECT id FROM gone)),
 spent AS (DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)) SELECT id FROM gone`
 
-	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, ` + sweepColumns + `
+	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, o.presented, ` + sweepColumns + `
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
 
@@ -169,8 +187,9 @@ WHERE d.wallet_id = $1`
 
 	blockedSweepSQL = `SELECT (SELECT count(*) FROM outgoing_parts o WHERE o.sweep = $1 AND o.kind = 'sweep'
 	AND o.state IN ('planned', 'signed', 'broadcast', 'mined'))
-+ (SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id WHERE o.sweep = $1 AND o.authorized
-	AND to_timestamp((a.request::jsonb #>> '{evm,authorization,before}')::bigint) > now() - interval '10 minutes')`
++ (SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id JOIN sweeps s ON s.id = o.sweep
+	WHERE o.sweep = $1 AND o.authorized
+	AND to_timestamp((a.request::jsonb #>> '{evm,authorization,before}')::bigint) > s.unused_until - interval '10 minutes')`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
@@ -181,7 +200,7 @@ FROM sweeps s LEFT JOIN LATERAL (SELECT o.* FROM outgoing_parts p JOIN outgoing_
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
 
 	// The final transactions of a range of blocks, with their parts about addresses that no wallet here owns.
-	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, sum(p.fee)::text, sum(p.returned)::text, CASE WHEN o.kind = 'sweep' THEN sum(p.amount) ELSE 0 END::text, s.mode, s.network, s.asset
+	finalAgainSQL = `SELECT o.id, o.presented, o.sweep, o.kind, o.tx_hash, o.height, sum(p.fee)::text, sum(p.returned)::text, CASE WHEN o.kind = 'sweep' THEN sum(p.amount) ELSE 0 END::text, s.mode, s.network, s.asset
 FROM outgoing_tx o JOIN outgoing_parts p ON p.outgoing = o.id JOIN sweeps s ON s.id = p.sweep
 WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.height BETWEEN $3 AND $4 AND (o.height, o.id) > ($5, $6)
 AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id)
@@ -309,9 +328,13 @@ func (r *sweepRow) read() (w sweep.Sweep, err error) {
 
 // Idle implements sweeper.Store.
 func (s Sweeps) Idle(ctx context.Context, network string, most int) ([]sweep.Sweep, error) {
-	rows, err := s.pool.Query(ctx, idleSQL, network, most)
+	return s.sweeps(ctx, idleSQL, network, most)
+}
+
+func (s Sweeps) sweeps(ctx context.Context, sql, network string, most int) ([]sweep.Sweep, error) {
+	rows, err := s.pool.Query(ctx, sql, network, most)
 	if err != nil {
-		return nil, fmt.Errorf("reading open sweeps: %w", err)
+		return nil, fmt.Errorf("reading sweeps: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w sweep.Sweep, err error) {
 		var r sweepRow
@@ -416,6 +439,26 @@ func (s Sweeps) Plan(ctx context.Context, o sweep.Outgoing) error {
 	return s.plan(ctx, o, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From, o.State, o.Authorized())
 }
 
+// Present implements sweeper.Store.
+func (s Sweeps) Present(ctx context.Context, o sweep.Outgoing) error {
+	tag, err := s.pool.Exec(ctx, adoptSweepSQL, o.Sweep.ID, o.Newest().TxHash)
+	if err != nil || tag.RowsAffected() > 0 {
+		return err
+	}
+	return s.plan(ctx, o, presentSweepSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce, o.From, o.State)
+}
+
+// Blocked implements sweeper.Store.
+func (s Sweeps) Blocked(ctx context.Context, network string, most int) ([]sweep.Sweep, error) {
+	return s.sweeps(ctx, blockedAuthorizedSQL, network, most)
+}
+
+// Unused implements sweeper.Store.
+func (s Sweeps) Unused(ctx context.Context, w sweep.Sweep, until time.Time) error {
+	_, err := s.pool.Exec(ctx, unusedSQL, w.ID, until)
+	return err
+}
+
 // plan writes a transaction by a statement that inserts its row, and its first form.
 func (s Sweeps) plan(ctx context.Context, o sweep.Outgoing, insertSQL string, args ...any) error {
 	request, err := json.Marshal(o.Attempts[0].Request)
@@ -433,7 +476,7 @@ func (s Sweeps) plan(ctx context.Context, o sweep.Outgoing, insertSQL string, ar
 		if err := bind(ctx, tx, o); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request)); err != nil || !o.Attempts[0].Foreign() {
+		if _, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request)); err != nil || !o.Presented {
 			return err
 		}
 		_, err = tx.Exec(ctx, foreignSQL, o.ID, o.Attempts[0].TxHash)
@@ -532,7 +575,7 @@ type sweepReader interface {
 func (s Sweeps) outgoing(ctx context.Context, rows pgx.Rows, reader func() sweepReader) ([]sweep.Outgoing, error) {
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o sweep.Outgoing, err error) {
 		r := reader()
-		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block, &o.From}
+		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block, &o.From, &o.Presented}
 		if err := row.Scan(append(fields, r.fields()...)...); err != nil {
 			return o, err
 		}
@@ -868,7 +911,7 @@ func (s Sweeps) finalAgain(ctx context.Context, tx pgx.Tx, c scanner.Chain, from
 	}
 	var o sweep.Outgoing
 	var hash, fee, rent, amount string
-	_, err = pgx.ForEachRow(rows, []any{&o.ID, &o.Kind, &hash, &o.Height, &fee, &rent, &amount, &o.Sweep.Mode, &o.Sweep.Network, &o.Sweep.Asset}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&o.ID, &o.Presented, &o.Sweep.ID, &o.Kind, &hash, &o.Height, &fee, &rent, &amount, &o.Sweep.Mode, &o.Sweep.Network, &o.Sweep.Asset}, func() error {
 		cost, err := integer(fee)
 		if err != nil {
 			return err
@@ -942,7 +985,8 @@ func (e ending) book(ctx context.Context, tx pgx.Tx, p sweep.Part, owner *wallet
 }
 
 // ErrSweepBusy means that a transaction of a sweep may still be mined, or that anybody may present its authorization.
-var ErrSweepBusy = errors.New("a transaction of this sweep is under way, or its authorization is valid: it cannot be released yet")
+var ErrSweepBusy = errors.New("a transaction of this sweep is under way, or its authorization is valid, or the sweeper has not yet seen " +
+	"on the chain that it ended unused: it cannot be released yet")
 
 // ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed
 // the cause.

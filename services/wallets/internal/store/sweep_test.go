@@ -469,6 +469,124 @@ func TestSweeps_oneFunding(t *testing.T) {
 	}
 }
 
+// presentedBy is the transaction of another party that ended a sweep.
+func presentedBy(id, sender, hash string, w sweep.Sweep) sweep.Outgoing {
+	r := intent.Request{ID: id + "-1", Kind: intent.Sweep, Amount: "5", EVM: &intent.EVM{Authorization: &intent.Authorization{Owner: w.Address}}}
+	return sweep.Outgoing{
+		ID: id, Kind: intent.Sweep, Sweep: w, Sender: sender, Nonce: 4, Presented: true, State: sweep.Broadcast, Version: 1,
+		Attempts: []sweep.Attempt{{Number: 1, Request: r, TxHash: hash, Sent: true}},
+	}
+}
+
+// One transaction of another party presents the authorizations of two sweeps, one of them blocked: both are booked.
+func TestSweeps_presentedTogether(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Sweeps(), t.Context()
+	first := opened(t, base, pool, 3)
+	const second = `INSERT INTO sweeps (id, mode, network, family, account, idx, address, wallet_id, asset, contract, amount, treasury, state)
+SELECT 'swp_two', mode, network, family, account, idx, address, wallet_id, 'USDC', contract, amount, treasury, 'open' FROM sweeps`
+	if _, err := pool.Exec(ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	other := first
+	other.ID, other.Asset = "swp_two", "USDC"
+	if err := s.Block(ctx, other, "it reverts"); err != nil {
+		t.Fatal(err)
+	}
+	for id, w := range map[string]sweep.Sweep{"out_1": first, "out_2": other} {
+		if err := s.Present(ctx, presentedBy(id, "0xanother", "0xboth", w)); err != nil {
+			t.Fatalf("store the transaction that presented the authorization of %s: %v", w.ID, err)
+		}
+	}
+	list, err := s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 2 || !list[0].Presented || !list[1].Presented {
+		t.Fatalf("list what is under way: got %+v, %v, want both presented transactions", list, err)
+	}
+	for _, o := range list {
+		r := sweep.Receipt{TxHash: "0xboth", Height: 1, Block: "h1", OK: true, Fee: new(big.Int)}
+		if err := s.Mined(ctx, o, r); err != nil {
+			t.Fatal(err)
+		}
+		o.State, o.Version = sweep.Mined, o.Version+1
+		if err := s.Finish(ctx, o, r, true, o.Sweep.Amount); err != nil {
+			t.Errorf("finish the sweep %s: %v", o.Sweep.ID, err)
+		}
+	}
+	var swept, booked int
+	if err := pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM sweeps WHERE state = 'swept'), (SELECT count(*) FROM custody_journals
+WHERE event = 'swept')`).Scan(&swept, &booked); err != nil || swept != 2 || booked != 2 {
+		t.Errorf("count the swept sweeps and their journals: got %d and %d, %v, want 2 and 2", swept, booked, err)
+	}
+	if err := s.Present(ctx, presentedBy("out_3", "0xanother", "0xboth", first)); !errors.Is(err, sweeper.ErrStale) {
+		t.Errorf("present an ended sweep: got %v, want %v", err, sweeper.ErrStale)
+	}
+}
+
+// An own transaction that seemed to be replaced, and is the one that the contract names, is followed again.
+func TestSweeps_presentedByOwn(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx, w := base.Sweeps(), t.Context(), openOne(t, base, pool)
+	o := planned("out_own", w, false)
+	o.Sender, o.Nonce = "0xstation", 4
+	o.Attempts[0].Request.EVM.Authorization = &intent.Authorization{Owner: w.Address}
+	if err := s.Plan(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Signed(ctx, o, []byte{1}, "0xown"); err != nil {
+		t.Fatal(err)
+	}
+	o.State, o.Version = sweep.Signed, 2
+	if err := s.Sent(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	o.State, o.Version = sweep.Broadcast, 3
+	if err := s.Replaced(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Present(ctx, presentedBy("out_new", "0xstation", "0xown", w)); err != nil {
+		t.Fatalf("present a sweep by its own transaction: %v", err)
+	}
+	list, err := s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(list) != 1 || list[0].ID != "out_own" || list[0].Presented || list[0].State != sweep.Broadcast {
+		t.Errorf("list what is under way: got %+v, %v, want the own transaction", list, err)
+	}
+}
+
+// A blocked sweep is released only once the sweeper has seen on the chain that its authorization ended unused.
+func TestSweeps_releaseAuthorized(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx, w := base.Sweeps(), t.Context(), openOne(t, base, pool)
+	ends := time.Now().Add(-time.Hour)
+	o := planned("out_own", w, false)
+	o.Attempts[0].Request.EVM.Authorization = &intent.Authorization{Owner: w.Address, Before: ends.Unix()}
+	if err := s.Plan(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replaced(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Block(ctx, w, "it reverts"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Blocked(ctx, "ethereum", 10); err != nil || len(list) != 1 || list[0].ID != w.ID {
+		t.Errorf("list the blocked sweeps with an authorization: got %+v, %v, want one", list, err)
+	}
+	for _, c := range []struct {
+		until time.Time
+		want  error
+	}{{time.Time{}, store.ErrSweepBusy}, {ends.Add(9 * time.Minute), store.ErrSweepBusy}, {ends.Add(11 * time.Minute), nil}} {
+		if err := s.Unused(ctx, w, c.until); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ReleaseSweep(ctx, w.ID); !errors.Is(err, c.want) {
+			t.Errorf("release a sweep whose authorization was unused until %s: got %v, want %v", c.until, err, c.want)
+		}
+	}
+}
+
 // The proofs of a bitcoin transaction's inputs go when it ends. Its terms and its signed bytes stay.
 func TestSweeps_dropProofs(t *testing.T) {
 	t.Parallel()

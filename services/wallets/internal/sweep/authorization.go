@@ -14,10 +14,6 @@ type Presented struct {
 	Nonce          uint64 // of the sender
 }
 
-// Foreign reports whether another party has sent this form, with an authorization that it took from one of the
-// product's transactions: its bytes are unknown.
-func (a Attempt) Foreign() bool { return a.Sent && a.Raw == nil }
-
 // CoinGas is the least gas of a transfer of the network's own coin, which a funding is.
 const CoinGas = 21_000
 

@@ -109,20 +109,23 @@ type Attempt struct {
 
 // Outgoing is one transaction that leaves deposit addresses or the gas station.
 type Outgoing struct {
-	ID       string
-	Kind     intent.Kind
-	Sweep    Sweep   // the only one, or the first of a batch
-	Batch    []Sweep // all of them, in one asset, on a network whose transactions may carry several
-	Inputs   []Input // the outputs that it spends, on a network with outputs
-	From     int64   // height of the chain when it was planned: no earlier block holds a form
-	Sender   string
-	Nonce    uint64
-	State    State
-	Version  int64
-	Attempts []Attempt // oldest first, at least one
-	TxHash   string    // of the form that is mined
-	Height   int64
-	Block    string
+	ID     string
+	Kind   intent.Kind
+	Sweep  Sweep   // the only one, or the first of a batch
+	Batch  []Sweep // all of them, in one asset, on a network whose transactions may carry several
+	Inputs []Input // the outputs that it spends, on a network with outputs
+	From   int64   // height of the chain when it was planned: no earlier block holds a form
+	Sender string
+	Nonce  uint64
+	// Presented means that another party has sent it, with an authorization that it took from one of the product's
+	// transactions: its bytes are unknown.
+	Presented bool
+	State     State
+	Version   int64
+	Attempts  []Attempt // oldest first, at least one
+	TxHash    string    // of the form that is mined
+	Height    int64
+	Block     string
 }
 
 // Input is an output of a deposit that a transaction spends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 
 	"causeway.internal/services/wallets/internal/evmtx"
@@ -83,7 +84,7 @@ func (s evm) presented(ctx context.Context, w sweep.Sweep) (bool, error) {
 	}
 	s.log.WarnContext(ctx, "authorization presented by another party", "sweep", w.ID, "tx", by.TxHash, "sender", by.Sender)
 	o := sweep.Outgoing{
-		ID: s.newID(), Kind: intent.Sweep, Sweep: w, From: w.Authorized, Sender: by.Sender, Nonce: by.Nonce, State: sweep.Broadcast, Version: 1,
+		ID: s.newID(), Kind: intent.Sweep, Sweep: w, From: w.Authorized, Sender: by.Sender, Nonce: by.Nonce, Presented: true, State: sweep.Broadcast, Version: 1,
 	}
 	r := intent.Request{
 		ID: sweep.RequestID(o.ID, 1), Kind: intent.Sweep, Network: w.Network, Account: w.Account, Index: w.Index, Asset: w.Asset,
@@ -91,7 +92,27 @@ func (s evm) presented(ctx context.Context, w sweep.Sweep) (bool, error) {
 		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: w.Contract, Nonce: by.Nonce, Authorization: authorizationOf(w, s.cfg.Authorized[w.Asset], 0)},
 	}
 	o.Attempts = []sweep.Attempt{{Number: 1, Request: r, TxHash: by.TxHash, Sent: true}}
-	return true, s.store.Plan(ctx, o)
+	if err = s.store.Present(ctx, o); errors.Is(err, ErrStale) { // it must show: the sweep would stay unbooked
+		err = fmt.Errorf("the transaction %s that presented its authorization is not stored beside another one", by.TxHash)
+	}
+	return true, err
+}
+
+// watch looks for a foreign transaction that has presented the authorization of a blocked sweep. An operator releases
+// the sweep only once its authorization has ended unused.
+func (s evm) watch(ctx context.Context, w sweep.Sweep) error {
+	market, err := s.chain.Market(ctx)
+	if err != nil {
+		return err
+	}
+	presented, err := s.presented(ctx, w)
+	if errors.Is(err, errPresented) {
+		return nil
+	}
+	if err != nil || presented {
+		return err
+	}
+	return s.store.Unused(ctx, w, market.At)
 }
 
 func validUntil(market sweep.Market) int64 { return market.At.Add(authorizationValid).Unix() }

@@ -47,6 +47,11 @@ func (s evm) plan(ctx context.Context, idle []sweep.Sweep, note func(what string
 		}
 		note("sweep "+w.ID, err)
 	}
+	blocked, err := s.store.Blocked(ctx, s.cfg.Network, roundMost)
+	note("blocked sweeps", err)
+	for _, w := range blocked {
+		note("blocked sweep "+w.ID, s.watch(ctx, w))
+	}
 }
 
 // least implements family.
@@ -55,7 +60,7 @@ func (s evm) least(context.Context) (Least, error) { return Least{Sum: s.cfg.Ter
 // find implements family.
 func (s evm) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
 	r, found, err := byHash(ctx, s.chain, o)
-	if found && o.Newest().Foreign() {
+	if found && o.Presented && o.Sender != s.cfg.Station {
 		r.Fee = new(big.Int) // another has paid it
 	}
 	return r, found, err
@@ -174,6 +179,11 @@ func (s evm) purse(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
 func (s evm) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) error {
 	if presented, err := s.presented(ctx, w); err != nil || presented {
 		return err
+	}
+	if w.Authorized > 0 {
+		if err := s.store.Unused(ctx, w, market.At); err != nil {
+			return err
+		}
 	}
 	has, err := s.balance(ctx, w)
 	if err != nil {

@@ -75,6 +75,13 @@ type Store interface {
 	// Plan writes a transaction. It fails with ErrStale if another one may use its number, a sweep of its batch or an
 	// output that it spends.
 	Plan(ctx context.Context, o sweep.Outgoing) error
+	// Present writes the transaction of another party that has ended a sweep. An own one with its hash, which seemed to be
+	// replaced, is followed again instead.
+	Present(ctx context.Context, o sweep.Outgoing) error
+	// Blocked are due blocked sweeps whose authorization another party may have presented. Unused notes until when, on the
+	// chain, it had not been used.
+	Blocked(ctx context.Context, network string, most int) ([]sweep.Sweep, error)
+	Unused(ctx context.Context, s sweep.Sweep, until time.Time) error
 	// Drop deletes a planned transaction that was never signed.
 	Drop(ctx context.Context, o sweep.Outgoing) error
 	Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error)
@@ -263,7 +270,7 @@ func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) err
 	}
 	newest := o.Newest()
 	switch {
-	case newest.Foreign(): // the node has not seen its block yet
+	case o.Presented: // the node has not seen its block yet
 		return nil
 	case newest.Raw == nil:
 		return s.sign(ctx, o)
