@@ -323,6 +323,11 @@ func (c *custody) seal(t *testing.T, policy string) {
 		"SIGNER_SEED=" + path("seed.age"), "SIGNER_IDENTITY_FILE=" + path("identity"), "SIGNER_POLICY=" + path("policy.json"),
 		"SIGNER_SOCKET=" + path("signer"), "SIGNER_LOG=" + path("signer.log"), "SIGNER_KILL_SWITCH=" + path("stop"),
 	}
+	log := exec.Command(filepath.Join(c.bin, "signer"), "new-log")
+	log.Env = c.vault
+	if out, err := log.CombinedOutput(); err != nil {
+		t.Fatalf("make the signer's log: %v: %s", err, out)
+	}
 	c.client = signer.New(path("signer"))
 }
 

@@ -250,7 +250,7 @@ func (g *Ground) seal(ctx context.Context, dir, program string, networks map[str
 	if err != nil {
 		return nil, err
 	}
-	environ := []string{"SIGNER_SEED=" + at("seed.age"), "SIGNER_POLICY=" + at("policy.json"), "SIGNER_IDENTITY=" + secret}
+	environ := []string{"SIGNER_SEED=" + at("seed.age"), "SIGNER_POLICY=" + at("policy.json"), "SIGNER_IDENTITY=" + secret, "SIGNER_LOG=" + at("signer-log.jsonl")}
 	run := func(words ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, program, words...)
 		cmd.Env = environ
@@ -263,6 +263,9 @@ func (g *Ground) seal(ctx context.Context, dir, program string, networks map[str
 		return string(out), nil
 	}
 	if _, err := run("new-seed", "--recipient", recipient, "--out", at("seed.age")); err != nil {
+		return nil, err
+	}
+	if _, err := run("new-log"); err != nil {
 		return nil, err
 	}
 	keys, err := run("xpubs")

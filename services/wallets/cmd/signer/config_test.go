@@ -47,6 +47,16 @@ func TestCeremony(t *testing.T) {
 	if err != nil || !strings.Contains(keys, "XPUB_LIVE_EVM=xpub") || !strings.Contains(keys, "ADDRESS_BATCH_KEY=") {
 		t.Fatalf("print the public keys: got %s, %v, want XPUB_LIVE_EVM and ADDRESS_BATCH_KEY", keys, err)
 	}
+	environ["SIGNER_LOG"] = filepath.Join(dir, "log.jsonl")
+	if _, err := do("", "new-log"); err != nil {
+		t.Errorf("make the log: %v", err)
+	}
+	if _, err := do("", "new-log"); err == nil {
+		t.Error("make the log again: got no error, want one")
+	}
+	if shown, err := do("", "verify-log"); err != nil || !strings.HasPrefix(shown, "1 lines hold") {
+		t.Errorf("verify the new log: got %s, %v, want one line", shown, err)
+	}
 	// The written words restore the same keys.
 	environ["SIGNER_SEED"] = filepath.Join(dir, "restored.age")
 	if _, err := do(words, "seal-seed", "--recipient", identity.Recipient().String(), "--out", environ["SIGNER_SEED"]); err != nil {

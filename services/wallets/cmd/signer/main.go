@@ -1,7 +1,7 @@
 // Command signer holds the keys of money and signs for wallets what its policy allows, over a unix socket. It has no
 // database, opens no connection and listens on nothing else. `signer serve` does that. The verbs new-seed, seal-seed,
-// xpubs, addresses and verify-log belong to the key ceremony (docs/custody.md), and health asks the running signer.
-// This package only wires.
+// new-log, xpubs, addresses and verify-log belong to the key ceremony (docs/custody.md), and health asks the running
+// signer. This package only wires.
 package main
 
 import (
@@ -39,7 +39,7 @@ type settings struct {
 	Passphrase config.Secret `env:"SIGNER_PASSPHRASE" doc:"passphrase that opens the seed, when it was sealed with one"`
 	Policy     string        `env:"SIGNER_POLICY" doc:"path of the policy: networks, treasuries, tokens, limits (docs/custody.md)"`
 	Socket     string        `env:"SIGNER_SOCKET" doc:"path of the unix socket to open; only the policy's peers may use it"`
-	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line contains the hash of the line before; it must outlive the process"`
+	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line contains the hash of the line before; it must outlive the process, and is made once with signer new-log"`
 	KillSwitch string        `env:"SIGNER_KILL_SWITCH" doc:"path of a file that, while it exists, makes the signer refuse everything"`
 	LockMemory bool          `env:"SIGNER_LOCK_MEMORY" envDefault:"false" doc:"keep the process out of swap (mlockall); needs an unlimited memlock limit"`
 }
@@ -55,7 +55,7 @@ func main() {
 }
 
 var errUsage = errors.New(`usage: signer serve | new-seed --out FILE [--recipient age1…]… | seal-seed --out FILE [--recipient age1…]… |
-	xpubs | addresses --from INDEX --count N --out FILE | verify-log | health | version`)
+	new-log | xpubs | addresses --from INDEX --count N --out FILE | verify-log | health | version`)
 
 func run(ctx context.Context, args []string, environ map[string]string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read[settings](environ)
@@ -73,6 +73,8 @@ func run(ctx context.Context, args []string, environ map[string]string, in io.Re
 		return serve(ctx, cfg)
 	case verb == "new-seed" || verb == "seal-seed":
 		return makeSeed(cfg, verb, args[1:], in, out)
+	case verb == "new-log" && len(args) == 1:
+		return newLog(cfg)
 	case verb == "xpubs" && len(args) == 1:
 		return showKeys(cfg, out)
 	case verb == "addresses":
@@ -308,6 +310,14 @@ func makeAddresses(cfg settings, args []string) error {
 		return err
 	}
 	return writeNew(*path, append(text, '\n'))
+}
+
+// newLog makes the log of a signer that has never signed.
+func newLog(cfg settings) error {
+	if cfg.Log == "" {
+		return errors.New("SIGNER_LOG is required")
+	}
+	return journal.Create(cfg.Log, time.Now())
 }
 
 func verifyLog(cfg settings, out io.Writer) error {

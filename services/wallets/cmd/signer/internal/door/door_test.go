@@ -19,6 +19,7 @@ import (
 
 	"filippo.io/age"
 
+	"causeway.internal/services/wallets/cmd/signer/internal/journal"
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
 	"causeway.internal/services/wallets/cmd/signer/internal/vault"
 	"causeway.internal/services/wallets/internal/intent"
@@ -49,6 +50,9 @@ func openWith(t *testing.T, d *fixture, rules string) *fixture {
 	t.Helper()
 	if d == nil {
 		d = &fixture{dir: t.TempDir(), at: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+		if err := journal.Create(filepath.Join(d.dir, "log"), d.at); err != nil {
+			t.Fatal(err)
+		}
 	} else if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 type Entry struct {
 	Number  int64           `json:"number"`
 	At      time.Time       `json:"at"`
-	Event   string          `json:"event"` // started, signed, refused
+	Event   string          `json:"event"` // created, started, signed, refused
 	Request *intent.Request `json:"request,omitempty"`
 	Signed  *intent.Signed  `json:"signed,omitempty"`
 	Refusal *intent.Refusal `json:"refusal,omitempty"`
@@ -35,6 +35,7 @@ type Entry struct {
 
 // The events.
 const (
+	Created = "created"
 	Started = "started"
 	Signed  = "signed"
 	Refused = "refused"
@@ -56,10 +57,27 @@ var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, r
 // ErrLong says that an entry does not fit in a line.
 var ErrLong = errors.New("a line of the log is too long")
 
+// ErrMissing says that there is no log. Without it the signer would sign for every order a second time.
+var ErrMissing = errors.New("the log does not exist or has no lines: restore it from its backup; " +
+	"`signer new-log` makes the log of a signer that has never signed")
+
+// Create makes a log, whose first line says when. It fails if the file exists.
+func Create(path string, now time.Time) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
+	if err != nil {
+		return fmt.Errorf("creating the log: %w", err)
+	}
+	j := &Journal{file: file}
+	return errors.Join(j.Append(Entry{At: now, Event: Created}), j.Close())
+}
+
 // Open verifies the whole log, calls f for every line and makes the log ready for appending. A last line without its
 // end was being written when the machine stopped: nobody received its answer, so it is cut off.
 func Open(path string, f func(Entry)) (*Journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	file, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // the operator names the file
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("opening the log %s: %w", path, ErrMissing)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
@@ -67,6 +85,9 @@ func Open(path string, f func(Entry)) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("another signer writes this log: %w", err), file.Close())
 	}
 	last, whole, err := read(file, f)
+	if err == nil && last.Number == 0 {
+		err = ErrMissing
+	}
 	if err == nil {
 		err = file.Truncate(whole)
 	}

@@ -16,10 +16,11 @@ import (
 func fill(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
-	j, err := Open(path, func(Entry) { t.Error("an empty log has a line") })
+	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	j := &Journal{file: file}
 	defer j.Close()
 	for _, id := range []string{"a", "b", "c"} {
 		e := Entry{At: time.Unix(1, 2), Event: Signed, Request: &intent.Request{ID: id, Amount: "1"}, Signed: &intent.Signed{ID: id, Raw: "00"}}
@@ -27,10 +28,26 @@ func fill(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(path, func(Entry) {}); err == nil {
-		t.Error("two processes write one log")
-	}
 	return path
+}
+
+func TestCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := Create(path, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if Create(path, time.Unix(1, 0)) == nil {
+		t.Error("create a log that exists: got no error, want one")
+	}
+	var events []string
+	j, err := Open(path, func(e Entry) { events = append(events, e.Event) })
+	if err != nil || len(events) != 1 || events[0] != Created {
+		t.Fatalf("open a new log: got the events %v, %v, want %s alone", events, err, Created)
+	}
+	defer j.Close()
+	if _, err := Open(path, func(Entry) {}); err == nil {
+		t.Error("open a log that is open: got no error, want one")
+	}
 }
 
 func TestJournal_readAgain(t *testing.T) {
@@ -124,5 +141,24 @@ func TestJournal_changedLine(t *testing.T) {
 		if _, _, err := Verify(bytes.NewReader(changed)); !errors.Is(err, ErrBroken) {
 			t.Errorf("verify a log with %s: got %v, want ErrBroken", name, err)
 		}
+	}
+}
+
+// A signer without its log has forgotten which orders it signed for. So it makes none by itself.
+func TestOpen_missing(t *testing.T) {
+	dir := t.TempDir()
+	absent, empty, cut := filepath.Join(dir, "absent"), filepath.Join(dir, "empty"), filepath.Join(dir, "cut")
+	for path, text := range map[string]string{empty: "", cut: `{"number":1,"at":"2026`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{absent, empty, cut} {
+		if _, err := Open(path, func(Entry) {}); !errors.Is(err, ErrMissing) {
+			t.Errorf("open %s: got %v, want %v", filepath.Base(path), err, ErrMissing)
+		}
+	}
+	if _, err := os.Stat(absent); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("look for a log that was opened and did not exist: got %v, want none", err)
 	}
 }
