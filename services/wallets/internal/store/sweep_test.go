@@ -538,7 +538,7 @@ func TestSweeps_presentedByOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.State, o.Version = sweep.Signed, 2
-	if err := s.Sent(ctx, o); err != nil {
+	if err := s.Sent(ctx, o, true); err != nil {
 		t.Fatal(err)
 	}
 	o.State, o.Version = sweep.Broadcast, 3
