@@ -55,7 +55,7 @@ func TestReconcile(t *testing.T) {
 		{
 			books.DiffRefunds,
 			`INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
-				VALUES ('rfd_x', '` + waits.ID + `', 'test', 'tron', 'USDT', '', 1, 'T', '[]', '', '', 'requested', 1, now())`,
+				VALUES ('rfd_x', '` + waits.ID + `', 'test', 'tron', 'USDT', '', 1, 'T', '[{}]', '', '', 'requested', 1, now())`,
 			`DELETE FROM refunds`,
 		},
 		{books.DiffStatement, `UPDATE sim_transfers SET amount = amount + 1`, `UPDATE sim_transfers SET amount = amount - 1`},

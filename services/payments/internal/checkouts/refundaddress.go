@@ -39,7 +39,7 @@ func (a *Checkouts) proposed(v change.View, j destination.Judged, now time.Time)
 		return change.Result{}, err
 	}
 	listed, unusable := j.Usable()
-	r, err := change.Applied(a.Policy.Apply(v.Payment, payment.ProposeRefundAddress{Address: j.Address, Refused: unusable != nil, Rows: v.Rows}, now))
+	r, err := change.Applied(a.Policy.Apply(v.Payment, payment.ProposeRefundAddress{Address: j.Address, Refused: unusable != nil, Rows: v.Rows, Refunds: v.Refunds}, now))
 	if err != nil {
 		return change.Result{}, err
 	}

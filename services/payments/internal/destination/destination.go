@@ -101,10 +101,11 @@ func (c Checker) Change(v change.View, j Judged, t payment.Trigger, now time.Tim
 }
 
 // Confirm is the confirmation of an address, in the spelling of the payer's proposal where that is the same address.
-func Confirm(p payment.Payment, to string) payment.ConfirmRefundAddress {
+func Confirm(v change.View, to string) payment.ConfirmRefundAddress {
+	p := v.Payment
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if ok && address.Canonical(n.Family, p.RefundAddressProposed) == address.Canonical(n.Family, to) {
 		to = p.RefundAddressProposed
 	}
-	return payment.ConfirmRefundAddress{Address: to}
+	return payment.ConfirmRefundAddress{Address: to, Rows: v.Rows, Refunds: v.Refunds}
 }

@@ -37,7 +37,7 @@ func (a *Merchants) RefundAddress(ctx context.Context, o tenant.Owner, reference
 		return idempotency.Answer{}, err
 	}
 	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
-		return refunded(a.Destinations.Change(v, j, payment.SetRefundAddress{Address: to}, now))
+		return refunded(a.Destinations.Change(v, j, payment.SetRefundAddress{Address: to, Rows: v.Rows, Refunds: v.Refunds}, now))
 	})
 }
 
@@ -49,7 +49,7 @@ func (a *Merchants) ConfirmRefundAddress(ctx context.Context, o tenant.Owner, re
 		return idempotency.Answer{}, err
 	}
 	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
-		return refunded(a.Destinations.Change(v, j, destination.Confirm(v.Payment, to), now))
+		return refunded(a.Destinations.Change(v, j, destination.Confirm(v, to), now))
 	})
 }
 

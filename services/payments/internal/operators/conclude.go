@@ -98,7 +98,7 @@ func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d Payou
 			return change.Result{Payment: v.Payment, Payout: stopped(*v.Payout), Refused: errPayoutResent}, nil
 		}
 		r := change.Result{Payment: v.Payment}
-		if trigger := payouts.TriggerOf(outcome, next, ""); trigger != nil {
+		if trigger := payouts.TriggerOf(outcome, next, "", v.Refunds); trigger != nil {
 			if r, err = change.Applied(a.Policy.Apply(v.Payment, trigger, now)); err != nil {
 				return change.Result{}, err
 			}

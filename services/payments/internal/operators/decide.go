@@ -193,11 +193,11 @@ func (d Order) checkHashes(family money.Family, problems *fault.Problems) {
 func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger {
 	switch d.Action {
 	case ActionRetry:
-		return payment.Retry{Receiver: receiver, Rail: d.rail}
+		return payment.Retry{Receiver: receiver, Rail: d.rail, Refunds: v.Refunds}
 	case ActionRefunded:
 		return payment.MarkRefunded{Tx: strings.Join(d.hashes(), ","), Rows: v.Rows, Refunds: v.Refunds}
 	}
-	accept := payment.Accept{Rows: v.Rows}
+	accept := payment.Accept{Rows: v.Rows, Refunds: v.Refunds}
 	if d.Payout != nil {
 		accept.Payout = *d.Payout
 	}

@@ -32,7 +32,7 @@ func (a *Operators) ConfirmRefundAddress(ctx context.Context, name string, d Ref
 	}
 	brought := name == v.Payment.Reference
 	return a.Access.Anyone(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
-		r, err := a.Destinations.Change(v, j, destination.Confirm(v.Payment, d.Address), now)
+		r, err := a.Destinations.Change(v, j, destination.Confirm(v, d.Address), now)
 		if err != nil || r.Refused != nil {
 			return r, err
 		}

@@ -61,7 +61,7 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 			r.Payout.Reference = nil
 		}
 	}
-	offer, ok := a.Policy.Offer(p, v.Rows)
+	offer, ok := a.Policy.Offer(p, v.Rows, v.Refunds)
 	if !ok {
 		return r
 	}

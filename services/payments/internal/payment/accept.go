@@ -5,6 +5,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 var errReorged = fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
@@ -14,8 +15,8 @@ var errReorged = fault.New(fault.Conflict, "deposit_reorged", "The deposit behin
 type Offer struct{ Plain, Most decimal.Decimal }
 
 // Offer returns the payout that accept would make now. ok is false when accept would be refused.
-func (pol Policy) Offer(p Payment, rows []Deposit) (o Offer, ok bool) {
-	c := change{pol: pol, p: p, rows: rows}
+func (pol Policy) Offer(p Payment, rows []Deposit, refunds []refund.Refund) (o Offer, ok bool) {
+	c := change{pol: pol, p: p, rows: rows, refunds: refunds}
 	if p.Status() != StatusNeedsReview {
 		return Offer{}, false
 	}
@@ -42,6 +43,8 @@ func (c *change) offer() (plain, full Credit, err error) {
 		return plain, full, errReorged
 	case c.refunding():
 		return plain, full, errRefundBegun
+	case c.reserved():
+		return plain, full, errRefundOpen
 	case c.p.Credit.Frozen:
 		full = c.p.Credit
 	default:

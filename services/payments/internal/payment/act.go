@@ -205,8 +205,12 @@ func (c *change) unknown(t Unknown) error {
 	return nil
 }
 
+// failedPaid is why a request failed whose money the receiver has got.
+const failedPaid = "paid_out"
+
 // succeeded accepts the rail's conclusive success in unexpected states too. After a restore a payout may be paid that
-// the row does not show as sent. A payout that was reported as failed and then as paid is paid, and an incident.
+// the row does not show as sent. A payout that was reported as failed and then as paid is paid, and an incident. It
+// ends the requests for its money that nobody has approved.
 func (c *change) succeeded(t Succeeded) error {
 	switch {
 	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
@@ -218,6 +222,9 @@ func (c *change) succeeded(t Succeeded) error {
 	switch c.p.Payout {
 	case PayoutFailed:
 		c.alert("paid_after_failure", "success of a payout attempt that had failed")
+		if err := c.endRequests(failedPaid, refund.Refund.Reserves); err != nil {
+			return err
+		}
 		c.p.Holds++
 		c.post(c.payoutEntry().Held())
 	case PayoutHeld:
@@ -302,6 +309,8 @@ func (c *change) retry(t Retry) error {
 		return errReorged
 	case !c.p.Credit.Frozen:
 		return errRefundBegun
+	case c.reserved():
+		return errRefundOpen
 	case c.p.Hold != NotHeld:
 		return refusal(c.p, OnRetry)
 	case c.p.Receiver.Forgotten() && !t.Receiver.Known():

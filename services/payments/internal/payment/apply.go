@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // Apply is the one transition function. It looks up the outcome of (state, trigger) in the table, runs its guards, and
@@ -24,7 +25,8 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 	}
 	c := &change{
 		pol: pol, p: p, now: now, trigger: t.Name(), from: p.State(), status: p.Status(), rows: slices.Clone(rowsOf(t)),
-		under: p.Has(ExceptionUnderpaid), over: p.Has(ExceptionOverpaid), reorged: p.Reorged, wrong: p.WrongAsset,
+		refunds: slices.Clone(refundsOf(t)),
+		under:   p.Has(ExceptionUnderpaid), over: p.Has(ExceptionOverpaid), reorged: p.Reorged, wrong: p.WrongAsset,
 	}
 	if p.State() == StateNone {
 		c.status = ""
@@ -63,7 +65,11 @@ func (p Payment) Timer() (due time.Time, t TriggerName) {
 
 // needsRows reports the triggers that judge the deposits.
 func needsRows(t Trigger) bool {
-	switch t.(type) {
+	switch t := t.(type) {
+	case SetRefundAddress:
+		return len(t.Refunds) > 0
+	case ConfirmRefundAddress:
+		return len(t.Refunds) > 0
 	case Deposits, WindowOver, Screened, Accept, MarkRefunded, RequestRefund, ChangeRefund, ProposeRefundAddress:
 		return true
 	}
@@ -88,6 +94,34 @@ func rowsOf(t Trigger) []Deposit {
 		return t.Rows
 	case ProposeRefundAddress:
 		return t.Rows
+	case SetRefundAddress:
+		return t.Rows
+	case ConfirmRefundAddress:
+		return t.Rows
+	}
+	return nil
+}
+
+func refundsOf(t Trigger) []refund.Refund {
+	switch t := t.(type) {
+	case Accept:
+		return t.Refunds
+	case Retry:
+		return t.Refunds
+	case Succeeded:
+		return t.Refunds
+	case MarkRefunded:
+		return t.Refunds
+	case RequestRefund:
+		return t.Refunds
+	case ChangeRefund:
+		return t.Refunds
+	case ProposeRefundAddress:
+		return t.Refunds
+	case SetRefundAddress:
+		return t.Refunds
+	case ConfirmRefundAddress:
+		return t.Refunds
 	}
 	return nil
 }
@@ -101,6 +135,7 @@ type change struct {
 	now     time.Time
 	trigger TriggerName
 	rows    []Deposit
+	refunds []refund.Refund
 	facts   []Fact
 	marks   map[string]int // position of each transfer's mark among the facts
 

@@ -99,7 +99,8 @@ func (w *fixture) apply(tr Trigger) error {
 	w.t.Helper()
 	before := w.p
 	cell := Transitions()[before.State()][tr.Name()]
-	w.owed = w.policy.Owed(before, w.rows)
+	w.owed = w.policy.Owed(before, w.rows, w.refunds)
+	tr = w.known(tr)
 	p, facts, err := w.policy.Apply(before, tr, w.now)
 	if err != nil {
 		if len(facts) != 0 || p.Status() != before.Status() || p.Sequence != before.Sequence {
@@ -117,6 +118,31 @@ func (w *fixture) apply(tr Trigger) error {
 	w.take(before, tr)
 	w.invariants(before, tr)
 	return nil
+}
+
+// known fills in the refunds of the payment, as the use cases do.
+func (w *fixture) known(tr Trigger) Trigger {
+	switch t := tr.(type) {
+	case Accept:
+		t.Refunds = w.refunds
+		return t
+	case Retry:
+		t.Refunds = w.refunds
+		return t
+	case Succeeded:
+		t.Refunds = w.refunds
+		return t
+	case RequestRefund:
+		t.Refunds = w.refunds
+		return t
+	case SetRefundAddress:
+		t.Rows, t.Refunds = w.rows, w.refunds
+		return t
+	case ConfirmRefundAddress:
+		t.Rows, t.Refunds = w.rows, w.refunds
+		return t
+	}
+	return tr
 }
 
 func (w *fixture) must(tr Trigger) {
@@ -248,10 +274,13 @@ func (w *fixture) invariants(before Payment, tr Trigger) {
 	if settled := w.p.Status() == StatusSettled; settled != (w.wins == 1) && w.p.End != Refunded {
 		w.t.Fatalf("status %s with %d successes", w.p.Status(), w.wins)
 	}
-	if asked, ok := tr.(RequestRefund); ok && before.Credit.Frozen && !w.p.Credit.Frozen {
-		if w.unwound = true; before.Status() != StatusNeedsReview {
-			w.t.Fatalf("a refund of %s in %s reverses the conversion", asked.Refund.Amount, before.State())
+	if approved, ok := tr.(ChangeRefund); ok && before.Credit.Frozen && !w.p.Credit.Frozen {
+		if w.unwound = true; before.Status() != StatusNeedsReview || approved.Trigger.Name != refund.OnApprove || before.Payout == PayoutSucceeded {
+			w.t.Fatalf("%s of a refund of %s in %s reverses the conversion", approved.Trigger.Name, approved.Refund.Amount, before.State())
 		}
+	}
+	if _, ok := tr.(RequestRefund); ok && before.Credit.Frozen != w.p.Credit.Frozen {
+		w.t.Fatalf("a request for a refund in %s reverses the conversion", before.State())
 	}
 	if w.p.Payout != NoPayout && !w.p.Credit.Frozen && w.p.End != Refunded && !w.unwound {
 		w.t.Fatalf("payout %s without confirmed money", w.p.Payout)
@@ -311,7 +340,7 @@ func (w *fixture) paybacks(before Payment, tr Trigger) {
 		}
 	}
 	for _, r := range w.refunds {
-		if account := "clearing:refund:" + r.Network + ":" + r.Asset; r.State.Open() {
+		if account := "clearing:refund:" + r.Network + ":" + r.Asset; r.State.Open() && !r.Reserves() {
 			open[account] = open[account].Add(r.Amount)
 		}
 	}

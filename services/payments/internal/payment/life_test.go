@@ -406,7 +406,7 @@ func TestForgottenReceiver_isNotPaid(t *testing.T) {
 			w.deposit("a", "100", deep)
 			w.is(StatusNeedsReview, ExceptionPaidLate)
 			refused(t, w.apply(Accept{Rows: w.rows}), fault.Conflict, "receiver_forgotten", "")
-			if _, ok := w.policy.Offer(w.p, w.rows); ok {
+			if _, ok := w.policy.Offer(w.p, w.rows, w.refunds); ok {
 				t.Error("an accept is offered")
 			}
 			w.must(SetRefundAddress{Address: "0xdef"})

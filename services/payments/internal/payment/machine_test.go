@@ -236,7 +236,7 @@ func (m *machine) step(t *rapid.T) {
 		}
 		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows, Later: later, Refunds: w.refunds})
 	case "payback":
-		refusable(SetRefundAddress{Address: "0xdef"})
+		refusable(SetRefundAddress{Address: rapid.SampledFrom([]string{"0xdef", "0xdef", "0xdef", "0xfed"}).Draw(t, "refund address")})
 		m.payback(t)
 	case "paid back":
 		if len(w.refunds) == 0 {
@@ -257,7 +257,7 @@ func (m *machine) step(t *rapid.T) {
 // payback asks for a refund. One within what is owed is taken, one above is refused.
 func (m *machine) payback(t *rapid.T) {
 	w := m.w
-	owed := w.policy.Owed(w.p, w.rows)
+	owed := w.policy.Owed(w.p, w.rows, w.refunds)
 	r := refund.Refund{ID: fmt.Sprintf("rfd_%d", len(w.refunds)), Network: "ethereum", Asset: "USDT"}
 	most := decimal.Zero
 	if len(owed) > 0 {
@@ -274,7 +274,7 @@ func (m *machine) payback(t *rapid.T) {
 // accept accepts with or without an amount. The payout equals the offer and never exceeds the maximum.
 func (m *machine) accept(t *rapid.T) {
 	w := m.w
-	offer, ok := w.policy.Offer(w.p, w.rows)
+	offer, ok := w.policy.Offer(w.p, w.rows, w.refunds)
 	amount := rapid.SampledFrom([]decimal.Decimal{{}, offer.Plain, offer.Most, dec("7")}).Draw(t, "payout amount")
 	want := amount
 	if amount.IsZero() {

@@ -250,7 +250,7 @@ func TestAcceptPaysWhatItShows(t *testing.T) {
 		w.policy.NoRoom = true
 		w.deposit("a", "300", deep)
 		w.is(StatusNeedsReview, ExceptionOverLimit)
-		o, ok := w.policy.Offer(w.p, w.rows)
+		o, ok := w.policy.Offer(w.p, w.rows, w.refunds)
 		if !ok || !o.Plain.Equal(dec("159000")) || !o.Most.Equal(dec("479000")) {
 			t.Fatalf("offer %+v, %v", o, ok)
 		}
@@ -276,7 +276,7 @@ func TestAcceptPaysWhatItShows(t *testing.T) {
 
 	w = newFixture(t, Transfer)
 	w.deposit("a", "40000", deep)
-	o, _ := w.policy.Offer(w.p, w.rows)
+	o, _ := w.policy.Offer(w.p, w.rows, w.refunds)
 	if !o.Plain.Equal(dec("159000")) || !o.Most.Equal(o.Plain) {
 		t.Fatalf("offer above the maximum %+v", o)
 	}

@@ -143,6 +143,16 @@ func (p Payout) Left() bool {
 	return false
 }
 
+// paysNow reports a payout that is reserved, on its way or paid, so that its money must not go back to the payer.
+func (p Payout) paysNow() bool {
+	switch p {
+	case PayoutHeld, PayoutSending, PayoutUnknown, PayoutSucceeded:
+		return true
+	case NoPayout, PayoutFailed, PayoutReturned:
+	}
+	return false
+}
+
 // Hold is the reason why an operator has to decide; "" means that no decision is needed.
 type Hold string
 

@@ -25,8 +25,8 @@ type Owed struct {
 // payment may still convert or pay out, money that a refund holds or has returned, and sums that are not worth the fee
 // of their network. A payment that waits for an operator owes the converted money too, because a refund reverses the
 // conversion.
-func (pol Policy) Owed(p Payment, rows []Deposit) []Owed {
-	c := change{pol: pol, p: p, rows: rows}
+func (pol Policy) Owed(p Payment, rows []Deposit, refunds []refund.Refund) []Owed {
+	c := change{pol: pol, p: p, rows: rows, refunds: refunds}
 	return c.owed()
 }
 
@@ -48,6 +48,11 @@ func (c *change) owed() (out []Owed) {
 				o.Amount = o.Amount.Sub(d.Refunded)
 			}
 		}
+		for _, r := range c.refunds {
+			if r.Reserves() && r.Network == o.Network && r.Asset == o.Asset {
+				o.Amount = o.Amount.Sub(r.Amount)
+			}
+		}
 		if o.Free = o.Amount; c.quotes(*o) {
 			c.exclude(o)
 		}
@@ -63,10 +68,13 @@ func (c *change) exclude(o *Owed) {
 	switch {
 	case c.converts():
 		o.Amount, o.Free = decimal.Zero, decimal.Zero
-	case c.p.Status() != StatusNeedsReview:
+	case c.p.Status() != StatusNeedsReview, c.p.Payout.paysNow():
 		o.Amount = o.Free
 	}
 }
+
+// reserved reports a request for converted money that waits for its approval.
+func (c *change) reserved() bool { return slices.ContainsFunc(c.refunds, refund.Refund.Reserves) }
 
 // quotes reports the quoted asset on the quoted network.
 func (c *change) quotes(o Owed) bool { return c.p.quoted(Deposit{Network: o.Network, Asset: o.Asset}) }
@@ -106,6 +114,7 @@ var (
 	errNoRefundAddress = fault.New(fault.Conflict, "no_refund_address", "The payer's refund address has to be given first")
 	errNothingOwed     = fault.New(fault.Conflict, "nothing_owed", "Nothing is owed to the payer that could be refunded now")
 	errRefundBegun     = fault.New(fault.Conflict, "refund_begun", "A refund has taken money of this payment, so the rest can only be refunded")
+	errAddressChanged  = fault.New(fault.Conflict, "refund_address_changed", "The refund address has changed since the request. Request the refund again.")
 	errRefundOpen      = fault.New(fault.Conflict, "refund_open", "A refund of this payment is under way. Wait until it is confirmed or has failed.")
 )
 
@@ -144,7 +153,8 @@ func networkName(name string) string {
 	return name
 }
 
-// requestRefund holds the money of a new refund. A refund of more than the free money reverses the conversion first.
+// requestRefund holds the money of a new refund. More than the free money is only reserved: its approval reverses the
+// conversion, because until then the payout may turn out to be paid.
 func (c *change) requestRefund(t RequestRefund) error {
 	r := t.Refund
 	if c.p.RefundAddress == "" {
@@ -153,40 +163,62 @@ func (c *change) requestRefund(t RequestRefund) error {
 	if err := c.held(); err != nil {
 		return err
 	}
-	all := c.owed()
-	i := slices.IndexFunc(all, func(o Owed) bool { return o.Network == r.Network && o.Asset == r.Asset })
-	if i < 0 {
-		return errNothingOwed
-	}
-	owed := all[i]
-	if r.Amount.IsZero() {
-		r.Amount = owed.Amount
-	}
-	if r.Amount.GreaterThan(owed.Amount) {
-		return fault.New(fault.Conflict, "amount_above_owed", "Only %s %s on %s is owed to the payer", owed.Amount, owed.Asset, owed.Network)
+	owed, err := c.owedFor(&r)
+	if err != nil {
+		return err
 	}
 	if least := c.least(r.Network, r.Asset); r.Amount.LessThan(least) {
 		var small fault.Problems
 		small.Add("amount", "must be at least %s %s, because a smaller refund costs more than it brings", least, r.Asset)
 		return small.Err()
 	}
-	if r.Amount.GreaterThan(owed.Free) {
-		c.unconvert()
-		c.p.Credit.Frozen = false
-	}
 	r.PaymentID, r.Mode, r.Contract, r.Address = c.p.ID, c.p.Mode, owed.Contract, c.p.RefundAddress
 	r.State, r.Version, r.CreatedAt = refund.Requested, 1, c.now
-	c.takeParts(&r)
 	c.p.Refunds++
-	c.post(payback(r).Held())
+	if r.Amount.LessThanOrEqual(owed.Free) {
+		c.hold(&r)
+	}
 	c.keepRefund(r, true)
 	return nil
 }
 
-// takeParts takes the money of a refund from deposits. Those that were converted come last, because only their surplus
-// is free.
-func (c *change) takeParts(r *refund.Refund) {
-	left := r.Amount
+// owedFor is what is owed in the asset of a refund, which takes all of it where it names no amount.
+func (c *change) owedFor(r *refund.Refund) (Owed, error) {
+	all := c.owed()
+	i := slices.IndexFunc(all, func(o Owed) bool { return o.Network == r.Network && o.Asset == r.Asset })
+	if i < 0 {
+		return Owed{}, errNothingOwed
+	}
+	owed := all[i]
+	if r.Amount.IsZero() {
+		r.Amount = owed.Amount
+	}
+	if r.Amount.GreaterThan(owed.Amount) {
+		return owed, fault.New(fault.Conflict, "amount_above_owed", "Only %s %s on %s is owed to the payer", owed.Amount, owed.Asset, owed.Network)
+	}
+	return owed, nil
+}
+
+// holdReserved holds the money of a request that only reserved it. It reverses the conversion where that is still
+// needed, and refuses money that is no longer owed.
+func (c *change) holdReserved(r *refund.Refund) error {
+	owed, err := c.owedFor(r)
+	if err != nil {
+		return err
+	}
+	if r.Amount.GreaterThan(owed.Free) {
+		c.unconvert()
+		c.p.Credit.Frozen = false
+	}
+	c.hold(r)
+	return nil
+}
+
+// hold takes the money of a refund from deposits and from the accounts that owe it. Deposits that were converted come
+// last, because only their surplus is free. The payer's account has no more of it than its balance; the rest is in
+// suspense, where a converted transfer is booked that was mined again with another amount.
+func (c *change) hold(r *refund.Refund) {
+	left, balance := r.Amount, c.customer(*r)
 	for _, converted := range []bool{false, true} {
 		for i := range c.rows {
 			d := &c.rows[i]
@@ -194,15 +226,49 @@ func (c *change) takeParts(r *refund.Refund) {
 			if d.Booked == "" || d.Network != r.Network || d.Asset != r.Asset || d.Counted.IsPositive() != converted || !part.IsPositive() {
 				continue
 			}
-			from := refund.Suspense
+			payers := decimal.Zero
 			if d.Booked == bookedCustomer || converted {
-				from = refund.Customer
+				payers = decimal.Min(part, balance)
 			}
-			r.Parts = append(r.Parts, refund.Part{Deposit: d.Key, From: from, Amount: part})
+			balance = balance.Sub(payers)
+			if payers.IsPositive() {
+				r.Parts = append(r.Parts, refund.Part{Deposit: d.Key, From: refund.Customer, Amount: payers})
+			}
+			if rest := part.Sub(payers); rest.IsPositive() {
+				r.Parts = append(r.Parts, refund.Part{Deposit: d.Key, From: refund.Suspense, Amount: rest})
+			}
 			d.Refunded, left = d.Refunded.Add(part), left.Sub(part)
 			c.mark(*d)
 		}
 	}
+	c.post(payback(*r).Held())
+}
+
+// customer is the balance of the payer's account in the asset of a refund, never more than the ledger has.
+func (c *change) customer(r refund.Refund) (balance decimal.Decimal) {
+	for _, d := range c.rows {
+		switch {
+		case d.Network != r.Network || d.Asset != r.Asset:
+		case d.Booked == bookedCustomer:
+			balance = balance.Add(d.BookedAmount)
+		default:
+			balance = balance.Add(d.Counted)
+		}
+	}
+	if c.p.Credit.Frozen && c.quotes(Owed{Network: r.Network, Asset: r.Asset}) {
+		balance = balance.Sub(c.p.Credit.Crypto)
+	}
+	for _, o := range c.refunds {
+		if o.State == refund.Failed || o.Network != r.Network || o.Asset != r.Asset {
+			continue
+		}
+		for _, part := range o.Parts {
+			if part.From == refund.Customer {
+				balance = balance.Sub(part.Amount)
+			}
+		}
+	}
+	return decimal.Max(balance, decimal.Zero)
 }
 
 // payback is a refund for the ledger.
@@ -224,17 +290,23 @@ func payback(r refund.Refund) ledger.Payback {
 // changeRefund moves a refund and books what the move causes. A payment that waits for an operator ends when all that
 // it owes is refunded, and waits again when such a refund turns out to have failed.
 func (c *change) changeRefund(t ChangeRefund) error {
-	if t.Trigger.Name == refund.OnApprove {
-		if err := c.held(); err != nil {
-			return err
-		}
-	}
 	r, effects, err := refund.Apply(t.Refund, t.Trigger, c.now)
 	if err != nil {
 		return err
 	}
 	if r.Version == t.Refund.Version {
 		return nil
+	}
+	c.refunds = slices.DeleteFunc(slices.Clone(t.Refunds), func(o refund.Refund) bool { return o.ID == r.ID })
+	if t.Trigger.Name == refund.OnApprove {
+		if err := c.approvable(t.Refund); err != nil {
+			return err
+		}
+		if t.Refund.Reserves() {
+			if err := c.holdReserved(&r); err != nil {
+				return err
+			}
+		}
 	}
 	for _, effect := range effects {
 		switch effect {
@@ -253,6 +325,34 @@ func (c *change) changeRefund(t ChangeRefund) error {
 		c.p.End = Refunded
 	case r.State == refund.Failed && t.Refund.Finals > 0 && c.p.End == Refunded && c.p.RefundTx == "":
 		c.p.End = NotEnded
+	}
+	return nil
+}
+
+// approvable refuses to approve a refund while its address is held, or after the address has changed.
+func (c *change) approvable(r refund.Refund) error {
+	switch err := c.held(); {
+	case err != nil:
+		return err
+	case r.Address != c.p.RefundAddress:
+		return errAddressChanged
+	}
+	return nil
+}
+
+// endRequests fails the chosen requests that wait for an approval, and gives their money back.
+func (c *change) endRequests(code string, chosen func(refund.Refund) bool) error {
+	for i, r := range c.refunds {
+		if r.State != refund.Requested || !chosen(r) {
+			continue
+		}
+		ended, _, err := refund.Apply(r, refund.Trigger{Name: refund.OnRefuse, Failure: code}, c.now)
+		if err != nil {
+			return err
+		}
+		c.giveBack(ended)
+		c.keepRefund(ended, true)
+		c.refunds[i] = ended
 	}
 	return nil
 }

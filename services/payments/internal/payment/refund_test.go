@@ -15,7 +15,7 @@ import (
 // owes is what the payment owes, as "100 USDT ethereum" for each asset.
 func (w *fixture) owes() string {
 	var out []string
-	for _, o := range w.policy.Owed(w.p, w.rows) {
+	for _, o := range w.policy.Owed(w.p, w.rows, w.refunds) {
 		out = append(out, o.Amount.String()+" "+o.Asset+" "+o.Network)
 	}
 	return strings.Join(out, ", ")
@@ -169,7 +169,7 @@ func TestRefund_ofReview(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, w.paid("1"), fault.Conflict, "nothing_owed", "")
-	refused(t, w.apply(Retry{}), fault.Conflict, "refund_begun", "")
+	refused(t, w.apply(Retry{}), fault.Conflict, "refund_open", "")
 	refused(t, w.apply(MarkRefunded{Tx: "0x1", Rows: w.rows, Refunds: w.refunds}), fault.Conflict, "refund_open", "")
 	w.moves(refund.OnApprove, refund.OnTaken, refund.OnBroadcast, refund.OnFailed)
 	w.said("refund_requested", "refund_approved", "refund_signing", "refund_sent", "refund_failed")
@@ -212,6 +212,122 @@ func TestRefund_ofReview(t *testing.T) {
 	w.moves(refund.OnFailed)
 	if w.is(StatusNeedsReview, ExceptionPayoutFailed); w.owes() != "40 USDT ethereum" {
 		t.Errorf("%q is owed, want 40 USDT", w.owes())
+	}
+}
+
+// A request for converted money reserves it, and the payment keeps its conversion until the approval. A payout that was
+// reported as failed and then as paid ends the request, so that the money leaves once.
+func TestRefund_ofMoneyThatWasPaidOut(t *testing.T) {
+	w := newFixture(t, MerchantPayment)
+	w.deposit("a", "130", deep)
+	w.send()
+	w.must(Failed{Attempt: 1})
+	w.must(SetRefundAddress{Address: "0xdef"})
+	for _, amount := range []string{"20", "60", "50"} {
+		if err := w.paid(amount); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := w.balances["clearing:refund:ethereum:USDT"]; !b.Equal(dec("20")) {
+		t.Errorf("clearing holds %s, want 20: the rest is only reserved", b)
+	}
+	refused(t, w.paid("1"), fault.Conflict, "nothing_owed", "")
+	asked := slices.Clone(w.refunds)
+	w.events, w.alerts = nil, nil
+	w.must(Succeeded{Attempt: 1})
+	w.said("refund_failed", "refund_failed", "settled")
+	w.is(StatusSettled, ExceptionOverpaid)
+	if !slices.Equal(w.alerts, []string{"paid_after_failure"}) {
+		t.Errorf("alerts %v, want paid_after_failure", w.alerts)
+	}
+	for i, want := range []refund.State{refund.Requested, refund.Failed, refund.Failed} {
+		if r := w.refunds[i]; r.State != want || r.State == refund.Failed && r.Failure != "paid_out" {
+			t.Errorf("the refund of %s is %s %q, want %s", r.Amount, r.State, r.Failure, want)
+		}
+	}
+	approve := refund.Trigger{Name: refund.OnApprove, Approval: refund.ByOperator}
+	for _, r := range asked[1:] { // as if the success had not ended the requests
+		refused(t, w.apply(ChangeRefund{Refund: r, Trigger: approve, Rows: w.rows, Refunds: asked}), fault.Conflict, "nothing_owed", "")
+	}
+	w.must(ChangeRefund{Refund: w.refunds[0], Trigger: approve, Rows: w.rows, Refunds: w.refunds})
+	if w.owes() != "10 USDT ethereum" {
+		t.Errorf("%q is owed, want 10 USDT", w.owes())
+	}
+}
+
+// A refused request changes nothing, so that the payment can be paid out again.
+func TestRefund_refused(t *testing.T) {
+	w := newFixture(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	w.must(Failed{Attempt: 1})
+	w.must(SetRefundAddress{Address: "0xdef"})
+	if err := w.paid(""); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, w.apply(Retry{}), fault.Conflict, "refund_open", "")
+	w.moves(refund.OnRefuse)
+	w.must(Retry{})
+	w.send()
+	w.succeed()
+	w.is(StatusSettled, None)
+
+	w = newFixture(t, Gift)
+	w.deposit("a", "100", deep)
+	w.now = w.p.DeadlineAt
+	w.must(DeadlineOver{})
+	w.must(SetRefundAddress{Address: "0xdef"})
+	if err := w.paid("60"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, w.apply(Accept{Rows: w.rows}), fault.Conflict, "refund_open", "")
+	w.moves(refund.OnRefuse)
+	w.must(Accept{Rows: w.rows})
+	w.is(StatusConfirmed, None)
+}
+
+// A new address ends the requests for the old one, and an approval never pays another address than the payment's.
+func TestRefund_ofAnotherAddress(t *testing.T) {
+	w := newFixture(t, MerchantPayment)
+	w.deposit("a", "130", deep)
+	w.send()
+	w.must(Failed{Attempt: 1})
+	w.must(SetRefundAddress{Address: "0xdef"})
+	for _, amount := range []string{"20", "60"} {
+		if err := w.paid(amount); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := slices.Clone(w.refunds)
+	w.events = nil
+	w.must(SetRefundAddress{Address: "0xfed"})
+	w.said("refund_address_changed", "refund_failed", "refund_failed")
+	if w.owes() != "130 USDT ethereum" {
+		t.Errorf("%q is owed, want 130 USDT", w.owes())
+	}
+	if r := w.refunds[0]; r.Failure != "refund_address_changed" {
+		t.Errorf("the refund failed by %q, want refund_address_changed", r.Failure)
+	}
+	approve := refund.Trigger{Name: refund.OnApprove, Approval: refund.ByOperator}
+	refused(t, w.apply(ChangeRefund{Refund: asked[0], Trigger: approve, Rows: w.rows, Refunds: asked}), fault.Conflict, "refund_address_changed", "")
+}
+
+// A converted transfer that was mined again with another amount owes its difference in suspense.
+func TestRefund_ofAnotherAmount(t *testing.T) {
+	w := newFixture(t, BankConfirmation, noReceiver)
+	w.deposit("a", "99.5", deep)
+	hash := []byte("12345678901234567890123456789012")
+	w.must(NewToken{Token{Hash: hash, ExpiresAt: w.now.Add(time.Hour)}})
+	w.must(Settle{TokenHash: hash})
+	w.deposit("a", "100", deep)
+	w.must(SetRefundAddress{Address: "0xdef"})
+	if err := w.paid(""); err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[string]string{"customer:pay_1:USDT": "0", "suspense:USDT": "0", "clearing:refund:ethereum:USDT": "0.5"} {
+		if !w.balances[code].Equal(dec(want)) {
+			t.Errorf("%s is at %s, want %s", code, w.balances[code], want)
+		}
 	}
 }
 

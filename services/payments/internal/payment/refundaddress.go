@@ -5,6 +5,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // refundProposalsMost bounds the proposals of payers for one payment. Each may be an event to the merchant, and its
@@ -13,7 +14,7 @@ const refundProposalsMost = 5
 
 // TakesRefundAddress reports whether a payer may propose a refund address: something is owed to the payer.
 func (pol Policy) TakesRefundAddress(p Payment, rows []Deposit) bool {
-	return len(pol.Owed(p, rows)) > 0
+	return len(pol.Owed(p, rows, nil)) > 0
 }
 
 // held refuses a refund while the address of refunds is new, so that the merchant can stop a change that it did not
@@ -28,22 +29,25 @@ func (c *change) held() error {
 
 // refundAddress stores the merchant's choice, which answers an open proposal of the payer too.
 func (c *change) refundAddress(t SetRefundAddress) error {
-	c.refundTo(t.Address)
-	return nil
+	return c.refundTo(t.Address)
 }
 
+// failedAddress is why a request failed whose address the payment no longer has.
+const failedAddress = "refund_address_changed"
+
 // refundTo changes the address of refunds. The merchant hears of it, and a live refund waits, so that a person can stop
-// what a stolen key ordered.
-func (c *change) refundTo(address string) {
+// what a stolen key ordered. Requests that wait for an approval name the old address, so they end.
+func (c *change) refundTo(address string) error {
 	if c.p.RefundAddress == address {
 		c.p.RefundAddressProposed = ""
-		return
+		return nil
 	}
 	c.p.RefundAddress, c.p.RefundAddressProposed, c.p.RefundAddressFrom = address, "", timeZero
 	if c.p.Mode != tenant.Test {
 		c.p.RefundAddressFrom = c.now.Add(c.pol.RefundHold)
 	}
 	c.event(EventRefundAddressChanged, false)
+	return c.endRequests(failedAddress, func(refund.Refund) bool { return true })
 }
 
 func (c *change) proposeRefund(t ProposeRefundAddress) error {
@@ -68,7 +72,7 @@ func (c *change) confirmRefund(t ConfirmRefundAddress) error {
 	case "":
 		return fault.New(fault.Internal, "confirmation_incomplete", "a confirmation needs an address")
 	case c.p.RefundAddressProposed:
-		c.refundTo(t.Address)
+		return c.refundTo(t.Address)
 	case c.p.RefundAddress: // the same confirmation again
 	default:
 		return fault.New(fault.Conflict, "refund_address_not_proposed",

@@ -137,14 +137,15 @@ func TestRefundAddress_holdsRefunds(t *testing.T) {
 	w.now = w.p.RefundAddressFrom
 	w.must(ask)
 
+	asked := slices.Clone(w.refunds)
 	w.must(SetRefundAddress{Address: intruder})
-	approve := ChangeRefund{Refund: w.refunds[0], Refunds: w.refunds, Rows: w.rows, Trigger: refund.Trigger{Name: refund.OnApprove, Approval: refund.Automatic}}
+	if r := w.refunds[0]; r.State != refund.Failed || r.Failure != "refund_address_changed" {
+		t.Errorf("the refund to the old address is %s %q, want failed", r.State, r.Failure)
+	}
+	approve := ChangeRefund{Refund: asked[0], Refunds: asked, Rows: w.rows, Trigger: refund.Trigger{Name: refund.OnApprove, Approval: refund.Automatic}}
 	refused(t, w.apply(approve), fault.Conflict, "refund_address_held", "")
 	w.now = w.p.RefundAddressFrom
-	w.must(approve)
-	if to := w.refunds[0].Address; to != payers {
-		t.Errorf("the refund goes to %s, want the address %s that it was requested for", to, payers)
-	}
+	refused(t, w.apply(approve), fault.Conflict, "refund_address_changed", "")
 }
 
 // A payer may propose an address while some money may go back, and at no other time.

@@ -84,18 +84,28 @@ type Settle struct {
 type NewToken struct{ Token Token }
 
 // SetRefundAddress stores the address of a refund, which was checked and screened before.
-type SetRefundAddress struct{ Address string }
+// Refunds are all refunds of the payment.
+type SetRefundAddress struct {
+	Address string
+	Rows    []Deposit
+	Refunds []refund.Refund
+}
 
 // ProposeRefundAddress is the payer's wish for the address of a refund. It takes effect when somebody confirms it.
 type ProposeRefundAddress struct {
 	Address string
 	Refused bool // the address cannot be used: the proposal is only counted
 	Rows    []Deposit
+	Refunds []refund.Refund
 }
 
 // ConfirmRefundAddress makes the payer's proposal the address of a refund. It repeats the address, so that nobody
 // confirms a later proposal by mistake.
-type ConfirmRefundAddress struct{ Address string }
+type ConfirmRefundAddress struct {
+	Address string
+	Rows    []Deposit
+	Refunds []refund.Refund
+}
 
 // Named fills in the receiver's name when the bank's name lookup failed at create.
 type Named struct{ Receiver Receiver }
@@ -137,6 +147,7 @@ type Unknown struct{ Attempt int }
 type Succeeded struct {
 	Attempt int
 	Fee     decimal.Decimal
+	Refunds []refund.Refund // all refunds of the payment
 }
 
 // Failed is the rail's conclusive failure, or Causeway's own before the payout left. Over names the next rail, "" for
@@ -152,14 +163,16 @@ type Returned struct{ Attempt int }
 // Accept is an operator's decision to continue with the received money. Payout is the exact amount that must be paid.
 // Zero pays the worth of the money, and never more than the quoted payout.
 type Accept struct {
-	Rows   []Deposit
-	Payout decimal.Decimal
+	Rows    []Deposit
+	Refunds []refund.Refund
+	Payout  decimal.Decimal
 }
 
 // Retry is an operator's decision to pay out again, optionally to another receiver or over another rail.
 type Retry struct {
 	Receiver Receiver // zero keeps the receiver
 	Rail     string   // "" keeps the rail
+	Refunds  []refund.Refund
 }
 
 // MarkRefunded says that transaction Tx, which this system did not send, returned the money to the payer. Later are the
@@ -174,8 +187,9 @@ type MarkRefunded struct {
 // RequestRefund holds money for a refund to the payment's refund address. Refund names asset, network, amount and who
 // asks; amount zero is everything that is owed.
 type RequestRefund struct {
-	Refund refund.Refund
-	Rows   []Deposit
+	Refund  refund.Refund
+	Rows    []Deposit
+	Refunds []refund.Refund // the other refunds of the payment
 }
 
 // ChangeRefund applies a trigger to one refund. Refund is its row before, and Refunds are all refunds of the payment.

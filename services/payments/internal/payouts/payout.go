@@ -22,6 +22,7 @@ import (
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/refund"
 )
 
 // Bounds of the payout worker.
@@ -285,7 +286,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 		}
 		row, step = next, d.Step
 		r := alerted(change.Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
-		trigger := TriggerOf(d.Outcome, next, l.over)
+		trigger := TriggerOf(d.Outcome, next, l.over, v.Refunds)
 		outcome = d.Outcome
 		if trigger == nil {
 			return r, nil
@@ -327,14 +328,14 @@ func alerted(r change.Result, code string) change.Result {
 }
 
 // TriggerOf is the payment's trigger for an outcome of its payout.
-func TriggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Trigger {
+func TriggerOf(outcome payout.Outcome, o payout.Payout, over string, refunds []refund.Refund) payment.Trigger {
 	switch outcome {
 	case payout.IsSending:
 		return payment.Sending{Attempt: o.Attempt}
 	case payout.IsUnknown:
 		return payment.Unknown{Attempt: o.Attempt}
 	case payout.IsPaid:
-		return payment.Succeeded{Attempt: o.Attempt, Fee: o.Fee}
+		return payment.Succeeded{Attempt: o.Attempt, Fee: o.Fee, Refunds: refunds}
 	case payout.IsFailed:
 		return payment.Failed{Attempt: o.Attempt, Over: over}
 	case payout.IsReturned:

@@ -176,9 +176,9 @@ func (g *gauntlet) person() {
 		var trigger payment.Trigger = payment.Screened{Verdict: payment.Hit, Rows: v.Rows}
 		switch {
 		case v.Payment.Payout == payment.PayoutFailed:
-			trigger = payment.Retry{}
+			trigger = payment.Retry{Refunds: v.Refunds}
 		case v.Payment.Hold != payment.NotHeld:
-			trigger = payment.Accept{Rows: v.Rows}
+			trigger = payment.Accept{Rows: v.Rows, Refunds: v.Refunds}
 		}
 		p, facts, err := g.Deps.Policy.Apply(v.Payment, trigger, now)
 		return change.Result{Payment: p, Facts: facts}, err

@@ -14,7 +14,8 @@ import (
 // State is the progress of a refund.
 type State string
 
-// The states. A refund holds its money from requested on, and gives it back when it fails.
+// The states. A refund holds its money from requested on, and gives it back when it fails. Money that is converted is
+// only reserved until the approval.
 const (
 	Requested State = "requested" // waits for operators
 	Approved  State = "approved"  // its signed order is on the way to wallets
@@ -31,6 +32,10 @@ func States() []State {
 
 // Open reports a refund whose money has neither left nor been given back.
 func (s State) Open() bool { return s != Confirmed && s != Failed }
+
+// Reserves reports a request for converted money, which has taken nothing from deposits yet. Until its approval the
+// payment keeps the conversion, and nobody else may ask for the money.
+func (r Refund) Reserves() bool { return r.State == Requested && len(r.Parts) == 0 }
 
 // Approval is who approved a refund. It names the key that signs the order.
 type Approval string

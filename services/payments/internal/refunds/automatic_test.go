@@ -2,12 +2,15 @@ package refunds
 
 import (
 	"crypto/ed25519"
+	"encoding/base64"
 	"testing"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
@@ -163,5 +166,53 @@ func TestMay_networks(t *testing.T) {
 	v.Payment.Mode = tenant.Test
 	if got := (&Refunds{}).may(v.Payment, "tron", destination{}, now); got == errClosed { //nolint:errorlint // the value that may returns
 		t.Errorf("a test refund = %v, want no refunds_closed", got)
+	}
+}
+
+// An operator alone sends nothing in live mode, however small the refund is and wherever one operator suffices
+// otherwise: the same operator may have confirmed the address.
+func TestOperators_alone(t *testing.T) {
+	ring, err := keyring.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := live()
+	a := &Refunds{Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}, Blind: ring, One: true, Networks: []string{"ethereum"}}
+	amount, to, now := dec("2"), destination{address: v.Payment.RefundAddress}, time.Now()
+	asked, err := a.requestBy(v, Order{Amount: &amount, Reason: "r", Sender: "ada"}, to, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := kept(asked)
+	if made.State != refund.Requested || len(asked.Commands) != 0 || asked.Approval == nil {
+		t.Fatalf("ada's request is %s with %d orders, want it to wait for another operator", made.State, len(asked.Commands))
+	}
+	v.Payment, v.Rows, v.Refunds = asked.Payment, payment.Marked(v.Rows, asked.Facts), []refund.Refund{made}
+	for _, c := range []struct {
+		operator string
+		open     *approval.Request
+		want     string
+		orders   int
+	}{
+		{"ada", nil, "asks", 0}, // the merchant's request, as it were: one operator still does not suffice
+		{"Ada", asked.Approval, "second_operator_required", 0},
+		{"bob", asked.Approval, "approves", 1},
+	} {
+		out, waits, err := a.approveBy(v, made, Decision{Operator: c.operator, Reason: "checked"}, outside{to: to, open: c.open}, now)
+		got := "approves"
+		switch {
+		case err != nil:
+			got = fault.As(err).Code
+		case waits != nil:
+			got = "asks"
+		}
+		if got != c.want || len(out.Commands) != c.orders {
+			t.Errorf("the approval of %s: %s with %d orders, want %s with %d", c.operator, got, len(out.Commands), c.want, c.orders)
+		}
+	}
+
+	v.Payment.RefundAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	if _, _, err := a.approveBy(v, made, Decision{Operator: "bob"}, outside{to: to, open: asked.Approval}, now); fault.As(err).Code != "refund_address_changed" {
+		t.Errorf("an approval after the address changed gives %v, want refund_address_changed", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
@@ -46,8 +47,8 @@ func (a *Refunds) asks(r refund.Refund, d Decision) approval.Request {
 	}
 }
 
-// RequestFor makes a refund for an operator. name is the payment's id or its reference. Above the bound of automatic
-// approvals it waits for another operator.
+// RequestFor makes a refund for an operator. name is the payment's id or its reference. In live mode the refund always
+// waits for another operator, so that nobody alone sends money.
 func (a *Refunds) RequestFor(ctx context.Context, name string, o Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if err := o.check(problems); err != nil {
 		return idempotency.Answer{}, err
@@ -70,60 +71,68 @@ func (a *Refunds) RequestFor(ctx context.Context, name string, o Order, problems
 	}
 	paymentID := v.Payment.ID
 	return a.Access.Once(ctx, k, func(v change.View, now time.Time) (change.Result, error) {
-		r, made, err := a.request(v, o, to, now)
-		if err != nil || r.Refused != nil {
-			return r, err
-		}
-		answer := views.OperatedRefund{Success: true}
-		r.Decision = &change.Decision{Operator: o.Sender, Action: actionRequest, Reason: o.Reason}
-		switch automatic := a.automatic(v, made); {
-		case automatic:
-			r, made, err = a.approve(v, r, made, refund.Automatic, now)
-		case a.One:
-			r, made, err = a.approve(v, r, made, refund.ByOperator, now)
-		default:
-			by := a.asks(made, Decision{o.Sender, o.Reason})
-			view := by.Waiting(now)
-			r.Approval, answer.Approval = &by, &view
-		}
-		if err != nil {
-			return change.Result{}, err
-		}
-		answer.Refund = views.OperatorsRefundOf(made)
-		return answered(r, answer)
+		return a.requestBy(v, o, to, now)
 	}, func(f change.Func) error { return a.Store.UpdateOnce(ctx, paymentID, k, f) })
 }
 
-// Approve approves a refund, with the second of two operators.
+// requestBy is an operator's request. In live mode it is the first of two approvals too.
+func (a *Refunds) requestBy(v change.View, o Order, to destination, now time.Time) (change.Result, error) {
+	r, made, err := a.request(v, o, to, now)
+	if err != nil || r.Refused != nil {
+		return r, err
+	}
+	answer := views.OperatedRefund{Success: true}
+	r.Decision = &change.Decision{Operator: o.Sender, Action: actionRequest, Reason: o.Reason}
+	if v.Payment.Mode == tenant.Live {
+		by := a.asks(made, Decision{o.Sender, o.Reason})
+		view := by.Waiting(now)
+		r.Approval, answer.Approval = &by, &view
+	} else if r, made, err = a.approve(v, r, made, refund.Automatic, now); err != nil {
+		return change.Result{}, err
+	}
+	answer.Refund = views.OperatorsRefundOf(made)
+	return answered(r, answer)
+}
+
+// Approve approves a refund, with the second of two operators. In live mode nobody approves alone, whatever the amounts
+// that need a second operator: the one may have confirmed the address.
 func (a *Refunds) Approve(ctx context.Context, refundID string, d Decision, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if err := d.check(problems); err != nil {
 		return idempotency.Answer{}, err
 	}
 	return a.decide(ctx, refundID, k, func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error) {
-		if _, _, err := refund.Apply(r, refund.Trigger{Name: refund.OnApprove}, now); err != nil {
-			return change.Result{}, nil, err
-		}
-		if err := a.may(v.Payment, r.Network, known.to, now); err != nil {
-			return change.Result{}, nil, err
-		}
-		by := a.asks(r, d)
-		if !a.One {
-			confirmed, err := by.Confirms(known.open)
-			switch {
-			case errors.Is(err, approval.ErrOutdated):
-				return change.Result{Payment: v.Payment, Withdrawn: true, Refused: err}, nil, nil
-			case err != nil:
-				return change.Result{}, nil, err
-			case !confirmed:
-				return change.Result{Payment: v.Payment, Approval: &by}, &by, nil
-			}
-			d.Reason = known.open.Joined(d.Reason)
-		}
-		out, _, err := a.approve(v, change.Result{Payment: v.Payment}, r, refund.ByOperator, now)
-		out.Screened = known.to.screened
-		out.Decision = &change.Decision{Operator: d.Operator, Action: actionApprove, Reason: d.Reason + " (" + r.ID + ")"}
-		return out, nil, err
+		return a.approveBy(v, r, d, known, now)
 	})
+}
+
+// approveBy is an operator's approval: the first of two asks for the second.
+func (a *Refunds) approveBy(v change.View, r refund.Refund, d Decision, known outside, now time.Time) (change.Result, *approval.Request, error) {
+	if _, _, err := refund.Apply(r, refund.Trigger{Name: refund.OnApprove}, now); err != nil {
+		return change.Result{}, nil, err
+	}
+	if err := a.may(v.Payment, r.Network, known.to, now); err != nil {
+		return change.Result{}, nil, err
+	}
+	out, _, err := a.approve(v, change.Result{Payment: v.Payment}, r, refund.ByOperator, now)
+	if err != nil { // also the first operator hears of it
+		return change.Result{}, nil, err
+	}
+	by := a.asks(r, d)
+	if !a.One || v.Payment.Mode == tenant.Live {
+		confirmed, err := by.Confirms(known.open)
+		switch {
+		case errors.Is(err, approval.ErrOutdated):
+			return change.Result{Payment: v.Payment, Withdrawn: true, Refused: err}, nil, nil
+		case err != nil:
+			return change.Result{}, nil, err
+		case !confirmed:
+			return change.Result{Payment: v.Payment, Approval: &by}, &by, nil
+		}
+		d.Reason = known.open.Joined(d.Reason)
+	}
+	out.Screened = known.to.screened
+	out.Decision = &change.Decision{Operator: d.Operator, Action: actionApprove, Reason: d.Reason + " (" + r.ID + ")"}
+	return out, nil, nil
 }
 
 // Refuse fails a refund that waits for operators, so that its money is owed to the payer again.

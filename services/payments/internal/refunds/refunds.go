@@ -193,7 +193,7 @@ func (a *Refunds) request(v change.View, o Order, to destination, now time.Time)
 	if p.RefundAddress != to.address { // it has changed since it was judged
 		return refused(change.ErrBusy)
 	}
-	owed, err := payment.ChooseOwed(a.Policy.Owed(p, v.Rows), o.Crypto, o.Network)
+	owed, err := payment.ChooseOwed(a.Policy.Owed(p, v.Rows, v.Refunds), o.Crypto, o.Network)
 	if err != nil {
 		return refused(err)
 	}
@@ -214,7 +214,7 @@ func (a *Refunds) request(v change.View, o Order, to destination, now time.Time)
 		}
 		wanted.Amount = *o.Amount
 	}
-	r, err := change.Applied(a.Policy.Apply(p, payment.RequestRefund{Refund: wanted, Rows: v.Rows}, now))
+	r, err := change.Applied(a.Policy.Apply(p, payment.RequestRefund{Refund: wanted, Rows: v.Rows, Refunds: v.Refunds}, now))
 	if err != nil {
 		return refused(err)
 	}

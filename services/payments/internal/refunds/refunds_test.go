@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
@@ -300,7 +301,7 @@ func TestRefund_operators(t *testing.T) {
 		t.Helper()
 		r := refund.Refund{ID: id.New(id.Refund, time.Now()), Network: "tron", Asset: "USDT", Amount: decimal.RequireFromString(amount), Reason: "r", RequestedBy: "key 7"}
 		if err := w.Store.UpdateOnce(t.Context(), p.ID, idempotency.Key{}, func(v change.View, now time.Time) (change.Result, error) {
-			return change.Applied(w.Deps.Policy.Apply(v.Payment, payment.RequestRefund{Refund: r, Rows: v.Rows}, now))
+			return change.Applied(w.Deps.Policy.Apply(v.Payment, payment.RequestRefund{Refund: r, Rows: v.Rows, Refunds: v.Refunds}, now))
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -349,6 +350,66 @@ func TestRefund_operators(t *testing.T) {
 	}
 	if got := account(w, "test:clearing:refund:tron:USDT"); got != "10" {
 		t.Errorf("clearing holds %s, want 10", got)
+	}
+	w.Balanced()
+}
+
+// A request for converted money holds nothing until its approval, which keeps the deposits that the money comes from.
+func TestRefund_ofConvertedMoney(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := w.ConfirmedWith("0123456789")
+	apply := func(trigger func(v change.View) payment.Trigger) {
+		t.Helper()
+		if err := w.Store.UpdateOnce(t.Context(), p.ID, idempotency.Key{}, func(v change.View, now time.Time) (change.Result, error) {
+			return change.Applied(w.Deps.Policy.Apply(v.Payment, trigger(v), now))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(func(v change.View) payment.Trigger { return payment.Screened{Verdict: payment.Hit, Rows: v.Rows} })
+	if _, err := w.Merchants.RefundAddress(t.Context(), fixture.Owner, p.Reference, payers, &fault.Problems{}, idempotency.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	request := func() string {
+		r := refund.Refund{ID: id.New(id.Refund, time.Now()), Network: "tron", Asset: "USDT", Reason: "r", RequestedBy: "key 7"}
+		apply(func(v change.View) payment.Trigger {
+			return payment.RequestRefund{Refund: r, Rows: v.Rows, Refunds: v.Refunds}
+		})
+		return r.ID
+	}
+	differences := func() (open map[string]int) {
+		t.Helper()
+		w.SQL(`DELETE FROM reconciliations`)
+		if err := w.Books.Reconcile(t.Context(), func(found map[string]int, _ time.Time) { open = found }); err != nil {
+			t.Fatal(err)
+		}
+		return open
+	}
+	const clearing = "test:clearing:refund:tron:USDT"
+	refused := request()
+	if sum := account(w, clearing); sum != "0" {
+		t.Errorf("clearing holds %s of a request, want 0", sum)
+	}
+	if open := differences(); open[books.DiffRefunds] != 0 {
+		t.Errorf("the request makes the differences %v, want none", open)
+	}
+	if _, err := w.Refunds.Refuse(t.Context(), refused, refunds.Decision{Operator: "bob", Reason: "r"}, &fault.Problems{}, idempotency.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	approved := request()
+	apply(func(v change.View) payment.Trigger {
+		r := v.Refunds[len(v.Refunds)-1]
+		return payment.ChangeRefund{Refund: r, Trigger: refund.Trigger{Name: refund.OnApprove, Approval: refund.ByOperator}, Rows: v.Rows, Refunds: v.Refunds}
+	})
+	if n := fixture.Ask[int](w, `SELECT jsonb_array_length(parts) FROM refunds WHERE id = $1`, approved); n != 1 {
+		t.Errorf("the approved refund has %d parts, want 1", n)
+	}
+	if sum, want := account(w, clearing), p.Quote.CryptoAmount; !decimal.RequireFromString(sum).Equal(want) {
+		t.Errorf("clearing holds %s of the approved refund, want %s", sum, want)
+	}
+	if open := differences(); open[books.DiffRefunds] != 0 {
+		t.Errorf("the approval makes the differences %v, want none", open)
 	}
 	w.Balanced()
 }

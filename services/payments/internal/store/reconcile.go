@@ -65,7 +65,7 @@ FROM rows r FULL JOIN books b ON b.account = r.account WHERE coalesce(r.total, 0
 
 	compareRefunds = `WITH rows AS (
 	SELECT CASE mode WHEN 'test' THEN 'test:' ELSE '' END || 'clearing:refund:' || network || ':' || asset AS account, sum(amount) AS total
-	FROM refunds WHERE state NOT IN ('confirmed', 'failed') GROUP BY 1
+	FROM refunds WHERE state NOT IN ('confirmed', 'failed') AND NOT (state = 'requested' AND parts IN ('null', '[]')) GROUP BY 1
 ), books AS (
 	SELECT account, sum(CASE side WHEN 'credit' THEN amount ELSE -amount END) AS total
 	FROM ledger_entries WHERE account LIKE '%clearing:refund:%' GROUP BY 1

@@ -23,7 +23,7 @@ const (
 	insertRefund  = `INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	saveRefund = `UPDATE refunds SET state = $3, approval = $4, failure = $5, tx_hash = $6, fee = $7, finals = $8, version = $2 + 1, told = $9,
-	approved_at = $10, confirmed_at = $11, ended_at = $12 WHERE id = $1 AND version = $2`
+	approved_at = $10, confirmed_at = $11, ended_at = $12, parts = $13 WHERE id = $1 AND version = $2`
 	refundPayment = `SELECT payment_id FROM refunds WHERE id = $1`
 	// The refunds that wait for operators, newest first.
 	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state = 'requested' AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
@@ -66,14 +66,14 @@ func queueRefund(batch *pgx.Batch, r refund.Refund) error {
 			return nil
 		})
 	}
-	if r.Version > 1 {
-		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
-			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt)).Exec(exactlyOne(errStale))
-		return nil
-	}
 	parts, err := json.Marshal(r.Parts)
 	if err != nil {
 		return fmt.Errorf("encode the parts of refund %s: %w", r.ID, err)
+	}
+	if r.Version > 1 {
+		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
+			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt), parts).Exec(exactlyOne(errStale))
+		return nil
 	}
 	batch.Queue(insertRefund, r.ID, r.PaymentID, string(r.Mode), r.Network, r.Asset, r.Contract, r.Amount.String(), r.Address, parts, r.Reason, r.RequestedBy,
 		string(r.State), r.Version, r.CreatedAt)

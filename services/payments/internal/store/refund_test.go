@@ -63,7 +63,7 @@ func refundedElsewhere(w *fixture.Payments, key string) payment.Payment {
 func owes(w *fixture.Payments, p payment.Payment) string {
 	v := w.Find(p.Reference)
 	sum := ""
-	for _, o := range payment.Defaults().Owed(v.Payment, v.Rows) {
+	for _, o := range payment.Defaults().Owed(v.Payment, v.Rows, v.Refunds) {
 		sum += o.Amount.String() + " " + o.Asset
 	}
 	return sum

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
@@ -57,7 +58,7 @@ type OperatorsRefund struct {
 
 // OperatorsRefundOf shows a refund to operators.
 func OperatorsRefundOf(r refund.Refund) OperatorsRefund {
-	return OperatorsRefund{RefundOf(r), r.PaymentID, r.Mode, r.Reason, r.RequestedBy, r.Approval, r.Failure}
+	return OperatorsRefund{RefundOf(r), r.PaymentID, r.Mode, id.HideGifts(r.Reason), r.RequestedBy, r.Approval, r.Failure}
 }
 
 // The bodies of answers about refunds.
