@@ -36,7 +36,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil { // they wait for clocks more than they compute
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for clocks more than they compute
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

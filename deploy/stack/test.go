@@ -157,7 +157,7 @@ func tiers(how extent, served []string) []tier.Tier {
 	}
 	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
 	// there are processors.
-	parallel := append(how.raced(), "-p", "3", "-parallel", "6")
+	parallel := append(how.raced(), "-p", "2", "-parallel", "6")
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race != "" {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})

@@ -310,8 +310,9 @@ func TestRefund_stuck(t *testing.T) {
 	})
 	o := d.order("USDT", "5000001")
 	d.approve(t, o)
-	d.await(t, "a higher fee", func() bool {
-		return d.count(t, `SELECT coalesce(max(attempt), 0) FROM outgoing_tx WHERE refund = $1`, o.ID) >= 3
+	d.await(t, "three signed forms, each with a higher fee", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
+WHERE o.refund = $1 AND a.raw IS NOT NULL`, o.ID) >= 3
 	})
 	d.Do("/block-time", map[string]string{"every": "100ms"})
 	d.paid(t, o)
