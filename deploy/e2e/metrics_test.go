@@ -45,12 +45,12 @@ func watched(t *testing.T) []string {
 	return names
 }
 
-// elsewhere are the metrics of what this stack does not do: import addresses of a signer, sweep, and compare live
-// balances. The tests of wallets and payments have them.
+// elsewhere are the metrics of what this stack does not do: import addresses of a signer, sweep, compare live balances,
+// and owe money when the list is made. The tests of wallets and payments have them.
 var elsewhere = []string{
 	"wallets_address_pool", "wallets_address_pool_low", "wallets_sweep_errors_total", "wallets_sweeps",
 	"wallets_sweep_collected_total", "wallets_sweep_cost_total", "payments_collected_usd", "payments_collecting_cost_usd",
-	"wallets_refunds", "wallets_refund_oldest_seconds", "wallets_refund_station",
+	"payments_owed_oldest_seconds", "wallets_refunds", "wallets_refund_oldest_seconds", "wallets_refund_station",
 	"wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",
 }
 

@@ -54,3 +54,23 @@ func TestRefunds(t *testing.T) {
 		"payment.refund_approved", "payment.refund_signing", "payment.refund_sent", "payment.refund_confirmed", "payment.refunded")
 	clean(t, r)
 }
+
+// refunded refunds a payment that was paid after it was cancelled, and returns the id of the refund.
+func refunded(t testing.TB, c *api.Client) string {
+	t.Helper()
+	ref := create(t, c, transfer(api.Object{"network": "tron"})).Text(t, "payment.reference")
+	cancel(t, c, ref)
+	deposit(t, c, ref, nil)
+	awaitStatus(t, c, ref, "needs_review")
+	c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}).Want(t, http.StatusOK)
+	id := ""
+	api.Eventually(t, settle, "the refund to be taken", func() bool {
+		a := c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refunds", api.Object{"reason": "cancelled"}).Want(t, http.StatusCreated, http.StatusConflict)
+		if a.Status == http.StatusCreated {
+			id = a.Text(t, "refund.id")
+		}
+		return id != ""
+	})
+	awaitStatus(t, c, ref, "refunded")
+	return id
+}

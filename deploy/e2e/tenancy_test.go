@@ -292,6 +292,7 @@ func TestTenancy_walk(t *testing.T) {
 	v.ids["/v1/admin/operators/"] = c.With(s.AdminToken).Call(t, http.MethodPost, "/v1/admin/operators", api.Object{"name": "tenancy.walk", "days": 1}).
 		Want(t, http.StatusCreated).Number(t, "operator.id").RatString()
 	v.ids["/v1/admin/payments/"] = v.ids["/v1/payments/"]
+	v.ids["/v1/admin/refunds/"] = refunded(t, v.client)
 	v.ids["/v1/admin/payouts/"] = v.client.Call(t, http.MethodGet, "/v1/payments/"+v.ids["/v1/sandbox/payouts/"], nil).Want(t, http.StatusOK).Text(t, "payment.payout.id")
 	callers := intruders(t, s, c, v)
 	before := v.read(t)
