@@ -42,8 +42,8 @@ type approvedRefund struct {
 	units     *big.Int
 }
 
-// ours lists the addresses of the product.
-func (s side) ours() []string {
+// own lists the addresses of the product.
+func (s side) own() []string {
 	all := slices.Collect(maps.Keys(s.deposits))
 	for _, a := range []string{s.station, s.refunds, s.chain.Treasury} {
 		if a != "" {
@@ -56,7 +56,7 @@ func (s side) ours() []string {
 // held adds up what the chain has on the product's addresses, without what operators put there.
 func (s side) held(asset string) *big.Int {
 	total := new(big.Int)
-	for _, address := range s.ours() {
+	for _, address := range s.own() {
 		if units := s.reading.Balances[address][asset]; units != nil {
 			total.Add(total, units)
 		}
@@ -207,7 +207,7 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 		}
 		s.approved = append(s.approved, approvedRefund{r.Asset, subject.Canonical(r.Address), units})
 	}
-	s.reading, err = subject.Read(ctx, s.ours())
+	s.reading, err = subject.Read(ctx, s.own())
 	return s, err
 }
 

@@ -75,7 +75,7 @@ func TestSide_seesEachFault(t *testing.T) {
 		"refunded too much":       {func(s *side) { s.reading.Moves[2].Units = big.NewInt(5) }, "0x3 moved 5 of USDT from 0xr to 0xp"},
 		"refunded by a deposit":   {func(s *side) { s.reading.Moves[2].From = "0xd" }, "from 0xd to 0xp"},
 		"refund not on the chain": {func(s *side) { s.reading.Moves = s.reading.Moves[:2] }, "the refund of 4 of USDT to 0xp is confirmed and not on the chain"},
-		"another address of ours": {move("USDT", "0xd", "0xd2"), "from 0xd to 0xd2"},
+		"another address of the product": {move("USDT", "0xd", "0xd2"), "from 0xd to 0xd2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := agreed()

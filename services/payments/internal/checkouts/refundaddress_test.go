@@ -107,7 +107,7 @@ func TestProposeRefundAddress_addresses(t *testing.T) {
 	}
 	s.Set(true)
 	if _, err := propose(w, owingWhile(w, s), payers); fault.As(err).Kind != fault.Unavailable {
-		t.Errorf("propose without a screener: %v, want it refused for now", err)
+		t.Errorf("propose without a screener: %v, want a refusal that passes", err)
 	}
 }
 
