@@ -20,6 +20,8 @@ import (
 const (
 	fewPayments = 10_000
 	listClients = 8
+
+	templateWithin = time.Minute
 )
 
 // kinds of lists: the filters that are asked for in turn. The rarest status and the rarest type are among them.
@@ -104,16 +106,28 @@ func (l *lists) prepare(ctx context.Context, all ...int) error {
 	return nil
 }
 
-// template makes the payment that all others are copies of.
+// template makes the payment that all others are copies of. The product was stopped for the row before; until it follows
+// its networks again, it refuses to create, and template asks again.
 func (l *lists) template(ctx context.Context) (ref string, err error) {
 	header := "Authorization: Bearer " + l.bench.stack.APIKey + "\r\nContent-Type: application/json\r\n"
-	got := drive.Run(ctx, l.bench.stack.BaseURL, 1, time.Nanosecond, func(int) drive.Request {
-		return drive.Request{Method: http.MethodPost, Path: "/v1/payments", Header: header, Body: transfer(""), Took: func(body []byte) { ref = reference(body) }}
-	})
-	if ref == "" {
-		return "", fmt.Errorf("creating a payment: %s", got.Failure)
+	create := func(int) drive.Request {
+		took := func(body []byte) { ref = reference(body) }
+		return drive.Request{Method: http.MethodPost, Path: "/v1/payments", Header: header, Body: transfer(""), Took: took}
 	}
-	return ref, nil
+	for end := time.Now().Add(templateWithin); ; {
+		got := drive.Run(ctx, l.bench.stack.BaseURL, 1, time.Nanosecond, create)
+		if ref != "" {
+			return ref, nil
+		}
+		if later := strings.HasPrefix(got.Failure, "503") || strings.HasPrefix(got.Failure, "504"); !later || time.Now().After(end) {
+			return "", fmt.Errorf("creating a payment: %s", got.Failure)
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("creating a payment: %w", context.Cause(ctx))
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // copied says what differs between the copies. Ids sort by number, as those of payments by time. Of ten thousand there
