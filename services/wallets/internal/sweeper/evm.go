@@ -14,8 +14,7 @@ import (
 type EVM interface {
 	Chain
 	Receipts
-	// Agreed is Receipt, confirmed by a second host where the network has one.
-	Agreed(ctx context.Context, hash string) (sweep.Receipt, bool, error)
+	Agreeing
 	Nonce(ctx context.Context, of string, height int64) (uint64, error)
 	Coins(ctx context.Context, of string) (*big.Int, error)
 	Tokens(ctx context.Context, contract, of string) (*big.Int, error)

@@ -128,8 +128,7 @@ func (f *Fleet) start(ctx context.Context, cfg Config) ([]*Sweeper, error) {
 	all := []*Sweeper{New(proved, f.Store, f.Signer, f.Telemetry.Log, newID)}
 	log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", proved.Station)
 	listed, _ := money.NetworkOf(cfg.Network)
-	_, able := cfg.Chain.(EVM)
-	if !able || told.Refunds[listed.Family] == "" {
+	if !refundable(cfg.Chain) || told.Refunds[listed.Family] == "" {
 		return all, nil
 	}
 	back := proved

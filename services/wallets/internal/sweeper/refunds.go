@@ -3,13 +3,11 @@ package sweeper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/big"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
@@ -19,163 +17,60 @@ var ErrStation = errors.New("the refund station has less than the refund and its
 // waitStation is the pause until the station's balance is looked at again.
 const waitStation = time.Minute
 
-// evmRefunds pays refunds on a network of the EVM family, from the refund station. A refund has one number of the
-// station for ever, because the signer signs no other for its order.
-type evmRefunds struct{ evm }
+// Agreeing is a network that shows a transaction once two hosts agree about it, where it has two.
+type Agreeing interface {
+	Agreed(ctx context.Context, hash string) (sweep.Receipt, bool, error)
+}
 
-// least implements family.
-func (s evmRefunds) least(context.Context) (Least, error) { return Least{}, nil }
+// refunds pays the refunds of a family of networks; nil where none is paid.
+func refunds(s *Sweeper) family {
+	switch chain := s.cfg.Chain.(type) {
+	case EVM:
+		return evmRefunds{evm{s, chain}}
+	}
+	return nil
+}
 
-// plan implements family.
-func (s evmRefunds) plan(ctx context.Context, idle []sweep.Sweep, note func(what string, err error)) {
-	if len(idle) == 0 {
-		return
-	}
-	free, err := s.free(ctx, idle)
-	if err != nil {
-		note("the refund station", err)
-		return
-	}
+// refundable reports whether refunds can be paid on a chain.
+func refundable(chain Chain) bool { return refunds(&Sweeper{cfg: Config{Chain: chain}}) != nil }
+
+// planEach plans refunds from the station, until one has to wait for an earlier transaction of it.
+func (s *Sweeper) planEach(ctx context.Context, idle []sweep.Sweep, plan func(w sweep.Sweep) error, note func(what string, err error)) {
 	for _, w := range idle {
 		w.Address = s.cfg.Station
-		err := s.planRefund(ctx, w, free)
-		switch {
-		case errors.Is(err, errBusy):
+		err := plan(w)
+		if errors.Is(err, errBusy) {
 			return // the next round goes on
-		case errors.Is(err, ErrStation):
-			s.log.ErrorContext(ctx, "refund station short", "address", s.cfg.Station, "refund", w.ID, "asset", w.Asset, "amount", w.Amount)
-			err = s.store.Wait(ctx, w, waitStation, ErrStation.Error())
-		case err != nil:
-			err = s.postpone(ctx, w, err)
+		}
+		if err != nil {
+			err = s.postponeRefund(ctx, w, err)
 		}
 		note("refund "+w.ID, err)
 	}
 }
 
-// free are the balances of the station by contract, "" for the coin, without what transactions under way may take.
-func (s evmRefunds) free(ctx context.Context, idle []sweep.Sweep) (map[string]*big.Int, error) {
-	free := map[string]*big.Int{}
-	coins, err := s.chain.Coins(ctx, s.cfg.Station)
-	if err != nil {
-		return nil, err
+// postponeRefund handles the reason why a refund has no transaction now.
+func (s *Sweeper) postponeRefund(ctx context.Context, w sweep.Sweep, why error) error {
+	if !errors.Is(why, ErrStation) {
+		return s.postpone(ctx, w, why)
 	}
-	free[""] = coins
-	s.report(s.cfg.Coin, coins)
-	for _, w := range idle {
-		if free[w.Contract] != nil {
-			continue
-		}
-		if free[w.Contract], err = s.chain.Tokens(ctx, w.Contract, s.cfg.Station); err != nil {
-			return nil, err
-		}
-		s.report(w.Asset, free[w.Contract])
-	}
-	underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range underway {
-		if o.State == sweep.Mined {
-			continue
-		}
-		price, err := priceOf(o.Newest().Request)
-		if err != nil {
-			return nil, err
-		}
-		take(free, o.Sweep, price)
-	}
-	return free, nil
+	s.log.ErrorContext(ctx, "refund station short", "address", s.cfg.Station, "refund", w.ID, "asset", w.Asset, "amount", w.Amount)
+	return s.store.Wait(ctx, w, waitStation, ErrStation.Error())
 }
 
 // report passes on a balance of the station.
-func (s evmRefunds) report(asset string, has *big.Int) {
+func (s *Sweeper) report(asset string, has *big.Int) {
 	if s.cfg.Balance != nil {
 		s.cfg.Balance(asset, has)
 	}
 }
 
-// take lowers balances by a refund and its fee.
-func take(free map[string]*big.Int, w sweep.Sweep, p sweep.Price) {
-	if has := free[w.Contract]; has != nil {
-		has.Sub(has, w.Amount)
+// settled confirms a receipt that is stored. A refund ends by its receipt alone, so two hosts must agree about it.
+func settled(ctx context.Context, chain Agreeing, o sweep.Outgoing, r sweep.Receipt) (sweep.Receipt, bool, error) {
+	if o.State != sweep.Mined || o.TxHash != r.TxHash || o.Block != r.Block {
+		return r, true, nil
 	}
-	free[""].Sub(free[""], p.Most())
-}
-
-// planRefund fixes the transaction of a refund, if the station can pay it.
-func (s evmRefunds) planRefund(ctx context.Context, w sweep.Sweep, free map[string]*big.Int) error {
-	if free[w.Contract].Cmp(w.Amount) < 0 {
-		return ErrStation
-	}
-	market, err := s.chain.Market(ctx)
-	if err != nil {
-		return err
-	}
-	probe := w.Amount
-	if w.Native() {
-		probe = big.NewInt(1) // a transfer of all would leave nothing for the estimated fee
-	}
-	gas, err := s.chain.Gas(ctx, s.cfg.Station, w.Treasury, w.Contract, probe)
-	if err != nil {
-		return err
-	}
-	price, err := s.cfg.Terms.Price(market, gas)
-	if err != nil {
-		return err
-	}
-	need := new(big.Int).Add(price.Most(), s.cfg.Terms.Reserve)
-	if w.Native() {
-		need.Add(need, w.Amount)
-	}
-	if free[""].Cmp(need) < 0 {
-		return ErrStation
-	}
-	err = s.planned(ctx, w, transfer{
-		kind: intent.Refund, from: s.cfg.Station, to: w.Treasury, asset: w.Asset, contract: w.Contract, amount: w.Amount, price: price,
-	})
-	if err == nil {
-		take(free, w, price)
-	}
-	return err
-}
-
-// find implements family. A refund ends by its receipt alone, so two hosts must agree about one that is stored.
-func (s evmRefunds) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
-	r, found, err := s.evm.find(ctx, o)
-	if err != nil || !found || o.State != sweep.Mined || o.TxHash != r.TxHash || o.Block != r.Block {
-		return r, found, err
-	}
-	return s.chain.Agreed(ctx, r.TxHash)
-}
-
-// wait implements family. A refund whose number is used up by another transaction is blocked until an operator looks,
-// and not given up: a node that has lost a receipt shows the same, and the payer would be paid twice.
-func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
-	used, err := s.chain.Nonce(ctx, o.Sender, final)
-	if err != nil {
-		return err
-	}
-	if used <= o.Nonce {
-		if err := s.cfg.Refunds.Unblock(ctx, o.Sweep); err != nil {
-			return err
-		}
-		return s.evm.wait(ctx, o, final)
-	}
-	if _, found, err := s.find(ctx, o); err != nil || found {
-		return err
-	}
-	s.log.ErrorContext(ctx, "number of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", o.Nonce)
-	return s.store.Block(ctx, o.Sweep, fmt.Sprintf("the chain has used number %d of the refund station, and no node shows the refund", o.Nonce))
-}
-
-// covers reports whether the station can pay a refund at a price.
-func (s evm) covers(ctx context.Context, w sweep.Sweep, p sweep.Price) (bool, error) {
-	has, err := s.chain.Coins(ctx, w.Address)
-	need := p.Most()
-	if w.Native() {
-		need.Add(need, w.Amount)
-	}
-	return err == nil && has.Cmp(need) >= 0, err
+	return chain.Agreed(ctx, r.TxHash)
 }
 
 // RefundLevel counts the refunds of one asset that have not ended.

@@ -187,22 +187,28 @@ type Sweeper struct {
 // New makes the sweeper of a network. newID makes ids of outgoing transactions.
 func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID func() string) *Sweeper {
 	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID}
-	switch chain := cfg.Chain.(type) {
-	case EVM:
-		s.family = evm{s, chain}
-		if cfg.Refunds != nil {
-			s.family = evmRefunds{evm{s, chain}}
-		}
-	case Solana:
-		s.family = solana{s, chain}
-	case Bitcoin:
-		s.family = newBitcoin(s, chain)
-	case Tron:
-		s.family = tron{s, chain}
-	default:
-		panic(fmt.Sprintf("sweeper: no family sweeps %T", chain))
+	if s.family = sweeps(s); cfg.Refunds != nil {
+		s.family = refunds(s)
+	}
+	if s.family == nil {
+		panic(fmt.Sprintf("sweeper: no family works on %T", cfg.Chain))
 	}
 	return s
+}
+
+// sweeps sweeps a family of networks; nil where none is swept.
+func sweeps(s *Sweeper) family {
+	switch chain := s.cfg.Chain.(type) {
+	case EVM:
+		return evm{s, chain}
+	case Solana:
+		return solana{s, chain}
+	case Bitcoin:
+		return newBitcoin(s, chain)
+	case Tron:
+		return tron{s, chain}
+	}
+	return nil
 }
 
 // Bounds of one round.

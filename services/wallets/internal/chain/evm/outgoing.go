@@ -270,34 +270,12 @@ func (d *Driver) Receipt(ctx context.Context, hash string) (r sweep.Receipt, fou
 
 // Agreed is Receipt with a second answer: where the endpoints are on several hosts, two hosts must show the transaction
 // in the same block, with the same result and the same movements of tokens.
-func (d *Driver) Agreed(ctx context.Context, hash string) (r sweep.Receipt, found bool, err error) {
-	var first *rpc.Endpoint
-	err = d.pool.Read(ctx, func(e *rpc.Endpoint) (err error) {
-		first = e
-		r, found, err = receiptOf(ctx, e, hash)
-		return err
-	})
-	if err != nil || !found {
-		return r, false, err
-	}
-	other, alone := d.pool.OtherHost(ctx, first)
-	switch {
-	case alone:
-		return r, true, nil
-	case other == nil:
-		return r, false, fmt.Errorf("no second host can confirm the receipt of %s at endpoint %s", hash, first.Name)
-	}
-	second, known, err := receiptOf(ctx, other, hash)
+func (d *Driver) Agreed(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
+	r, found, err := rpc.Agreed(ctx, d.pool, func(e *rpc.Endpoint) (sweep.Receipt, bool, error) { return receiptOf(ctx, e, hash) })
 	if err != nil {
-		if ctx.Err() == nil {
-			d.pool.Failed(ctx, other, err)
-		}
-		return r, false, fmt.Errorf("asking a second host: %w", err)
+		return r, false, fmt.Errorf("the receipt of %s: %w", hash, err)
 	}
-	if !known || !second.Same(r) {
-		return r, false, fmt.Errorf("endpoints %s and %s disagree about the receipt of %s", first.Name, other.Name, hash)
-	}
-	return r, true, nil
+	return r, found, nil
 }
 
 // receiptOf asks one endpoint for a receipt.

@@ -204,6 +204,38 @@ func (p *Pool) OtherHost(ctx context.Context, than *Endpoint) (other *Endpoint, 
 	return nil, alone
 }
 
+// Agreed reads the same twice: from an endpoint that works and, where the endpoints are on several hosts, from one of
+// another host. Two answers that differ are an error. It reports false when the first endpoint shows nothing.
+func Agreed[T interface{ Same(as T) bool }](ctx context.Context, p *Pool, read func(e *Endpoint) (T, bool, error)) (out T, found bool, err error) {
+	var first *Endpoint
+	err = p.Read(ctx, func(e *Endpoint) (err error) {
+		first = e
+		out, found, err = read(e)
+		return err
+	})
+	if err != nil || !found {
+		return out, false, err
+	}
+	other, alone := p.OtherHost(ctx, first)
+	switch {
+	case alone:
+		return out, true, nil
+	case other == nil:
+		return out, false, fmt.Errorf("no second host can confirm the answer of endpoint %s", first.Name)
+	}
+	second, known, err := read(other)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.Failed(ctx, other, err)
+		}
+		return out, false, fmt.Errorf("asking a second host: %w", err)
+	}
+	if !known || !second.Same(out) {
+		return out, false, fmt.Errorf("endpoints %s and %s disagree", first.Name, other.Name)
+	}
+	return out, true, nil
+}
+
 // Judge compares the endpoint in use with the others at intervals, and leaves it when its head trails theirs: a node
 // that does not advance answers everything and is wrong. height is its head.
 func (p *Pool) Judge(ctx context.Context, height int64) {

@@ -292,31 +292,44 @@ type outcome struct {
 
 // Receipt reads the result of a transaction. It reports false unless the block that the node names holds it.
 func (d *Driver) Receipt(ctx context.Context, id string) (r sweep.Receipt, found bool, err error) {
-	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
-		answer, err := e.Post(ctx, "/wallet/gettransactioninfobyid", map[string]any{"value": id})
-		if err != nil {
-			return err
-		}
-		o, err := decoded[outcome](answer)
-		if err != nil || o.ID == "" {
-			found = false
-			return err
-		}
-		if o.ID != id {
-			return fmt.Errorf("the result of %s at endpoint %s is that of %.80q", id, e.Name, o.ID)
-		}
-		b, err := numbered(ctx, e, int64(o.Height), true)
-		if errors.Is(err, chain.ErrNoBlock) { // it has just left the chain
-			found = false
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r, found = o.receipt(b), b.holds(id)
-		return nil
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) (err error) {
+		r, found, err = receiptOf(ctx, e, id)
+		return err
 	})
 	return r, found && err == nil, err
+}
+
+// Agreed is Receipt with a second answer: where the endpoints are on several hosts, two hosts must show the transaction
+// in the same block, with the same result and the same movements of tokens.
+func (d *Driver) Agreed(ctx context.Context, id string) (sweep.Receipt, bool, error) {
+	r, found, err := rpc.Agreed(ctx, d.pool, func(e *rpc.Endpoint) (sweep.Receipt, bool, error) { return receiptOf(ctx, e, id) })
+	if err != nil {
+		return r, false, fmt.Errorf("the result of %s: %w", id, err)
+	}
+	return r, found, nil
+}
+
+// receiptOf asks one endpoint for the result of a transaction.
+func receiptOf(ctx context.Context, e *rpc.Endpoint, id string) (r sweep.Receipt, found bool, err error) {
+	answer, err := e.Post(ctx, "/wallet/gettransactioninfobyid", map[string]any{"value": id})
+	if err != nil {
+		return r, false, err
+	}
+	o, err := decoded[outcome](answer)
+	if err != nil || o.ID == "" {
+		return r, false, err
+	}
+	if o.ID != id {
+		return r, false, fmt.Errorf("the result of %s at endpoint %s is that of %.80q", id, e.Name, o.ID)
+	}
+	b, err := numbered(ctx, e, int64(o.Height), true)
+	if errors.Is(err, chain.ErrNoBlock) { // it has just left the chain
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, err
+	}
+	return o.receipt(b), b.holds(id), nil
 }
 
 func (b *block) holds(id string) bool {

@@ -300,11 +300,15 @@ func (h *Handler) Stations() (Stations, error) {
 	}
 	var refundErr error
 	if h.policy.Orders != nil {
-		var refunds evmtx.Account
-		refunds, refundErr = h.vault.Account(h.policy.RefundAccount, 0)
-		out.Refunds = map[money.Family]string{money.EVM: refunds.String()}
+		out.Refunds, refundErr = h.refundStations()
 	}
 	return out, errors.Join(err, tronErr, solanaErr, refundErr)
+}
+
+// refundStations are the refund stations by family.
+func (h *Handler) refundStations() (map[money.Family]string, error) {
+	evm, err := h.vault.Account(h.policy.RefundAccount, 0)
+	return map[money.Family]string{money.EVM: evm.String()}, err
 }
 
 // Places names deposit addresses by their indices.

@@ -9,7 +9,6 @@ import (
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
-	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
 )
 
@@ -64,23 +63,22 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 	if refusal := p.approved(r); refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	tx, err := r.Transaction()
-	if err != nil {
-		return Plan{}, intent.Refuse(intent.Malformed, "%s", err), nil
-	}
-	if refusal := n.refundTerms(r, tx); refusal != nil {
+	if refusal := n.refunded(r); refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	station, err := keys.Account(p.RefundAccount, 0)
-	if err != nil {
-		return Plan{}, nil, err
+	return p.evmRefund(n, r, keys, h)
+}
+
+// refunded checks that an asset is refunded, and that request and order mean the coin, or both a contract.
+func (n Network) refunded(r intent.Request) *intent.Refusal {
+	a, listed := n.Assets[r.Asset]
+	switch {
+	case !listed || a.RefundPerHour.Sign() == 0:
+		return intent.Refuse(intent.Asset, "%.20q is not refunded on %s", r.Asset, r.Network)
+	case (a.Contract == "") != (r.Contract() == "") || (a.Contract == "") != (r.Order.Contract == ""):
+		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
 	}
-	amount, _ := intent.Units(r.Amount) // Transaction has read it already
-	plan := Plan{Account: p.RefundAccount, From: station, Transaction: tx, Spend: Spent(r, station.String(), amount, h.now)}
-	if refusal := n.limits(r, plan.Spend, h.before, h.now); refusal != nil {
-		return Plan{}, refusal, nil
-	}
-	return plan, nil, nil
+	return nil
 }
 
 // approved verifies the order of a request, and compares the fields that all families share.
@@ -107,30 +105,6 @@ func (p Policy) approved(r intent.Request) *intent.Refusal {
 		}
 	}
 	return nil
-}
-
-// refundTerms compares the destination and the contract with the order and the policy, and checks chain and fee.
-func (n Network) refundTerms(r intent.Request, tx evmtx.Transaction) *intent.Refusal {
-	a, listed := n.Assets[r.Asset]
-	to, err := evmtx.ParseAccount(r.To)
-	ordered, orderErr := evmtx.ParseAccount(r.Order.To)
-	switch {
-	case err != nil || orderErr != nil || to != ordered:
-		return intent.Refuse(intent.Destination, "%.60q is not the destination of the order", r.To)
-	case to == (evmtx.Account{}):
-		return intent.Refuse(intent.Destination, "the address of zeros belongs to nobody")
-	case !listed || a.RefundPerHour.Sign() == 0:
-		return intent.Refuse(intent.Asset, "%.20q is not refunded on %s", r.Asset, r.Network)
-	case (a.Contract == "") != (r.EVM.Contract == "") || (a.Contract == "") != (r.Order.Contract == ""):
-		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
-	}
-	if a.Contract != "" {
-		contract, err := evmtx.ParseAccount(r.Order.Contract)
-		if err != nil || tx.To != a.contract || contract != a.contract {
-			return intent.Refuse(intent.Asset, "%s is not the contract of %s", tx.To, r.Asset)
-		}
-	}
-	return n.evmBounds(r, tx)
 }
 
 // automatic bounds the refunds of an hour that no operator has approved.
