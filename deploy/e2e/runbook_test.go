@@ -84,7 +84,7 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 			convict(t, key(t, v.s, v.merchant, "test", unique("accuser"), "*"), sender)
 		}
 		return map[string]string{
-			"MODE": "test", "ADDRESS": sender, "RAIL": "sim", "NETWORK": "tron",
+			"MODE": "test", "ADDRESS": sender, "RAIL": "sim", "NETWORK": "tron", "MERCHANT": unique("fees"),
 			"PAYMENT": proposedRefund(t, v.merchant), "REFUND_ADDRESS": payersTron,
 			"TRANSACTION": "0x" + strings.Repeat("a1", 32), "SWEEP": strings.Repeat("b2", 32),
 		}, []string{"payouts paused: currency all, network tron, rail sim", "nothing is paused", "booked ", `"refundAddress":"` + payersTron + `"`}

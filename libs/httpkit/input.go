@@ -332,12 +332,44 @@ func (b *Body) Object(name string) *Body {
 		b.Problem(name, "must be an object")
 		return nil
 	}
+	return b.inner(name, raw)
+}
+
+func (b *Body) inner(name string, raw json.RawMessage) *Body {
 	members, duplicate := split(raw)
 	inner := &Body{members: members, prefix: b.path(name) + ".", problems: b.problems}
 	if duplicate != "" {
 		inner.Problem(duplicate, "must not be sent twice") // either value could be the account number that is paid
 	}
 	return inner
+}
+
+// Objects reads an optional array of objects, whose problems carry the path ("tiers[0].upTo"). It returns nil when the
+// member is missing or is no such array.
+func (b *Body) Objects(name string, countMax int) []*Body {
+	raw, ok := b.get(name)
+	if !ok {
+		return nil
+	}
+	var items []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
+		b.Problem(name, "must be an array of objects")
+		return nil
+	}
+	if len(items) > countMax {
+		b.Problem(name, "must have at most %d items", countMax)
+		return nil
+	}
+	out := make([]*Body, 0, len(items))
+	for i, item := range items {
+		at := fmt.Sprintf("%s[%d]", name, i)
+		if item[0] != '{' {
+			b.Problem(at, "must be an object")
+			return nil
+		}
+		out = append(out, b.inner(at, item))
+	}
+	return out
 }
 
 // RawObject reads an optional object as its bytes, for data that is kept but not interpreted (metadata). It bounds the

@@ -64,6 +64,47 @@ func TestBody_problemsNameTheirPath(t *testing.T) {
 	}
 }
 
+func TestBody_Objects(t *testing.T) {
+	for raw, want := range map[string]struct {
+		fields string // with a problem
+		found  int    // -1 is no list
+	}{
+		`{}`:                        {"", -1},
+		`{"o":null}`:                {"", -1},
+		`{"o":[]}`:                  {"", 0},
+		`{"o":[ {"a":1} , {} ]}`:    {"", 2},
+		`{"o":[{"a":1},{"a":"x"}]}`: {"o[1].a", 2},
+		`{"o":[{"a":1,"a":2}]}`:     {"o[0].a", 1},
+		`{"o":{}}`:                  {"o", -1},
+		`{"o":"x"}`:                 {"o", -1},
+		`{"o":[{},null]}`:           {"o[1]", -1},
+		`{"o":[[]]}`:                {"o[0]", -1},
+		`{"o":[{},{},{},{}]}`:       {"o", -1},
+	} {
+		var problems fault.Problems
+		body, err := parseBody([]byte(raw), &problems)
+		if err != nil {
+			t.Fatalf("parse %s: %v", raw, err)
+		}
+		items, found := body.Objects("o", 3), -1
+		if items != nil {
+			found = len(items)
+		}
+		for _, item := range items {
+			item.Number("a")
+		}
+		var fields []string
+		if f, ok := errors.AsType[*fault.Error](problems.Err()); ok {
+			for _, p := range f.Fields {
+				fields = append(fields, p.Field)
+			}
+		}
+		if got := strings.Join(fields, " "); found != want.found || got != want.fields {
+			t.Errorf("read the objects of %s: got %d and problems of %q, want %d and %q", raw, found, got, want.found, want.fields)
+		}
+	}
+}
+
 func TestParseBody_refuses(t *testing.T) {
 	for name, raw := range map[string]string{
 		"array":     `[1]`,

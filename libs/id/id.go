@@ -22,6 +22,7 @@ const (
 	Message  = "msg_"
 	Endpoint = "whe_"
 	Refund   = "rfd_"
+	Fees     = "fee_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

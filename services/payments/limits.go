@@ -36,12 +36,12 @@ func (s limitSettings) narrow(policy *payment.Policy) error {
 		low, high, _ := strings.Cut(figures, "-")
 		least, lowErr := money.Parse(low)
 		most, highErr := money.Parse(high)
-		schedule, known := policy.Fees.Schedules[money.Currency(name)]
-		if !known || lowErr != nil || highErr != nil || least.LessThan(schedule.Min) || most.GreaterThan(schedule.Max) || most.LessThan(least) {
+		bounds, known := policy.Limits[money.Currency(name)]
+		if !known || lowErr != nil || highErr != nil || least.LessThan(bounds.Min) || most.GreaterThan(bounds.Max) || most.LessThan(least) {
 			return fmt.Errorf("TRANSACTION_LIMITS: %q is no narrower range of a currency, such as NGN=100-5000000", part)
 		}
-		schedule.Min, schedule.Max = least, most
-		policy.Fees.Schedules[money.Currency(name)] = schedule
+		bounds.Min, bounds.Max = least, most
+		policy.Limits[money.Currency(name)] = bounds
 	}
 	return nil
 }

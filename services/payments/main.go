@@ -25,6 +25,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/operators"
@@ -68,7 +69,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer p.close(ctx)
 	var a api // of a process that serves
 	if serves {
-		if a, err = p.openAPI(environ); err != nil {
+		if a, err = p.openAPI(ctx, environ); err != nil {
 			return err
 		}
 	}
@@ -123,13 +124,14 @@ type api struct {
 	cfg       serveSettings
 	verifier  httpkit.Verifier
 	stock     *stock.Stock
+	fees      *fees.Schedules
 	signing   refunds.Keys
 	refundsOn []string                           // networks on which refunds of live mode leave
 	above     map[money.Currency]decimal.Decimal // a refund that moves more needs operators
 }
 
-// openAPI reads the settings of a process that serves, and opens its stock of addresses.
-func (p *process) openAPI(environ map[string]string) (a api, err error) {
+// openAPI reads the settings of a process that serves and the fee schedules, and opens its stock of addresses.
+func (p *process) openAPI(ctx context.Context, environ map[string]string) (a api, err error) {
 	if a.cfg, err = config.Read[serveSettings](environ); err != nil {
 		return a, err
 	}
@@ -145,6 +147,11 @@ func (p *process) openAPI(environ map[string]string) (a api, err error) {
 	if a.above, err = a.cfg.Refunds.above(); err != nil {
 		return a, err
 	}
+	a.fees = fees.NewSchedules(p.store.PublishedFees, p.clock.Now)
+	if err := a.fees.Load(ctx); err != nil {
+		return a, err
+	}
+	p.group.Every("fee schedules", feesEvery, a.fees.Load)
 	a.stock = stock.New(p.store, id.New("replica_", time.Now()), a.cfg.AddressBlock, p.tel.Log)
 	p.closers = append(p.closers, a.stock.Close)
 	return a, nil

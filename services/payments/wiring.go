@@ -155,6 +155,7 @@ const (
 	pausesEvery    = time.Second
 	scansEvery     = time.Second
 	capacityEvery  = 5 * time.Second
+	feesEvery      = 2 * time.Second // several times within fees.Lead
 	sanctionsEvery = 20 * time.Second
 )
 
@@ -197,7 +198,7 @@ func (p *process) parts(a api) usecases.Parts {
 	}
 	if a.stock != nil {
 		parts.API = usecases.API{
-			Stock: a.stock, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, RefundsOn: a.refundsOn,
+			Stock: a.stock, Fees: a.fees, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, RefundsOn: a.refundsOn,
 			Automatic: a.above,
 		}
 	}

@@ -45,7 +45,7 @@ func TestParts(t *testing.T) {
 		t.Fatalf("open the process: %v", err)
 	}
 	t.Cleanup(func() { p.close(t.Context()) })
-	a, err := p.openAPI(environ)
+	a, err := p.openAPI(t.Context(), environ)
 	if err != nil {
 		t.Fatalf("open the API: %v", err)
 	}

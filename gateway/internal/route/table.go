@@ -208,6 +208,9 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/refunds/{id}/refuse", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/fee-schedules", Payments).reads("fiatCurrency", "mode", "merchantId", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/fee-schedules", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/fee-schedules/{id}", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),

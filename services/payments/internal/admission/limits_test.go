@@ -166,18 +166,18 @@ func TestMaximum_loweredAfterTheConversion(t *testing.T) {
 	m := w.Message(p, fixture.Coin{Key: "t1", Amount: double.String(), Version: 1, Depth: fixture.Enough})
 	m.Mode = "live"
 	w.Deliver(m)
-	schedules := w.Deps.Policy.Fees.Schedules
-	before := schedules[money.NGN]
+	limits := w.Deps.Policy.Limits
+	before := limits[money.NGN]
 	lowered := before
 	lowered.Max = p.FiatAmount.Add(decimal.NewFromInt(1))
-	schedules[money.NGN] = lowered
+	limits[money.NGN] = lowered
 	if err := w.Step(); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.PayoutRow(p); got != "created 0" {
 		t.Fatalf("payout %s", got)
 	}
-	schedules[money.NGN] = before
+	limits[money.NGN] = before
 	w.Work(func() bool { w.Hurry(); return w.PayoutRow(p) != "created 0" })
 }
 

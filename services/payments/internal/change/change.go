@@ -23,8 +23,9 @@ import (
 
 // The HTTP statuses of stored answers.
 const (
-	StatusOK      = 200
-	StatusCreated = 201
+	StatusOK       = 200
+	StatusCreated  = 201
+	StatusAccepted = 202
 )
 
 // Command is a message to another service, written with the change that needs it.

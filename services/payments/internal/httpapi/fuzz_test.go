@@ -24,7 +24,7 @@ import (
 type checked struct{ httpapi.Intake }
 
 func (checked) Create(_ context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, _ idempotency.Key) (idempotency.Answer, error) {
-	terms, err := c.Check(o.Mode, payment.Defaults().Fees, problems)
+	terms, err := c.Check(o.Mode, payment.Defaults().Limits, problems)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}

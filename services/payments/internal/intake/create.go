@@ -78,7 +78,7 @@ func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, 
 			problems.Add("callbackUrl", "%s", err.Error())
 		}
 	}
-	terms, err := c.Check(o.Mode, a.Policy.Fees, problems)
+	terms, err := c.Check(o.Mode, a.Policy.Limits, problems)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
@@ -105,16 +105,16 @@ func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 	if !ok {
 		return nil // the merchant settles
 	}
-	wide := a.Policy.Fees.Schedules[p.Currency]
-	s := provider.Narrowed(wide, found.Caps().Currencies[p.Currency])
-	if s.Min.Equal(wide.Min) && s.Max.Equal(wide.Max) {
+	wide := a.Policy.Limits[p.Currency]
+	b := provider.Narrowed(wide, found.Caps().Currencies[p.Currency])
+	if b.Min.Equal(wide.Min) && b.Max.Equal(wide.Max) {
 		return nil // the price was checked against the same limits
 	}
 	amount := p.FiatAmount
 	if p.Quote.Priced() {
 		amount = p.Quote.PayoutAmount
 	}
-	return s.InRange("fiatAmount", amount)
+	return b.InRange("fiatAmount", amount)
 }
 
 // draft adds names, price, owner and rail to the terms.
@@ -135,7 +135,7 @@ func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, term
 	if draft.Type == payment.Request {
 		return draft, a.payable(w, draft)
 	}
-	q, err := a.Pricing.Quote(w, terms.Ask)
+	q, err := a.Pricing.Quote(w, o, terms.Ask)
 	if err != nil {
 		return payment.Payment{}, err
 	}

@@ -38,7 +38,7 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 	if err := a.Full(ctx); err != nil {
 		return idempotency.Answer{}, err
 	}
-	q, err := a.Pricing.Quote(set, terms.Ask(v.Payment))
+	q, err := a.Pricing.Quote(set, v.Payment.Owner(), terms.Ask(v.Payment))
 	if err != nil {
 		return idempotency.Answer{}, err
 	}

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/destination"
+	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
@@ -148,6 +149,13 @@ type Store interface {
 
 	// Lookups are the questions about transactions and an address with their answers.
 	Lookups(ctx context.Context, mode tenant.Mode, address string, networks, hashes []string) ([]Lookup, error)
+
+	// PublishFees decides on a schedule of the scope by the rule, alone at a time, and stores its answer under the key.
+	PublishFees(ctx context.Context, scope fees.Scope, k idempotency.Key, rule FeeRule) (idempotency.Answer, error)
+	// FeeSchedules lists published schedules.
+	FeeSchedules(ctx context.Context, f FeeFilter) ([]fees.Published, error)
+	// FeeSchedule is the schedule of an id.
+	FeeSchedule(ctx context.Context, scheduleID string) (fees.Published, error)
 
 	// Owed is a page of the last list of what is owed, and when that list was made.
 	Owed(ctx context.Context, f OwedFilter) (rows []OwedRow, made time.Time, err error)

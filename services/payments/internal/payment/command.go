@@ -126,7 +126,7 @@ func (c *checker) atMost(field, value string, limit int) {
 // Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation. problems
 // holds the problems that the decoder (wrong types) and the caller (callbackUrl) found before; the error holds them
 // all. limits decides amount_out_of_range for fiat-first amounts.
-func (c Command) Check(mode tenant.Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
+func (c Command) Check(mode tenant.Mode, limits quote.Limits, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
 	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
 	if k.required("type", c.Type) && !t.Type.Valid() {
@@ -145,7 +145,7 @@ func (c Command) Check(mode tenant.Mode, limits quote.Table, problems *fault.Pro
 }
 
 // amounts requires exactly one of the two, and fiatAmount for a request (docs/api-contract.md#charge-and-payout).
-func (c Command) amounts(k *checker, t *Terms, limits quote.Table) {
+func (c Command) amounts(k *checker, t *Terms, limits quote.Limits) {
 	request := t.Type == Request
 	switch {
 	case request && c.CryptoAmount != nil:
@@ -164,8 +164,8 @@ func (c Command) amounts(k *checker, t *Terms, limits quote.Table) {
 	}
 	if c.FiatAmount != nil && k.amount("fiatAmount", *c.FiatAmount, money.FiatDigits) {
 		t.Ask.FiatAmount = *c.FiatAmount
-		if s, ok := limits.Schedules[t.Ask.Currency]; ok {
-			k.extra(s.InRange("fiatAmount", *c.FiatAmount))
+		if b, ok := limits[t.Ask.Currency]; ok {
+			k.extra(b.InRange("fiatAmount", *c.FiatAmount))
 		}
 	}
 	if c.CryptoAmount != nil && k.amount("cryptoAmount", *c.CryptoAmount, maxCoin) {

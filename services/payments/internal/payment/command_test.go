@@ -38,7 +38,7 @@ func command(kind Type) Command {
 }
 
 func check(c Command, mode tenant.Mode) (Terms, error) {
-	return c.Check(mode, quote.Default(), &fault.Problems{})
+	return c.Check(mode, quote.DefaultLimits(), &fault.Problems{})
 }
 
 // fields returns the broken fields of a refusal, nil without one.
@@ -174,7 +174,7 @@ func TestAllProblemsComeAtOnce(t *testing.T) {
 	}
 	problems := &fault.Problems{}
 	problems.Add("callbackUrl", "must be https")
-	_, err := c.Check(tenant.Test, quote.Default(), problems)
+	_, err := c.Check(tenant.Test, quote.DefaultLimits(), problems)
 	want := []string{"bankRef", "callbackUrl", "chargeFrom", "crypto", "fiatAmount", "payer.chatId", "receiver.accountNumber", "receiver.bankCode"}
 	if got := fields(err); !slices.Equal(got, want) || fault.As(err).Code != "validation_failed" {
 		t.Errorf("Check() = %v, which refuses the fields %q; want validation_failed of %q", err, got, want)
@@ -427,7 +427,8 @@ func FuzzCheck(f *testing.F) {
 		if terms.Type == Request {
 			return
 		}
-		_, err = quote.Default().Make(terms.Ask, quote.Rate{Value: dec("1600"), USD: dec("1600")})
+		priced := terms.Ask.Currency
+		_, err = quote.First(priced).Make(terms.Ask, quote.DefaultLimits()[priced], quote.Rate{Value: dec("1600"), USD: dec("1600")})
 		if err != nil && !fault.Is(err, quote.OutOfRange) {
 			t.Fatalf("accepted terms cannot be priced: %v", err)
 		}

@@ -58,9 +58,8 @@ func priced(t fatal, network, symbol, fiat string, from quote.ChargeFrom) quote.
 	t.Helper()
 	n, _ := money.NetworkOf(network)
 	a, _ := n.Asset(symbol)
-	q, err := quote.Default().Make(quote.Ask{
-		Currency: money.NGN, Asset: a, Network: n.Name, FiatAmount: dec(fiat), ChargeFrom: from,
-	}, testRate())
+	ask := quote.Ask{Currency: money.NGN, Asset: a, Network: n.Name, FiatAmount: dec(fiat), ChargeFrom: from}
+	q, err := quote.First(money.NGN).Make(ask, quote.DefaultLimits()[money.NGN], testRate())
 	if err != nil {
 		t.Fatalf("pricing: %v", err)
 	}

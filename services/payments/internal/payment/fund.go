@@ -462,15 +462,11 @@ func (c *change) worth(sum decimal.Decimal) Credit {
 	short, over := sum.LessThan(c.floor()), sum.GreaterThan(c.ceiling())
 	switch {
 	case short, c.p.Type.ProRata() && (over || c.cheaper() && sum.LessThan(c.due())):
-		table, known := quote.Of(q.FeeTable)
-		if !known {
-			table = c.pol.Fees
-		}
 		if !c.cheaper() {
-			credit.Payout, credit.Fee = table.Convert(q, sum, q.CryptoAmount)
+			credit.Payout, credit.Fee = q.Convert(sum, q.CryptoAmount)
 		} else {
-			credit.Payout, credit.Fee = table.Convert(q, sum.Mul(c.p.LateRate), q.CryptoAmount.Mul(q.Rate.Value))
-			most, _ := table.Convert(q, sum, q.CryptoAmount)
+			credit.Payout, credit.Fee = q.Convert(sum.Mul(c.p.LateRate), q.CryptoAmount.Mul(q.Rate.Value))
+			most, _ := q.Convert(sum, q.CryptoAmount)
 			if sum.LessThanOrEqual(above(q.CryptoAmount, c.pol.Over)) {
 				most = decimal.Min(most, q.PayoutAmount)
 			}

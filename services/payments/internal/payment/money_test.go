@@ -312,9 +312,9 @@ func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
 	w.deposit("a", "100", deep)
 	w.send()
 	w.must(Failed{Attempt: 1})
-	s := w.policy.Fees.Schedules[money.NGN]
-	s.Max = dec("100000")
-	w.policy.Fees.Schedules[money.NGN] = s
+	b := w.policy.Limits[money.NGN]
+	b.Max = dec("100000")
+	w.policy.Limits[money.NGN] = b
 	refused(t, w.apply(Retry{}), fault.Conflict, "above_maximum", "")
 }
 

@@ -277,6 +277,9 @@ type Payment struct {
 	SettledAt   time.Time
 }
 
+// Owner is the merchant and the mode of the payment.
+func (p Payment) Owner() tenant.Owner { return tenant.Owner{MerchantID: p.MerchantID, Mode: p.Mode} }
+
 // CallerSettles reports whether the merchant pays the receiver itself and reports that with the one-time token.
 func (p Payment) CallerSettles() bool {
 	return p.Type == BankConfirmation || (p.Type == MerchantPayment && !p.Receiver.Known())

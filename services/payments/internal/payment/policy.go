@@ -28,7 +28,7 @@ type Policy struct {
 	DustUSD       decimal.Decimal // a transfer below this worth is dust; the larger of the two bounds applies
 	Depths        Depths
 	WitnessUSD    decimal.Decimal       // above this worth a second host must confirm a live transfer; zero is off
-	Fees          quote.Table           // for the limits of each currency
+	Limits        quote.Limits          // of one payment
 	RefundHold    time.Duration         // no live refund leaves this long after its address changed
 	NoRoom        bool                  // a limit has no room for more than the quote: a payment above it waits
 	Screen        bool                  // a payment is confirmed only when its senders are clear
@@ -36,7 +36,7 @@ type Policy struct {
 }
 
 // PayoutLimit is the largest payout of one payment in the currency. No operator's decision exceeds it.
-func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Fees.Schedules[cur].Max }
+func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Limits[cur].Max }
 
 // RailCurrency is a rail in one currency.
 type RailCurrency struct {
@@ -62,7 +62,7 @@ func Defaults() Policy {
 		ScanMargin: time.Minute, MempoolHold: 2 * time.Hour, LateGrace: day, LateDrift: decimal.New(1, -2),
 		Under: decimal.New(5, -3), Over: decimal.New(1, -2),
 		DustShare: decimal.New(1, -3), DustUSD: decimal.New(1, -1),
-		Depths: DefaultDepths(), Fees: quote.Default(), RefundHold: day,
+		Depths: DefaultDepths(), Limits: quote.DefaultLimits(), RefundHold: day,
 	}
 }
 

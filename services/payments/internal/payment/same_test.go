@@ -15,6 +15,7 @@ func TestSame(t *testing.T) {
 	at := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 	base := func() Payment {
 		var p Payment
+		p.Quote.Fees.Tiers = make([]quote.Tier, 1)
 		p.Quote.Rate.Sources = make([]quote.Source, 1)
 		p.Quote.Rate.Excluded = make([]quote.Source, 1)
 		return p

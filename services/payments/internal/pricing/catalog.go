@@ -170,8 +170,8 @@ func (a *Pricing) Networks() ([]byte, error) {
 		out.Networks = append(out.Networks, v)
 	}
 	for _, cur := range money.Currencies() {
-		s := set.Limits(a.Policy.Fees.Schedules[cur])
-		out.Limits = append(out.Limits, limitView{cur, money.N(s.Min), money.N(s.Max)})
+		b := set.Limits(a.Policy.Limits[cur])
+		out.Limits = append(out.Limits, limitView{cur, money.N(b.Min), money.N(b.Max)})
 	}
 	return views.Encode(out)
 }

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
@@ -18,13 +19,15 @@ type Pricing struct {
 	Providers map[tenant.Mode]provider.Set
 	Families  map[tenant.Mode][]money.Family // whose addresses each open mode has
 	Policy    payment.Policy
+	Fees      *fees.Schedules
 	Pauses    *admission.Pauses
 	Scans     *admission.Scans
 	Now       func() time.Time
 }
 
-// Quote prices a request, unless an operator has paused its quotes.
-func (a *Pricing) Quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
+// Quote prices a request of a merchant by the fees that the merchant pays now, unless an operator has paused its
+// quotes.
+func (a *Pricing) Quote(w provider.Set, o tenant.Owner, ask quote.Ask) (quote.Quote, error) {
 	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
 		return quote.Quote{}, err
 	}
@@ -32,7 +35,7 @@ func (a *Pricing) Quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
 	if err != nil {
 		return quote.Quote{}, err
 	}
-	q, err := a.Policy.Fees.Make(ask, r)
+	q, err := a.Fees.Of(o, ask.Currency).Make(ask, a.Policy.Limits[ask.Currency], r)
 	if err != nil {
 		return quote.Quote{}, err
 	}
@@ -61,7 +64,7 @@ func (a *Pricing) Options(p payment.Payment) []Option {
 		}
 		for _, asset := range n.Assets {
 			terms := payment.FulfilTerms{Network: n, Asset: asset}
-			if q, err := a.Quote(set, terms.Ask(p)); err == nil {
+			if q, err := a.Quote(set, p.Owner(), terms.Ask(p)); err == nil {
 				out = append(out, Option{asset.Symbol, n.Name, money.N(q.CryptoAmount), money.N(q.Rate.Value)})
 			}
 		}

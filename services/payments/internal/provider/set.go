@@ -119,20 +119,20 @@ func Unreachable() error {
 }
 
 // Limits narrows the currency's limits to the amounts that the rails pay.
-func (w Set) Limits(s quote.Schedule) quote.Schedule {
-	p, ok := w.Paying(s.Currency, "")
+func (w Set) Limits(b quote.Bounds) quote.Bounds {
+	p, ok := w.Paying(b.Currency, "")
 	if !ok {
-		return s
+		return b
 	}
-	return Narrowed(s, p.Caps().Currencies[s.Currency])
+	return Narrowed(b, p.Caps().Currencies[b.Currency])
 }
 
-func Narrowed(s quote.Schedule, c rail.CurrencyCaps) quote.Schedule {
-	if c.Min.GreaterThan(s.Min) {
-		s.Min = c.Min
+func Narrowed(b quote.Bounds, c rail.CurrencyCaps) quote.Bounds {
+	if c.Min.GreaterThan(b.Min) {
+		b.Min = c.Min
 	}
-	if c.Max.IsPositive() && c.Max.LessThan(s.Max) {
-		s.Max = c.Max
+	if c.Max.IsPositive() && c.Max.LessThan(b.Max) {
+		b.Max = c.Max
 	}
-	return s
+	return b
 }

@@ -12,8 +12,9 @@ import (
 //
 //	G  = payout + fee of the quote, in fiat
 //	g  = G × sum ÷ due, rounded down to the minor unit
-//	f  = the fee of g by this table: charged from fiat, the fee of a payment of g; charged from crypto, the fee of the
-//	     payment whose amount and fee add up to g (like a crypto-first quote); rounded up, at most g
+//	f  = the fee of g by the quote's own schedule: charged from fiat, the fee of a payment of g; charged from
+//	     crypto, the fee of the payment whose amount and fee add up to g (like a crypto-first quote); rounded up, at
+//	     most g
 //	p  = g − f
 //
 // the payout is p, and the fee is g − payout. Two bounds prevent that a step between two fees pays more for a smaller
@@ -23,9 +24,9 @@ import (
 //   - at sum = due the result is the quote;
 //   - g and f never fall when the sum grows; where the fee steps up, the payout falls by at most the step, and never
 //     across the quoted payout.
-func (t Table) Convert(q Quote, sum, due decimal.Decimal) (payout, fee decimal.Decimal) {
+func (q Quote) Convert(sum, due decimal.Decimal) (payout, fee decimal.Decimal) {
 	gross := Share(q.PayoutAmount.Add(q.Charge.Fiat), sum, due)
-	fee = decimal.Min(t.Schedules[q.Currency].feeOf(gross, q.ChargeFrom), gross)
+	fee = decimal.Min(q.Fees.feeOf(gross, q.ChargeFrom), gross)
 	payout = gross.Sub(fee)
 	if sum.GreaterThan(due) {
 		payout = decimal.Max(payout, q.PayoutAmount)

@@ -24,8 +24,8 @@ func TestConvertExamples(t *testing.T) {
 		"a lower rate asks for more":               {Ask{FiatAmount: dec("160000"), ChargeFrom: Fiat}, "100", "101", "157415.84", "1000"},
 		"nothing":                                  {Ask{FiatAmount: dec("5000"), ChargeFrom: Fiat}, "0", "", "0", "0"},
 	} {
-		c.ask.Currency, c.ask.Asset, c.ask.Network = money.NGN, a, "tron"
-		q, err := Default().Make(c.ask, usdt("1600"))
+		c.ask.Asset, c.ask.Network = a, "tron"
+		q, err := ngn(c.ask, usdt("1600"))
 		if err != nil {
 			t.Fatalf("Make(%s) = %v, want no error", name, err)
 		}
@@ -33,7 +33,7 @@ func TestConvertExamples(t *testing.T) {
 		if c.due != "" {
 			due = dec(c.due)
 		}
-		payout, fee := Default().Convert(q, dec(c.sum), due)
+		payout, fee := q.Convert(dec(c.sum), due)
 		if !payout.Equal(dec(c.payout)) || !fee.Equal(dec(c.fee)) {
 			t.Errorf("%s: payout %s fee %s, want %s and %s", name, payout, fee, c.payout, c.fee)
 		}
@@ -45,8 +45,7 @@ func TestConvertKeepsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPricing(t)
 		p.ask.FiatAmount = decimal.New(rapid.Int64Range(100, 5_000_000_00).Draw(t, "fiat"), -2)
-		table := Default()
-		q, err := table.Make(p.ask, p.rate)
+		q, err := p.schedule.Make(p.ask, p.bounds, p.rate)
 		if err != nil {
 			return
 		}
@@ -62,7 +61,7 @@ func TestConvertKeepsItsBounds(t *testing.T) {
 			return Share(q.PayoutAmount.Add(q.Charge.Fiat), sum, q.CryptoAmount)
 		}
 		check := func(sum decimal.Decimal) (payout, fee decimal.Decimal) {
-			payout, fee = table.Convert(q, sum, q.CryptoAmount)
+			payout, fee = q.Convert(sum, q.CryptoAmount)
 			if payout.IsNegative() || fee.IsNegative() || !payout.Add(fee).Equal(gross(sum)) || fee.GreaterThan(gross(sum)) {
 				t.Fatalf("%s of %s: payout %s and fee %s of gross %s", sum, q.CryptoAmount, payout, fee, gross(sum))
 			}
@@ -83,30 +82,8 @@ func TestConvertKeepsItsBounds(t *testing.T) {
 		if fall := lessPays.Sub(morePays); fall.GreaterThan(step) {
 			t.Fatalf("%s pays %s and %s pays %s: the fee rose by %s only", less, lessPays, more, morePays, step)
 		}
-		if payout, fee := table.Convert(q, q.CryptoAmount, q.CryptoAmount); !payout.Equal(q.PayoutAmount) || !fee.Equal(q.Charge.Fiat) {
+		if payout, fee := q.Convert(q.CryptoAmount, q.CryptoAmount); !payout.Equal(q.PayoutAmount) || !fee.Equal(q.Charge.Fiat) {
 			t.Fatalf("the whole quote converts to %s and %s, quoted %s and %s", payout, fee, q.PayoutAmount, q.Charge.Fiat)
 		}
 	})
-}
-
-// A released fee table never changes, because payments that it priced are converted by it years later.
-func TestReleasedTablesStay(t *testing.T) {
-	table, ok := Of("2026-01")
-	if !ok {
-		t.Fatal("table 2026-01 is gone")
-	}
-	if _, ok := Of("2025-12"); ok {
-		t.Fatal("a table that never was is found")
-	}
-	for cur, fees := range map[money.Currency][4]string{
-		money.NGN: {"500", "1000", "1500", "2250"}, money.GHS: {"5", "10", "15", "22.5"},
-		money.KES: {"50", "100", "150", "225"}, money.ZAR: {"10", "20", "30", "45"},
-	} {
-		s := table.Schedules[cur]
-		for i, at := range []decimal.Decimal{s.Tiers[0].UpTo, s.Tiers[1].UpTo, s.Tiers[2].UpTo, s.Tiers[2].UpTo.Mul(dec("1.5"))} {
-			if fee := s.Fee(at); !fee.Equal(dec(fees[i])) {
-				t.Errorf("fee of %s %s is %s, was %s", at, cur, fee, fees[i])
-			}
-		}
-	}
 }

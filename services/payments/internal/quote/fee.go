@@ -1,88 +1,54 @@
 package quote
 
 import (
-	"fmt"
-
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
 )
 
-// Tier is one step of a fee table: up to and including UpTo the fee is Flat plus BPS basis points of the fiat amount.
-// The last tier of a table has UpTo zero, which means no bound.
+// Tier is one step of a fee schedule. Up to and including UpTo the fee is Flat plus BPS basis points of the fiat
+// amount, at least Least and at most Most. The last tier of a schedule has UpTo zero, which means no bound, as Most
+// zero does.
 type Tier struct {
-	UpTo decimal.Decimal
-	Flat decimal.Decimal
-	BPS  decimal.Decimal
+	UpTo  decimal.Decimal `json:"upTo,omitzero"`
+	Flat  decimal.Decimal `json:"flat,omitzero"`
+	BPS   decimal.Decimal `json:"basisPoints,omitzero"`
+	Least decimal.Decimal `json:"minimum,omitzero"`
+	Most  decimal.Decimal `json:"maximum,omitzero"`
 }
 
-// Schedule is the fee table and the limits of one currency.
+// Schedule is a version of the fees of one currency. It never changes. Each quote keeps the schedule that priced it, so
+// that a new one changes no priced payment.
 type Schedule struct {
-	Currency money.Currency
-	Tiers    []Tier
-	Min, Max decimal.Decimal // bounds of fiatAmount, both allowed
-}
-
-// Table is a versioned set of schedules. Each payment stores the version, so a new table changes no priced payment.
-type Table struct {
-	Version   string
-	Schedules map[money.Currency]Schedule
+	ID    string
+	Tiers []Tier
 }
 
 var (
 	feeCap   = decimal.New(1, -1) // never more than a tenth of fiatAmount
 	bpsScale = decimal.New(1, -4)
+	firsts   = firstSchedules()
 )
 
-// Default is the fee table of docs/api-contract.md#fees.
-func Default() Table {
+// First is the first schedule of a currency: the table of docs/api-contract.md#fees.
+func First(cur money.Currency) Schedule { return firsts[cur] }
+
+func firstSchedules() map[money.Currency]Schedule {
 	d := decimal.NewFromInt
-	schedule := func(c money.Currency, maximum, bps string, steps ...int64) Schedule {
-		s := Schedule{Currency: c, Min: d(1), Max: decimal.RequireFromString(maximum)}
+	schedule := func(id, bps string, steps ...int64) Schedule {
+		s := Schedule{ID: id}
 		for i := 0; i+1 < len(steps); i += 2 {
 			s.Tiers = append(s.Tiers, Tier{UpTo: d(steps[i]), Flat: d(steps[i+1])})
 		}
 		s.Tiers = append(s.Tiers, Tier{BPS: decimal.RequireFromString(bps)})
 		return s
 	}
-	return Table{Version: "2026-01", Schedules: map[money.Currency]Schedule{
-		money.NGN: schedule(money.NGN, "50000000", "7.5", 100_000, 500, 1_000_000, 1_000, 2_000_000, 1_500),
-		money.GHS: schedule(money.GHS, "500000", "7.5", 1_000, 5, 10_000, 10, 20_000, 15),
-		money.KES: schedule(money.KES, "5000000", "7.5", 10_000, 50, 100_000, 100, 200_000, 150),
-		money.ZAR: schedule(money.ZAR, "1000000", "10", 1_500, 10, 15_000, 20, 30_000, 30),
-	}}
-}
-
-// Of finds a fee table by its version among all released ones. A payment is converted by the table that priced it, so a
-// released table is never changed or removed.
-func Of(version string) (Table, bool) {
-	t := Default()
-	return t, t.Version == version
-}
-
-// Check refuses a table with missing schedules, bounds out of order, or negative fees.
-func (t Table) Check() error {
-	for _, c := range money.Currencies() {
-		s, ok := t.Schedules[c]
-		if !ok || len(s.Tiers) == 0 {
-			return fmt.Errorf("fee table %s has no schedule for %s", t.Version, c)
-		}
-		if !s.Min.IsPositive() || s.Max.LessThan(s.Min) {
-			return fmt.Errorf("fee table %s: limits of %s are out of order", t.Version, c)
-		}
-		last := decimal.Zero
-		for i, tier := range s.Tiers {
-			if tier.Flat.IsNegative() || tier.BPS.IsNegative() {
-				return fmt.Errorf("fee table %s: a fee of %s is negative", t.Version, c)
-			}
-			end := i == len(s.Tiers)-1
-			if end != tier.UpTo.IsZero() || (!end && !tier.UpTo.GreaterThan(last)) {
-				return fmt.Errorf("fee table %s: tiers of %s are out of order", t.Version, c)
-			}
-			last = tier.UpTo
-		}
+	return map[money.Currency]Schedule{
+		money.NGN: schedule("fee_ngn_1", "7.5", 100_000, 500, 1_000_000, 1_000, 2_000_000, 1_500),
+		money.GHS: schedule("fee_ghs_1", "7.5", 1_000, 5, 10_000, 10, 20_000, 15),
+		money.KES: schedule("fee_kes_1", "7.5", 10_000, 50, 100_000, 100, 200_000, 150),
+		money.ZAR: schedule("fee_zar_1", "10", 1_500, 10, 15_000, 20, 30_000, 30),
 	}
-	return nil
 }
 
 // Fee is the fee of a payment of this fiat amount: its tier's fee, at most a tenth of the amount, rounded up to the
@@ -97,8 +63,16 @@ func (s Schedule) Fee(fiat decimal.Decimal) decimal.Decimal {
 }
 
 func (t Tier) fee(fiat decimal.Decimal) decimal.Decimal {
-	fee := t.Flat.Add(fiat.Mul(t.BPS).Mul(bpsScale))
-	return money.Up(decimal.Min(fee, fiat.Mul(feeCap)), money.FiatDigits)
+	return money.Up(decimal.Min(t.uncapped(fiat), fiat.Mul(feeCap)), money.FiatDigits)
+}
+
+// uncapped is the fee before it is compared with a tenth of the amount.
+func (t Tier) uncapped(fiat decimal.Decimal) decimal.Decimal {
+	fee := decimal.Max(t.Flat.Add(fiat.Mul(t.BPS).Mul(bpsScale)), t.Least)
+	if t.Most.IsPositive() {
+		fee = decimal.Min(fee, t.Most)
+	}
+	return fee
 }
 
 // net splits a gross amount into fiatAmount and fee when the fee is added on top (crypto-first, chargeFrom crypto):
@@ -134,7 +108,8 @@ func (s Schedule) net(gross decimal.Decimal) (fiat, fee decimal.Decimal) {
 // largest finds the largest amount of the tier within [low, high] whose amount plus fee does not exceed the gross. The
 // sum grows with the amount inside one tier, so a binary search over minor units finds it.
 func (t Tier) largest(low, high, gross decimal.Decimal) (decimal.Decimal, bool) {
-	lo, hi := money.Up(low, money.FiatDigits).Shift(money.FiatDigits).IntPart(), money.Down(high, money.FiatDigits).Shift(money.FiatDigits).IntPart()
+	lo := money.Up(low, money.FiatDigits).Shift(money.FiatDigits).IntPart()
+	hi := money.Down(high, money.FiatDigits).Shift(money.FiatDigits).IntPart()
 	fits := func(minor int64) bool {
 		f := decimal.New(minor, -money.FiatDigits)
 		return f.Add(t.fee(f)).LessThanOrEqual(gross)

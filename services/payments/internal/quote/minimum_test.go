@@ -56,13 +56,13 @@ func TestMinimums_Check(t *testing.T) {
 		}
 		least := decimal.New(rapid.Int64Range(1, 1e6).Draw(t, "least"), -asset.QuoteDigits)
 		m := Minimums{Pair{"ethereum", asset.Symbol}: least}
-		ask := Ask{Currency: money.NGN, Asset: asset, Network: "ethereum", ChargeFrom: rapid.SampledFrom([]ChargeFrom{Fiat, Crypto}).Draw(t, "from")}
+		ask := Ask{Asset: asset, Network: "ethereum", ChargeFrom: rapid.SampledFrom([]ChargeFrom{Fiat, Crypto}).Draw(t, "from")}
 		if rapid.Bool().Draw(t, "crypto first") {
 			ask.CryptoAmount = decimal.New(rapid.Int64Range(1, 2e6).Draw(t, "crypto"), -asset.QuoteDigits)
 		} else {
 			ask.FiatAmount = decimal.New(rapid.Int64Range(100, 1e9).Draw(t, "fiat"), -2)
 		}
-		q, err := Default().Make(ask, rate)
+		q, err := ngn(ask, rate)
 		if err != nil {
 			t.Skip("outside the limits of the currency")
 		}
@@ -86,7 +86,7 @@ func TestMinimums_Check(t *testing.T) {
 			t.Errorf("names %s, want %s", crypto, least)
 		}
 		ask.FiatAmount, ask.CryptoAmount = decimal.RequireFromString(said[2]), decimal.Decimal{}
-		if q, err = Default().Make(ask, rate); err == nil && m.Check(ask, q) != nil {
+		if q, err = ngn(ask, rate); err == nil && m.Check(ask, q) != nil {
 			t.Errorf("the fiat that was named, %s, gives %s of %s", said[2], q.CryptoAmount, least)
 		}
 	})

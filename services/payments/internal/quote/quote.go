@@ -50,19 +50,18 @@ type Quote struct {
 	Charge         Charge          `json:"charge"`
 	TransactionUSD decimal.Decimal `json:"transactionUsd"`
 	Rate           Rate            `json:"rate"`
-	FeeTable       string          `json:"feeTable"` // version of the applied fee table
+	Fees           Schedule        `json:"fees"` // that priced it
 }
 
 // Priced reports whether the quote has a price. An unfulfilled request has none.
 func (q Quote) Priced() bool { return q.CryptoAmount.IsPositive() }
 
-// Make prices an ask at a rate, with the rounding sides of docs/api-contract.md#money. A fiat amount outside the limits
-// of its currency is 400 amount_out_of_range.
-func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
-	s := t.Schedules[ask.Currency]
+// Make prices an ask at a rate, with the rounding sides of docs/api-contract.md#money. A fiat amount outside the bounds
+// is 400 amount_out_of_range.
+func (s Schedule) Make(ask Ask, within Bounds, rate Rate) (Quote, error) {
 	q := Quote{
 		Currency: ask.Currency, Crypto: ask.Asset.Symbol, Network: ask.Network, ChargeFrom: ask.ChargeFrom,
-		CryptoAmount: ask.CryptoAmount, FiatAmount: ask.FiatAmount, Rate: rate, FeeTable: t.Version,
+		CryptoAmount: ask.CryptoAmount, FiatAmount: ask.FiatAmount, Rate: rate, Fees: s,
 	}
 	if !rate.Value.IsPositive() || !rate.USD.IsPositive() {
 		return Quote{}, fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", ask.Asset.Symbol, ask.Currency)
@@ -78,7 +77,7 @@ func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	} else {
 		q.Charge.Fiat = s.Fee(q.FiatAmount)
 	}
-	if err := s.InRange(first, q.FiatAmount); err != nil {
+	if err := within.InRange(first, q.FiatAmount); err != nil {
 		return Quote{}, err
 	}
 	if !ask.CryptoAmount.IsPositive() {
@@ -95,20 +94,6 @@ func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	q.Charge = rate.Charge(q.Charge.Fiat)
 	q.TransactionUSD = rate.USDOf(q.FiatAmount)
 	return q, nil
-}
-
-// OutOfRange is the code of an amount outside the limits of its currency.
-const OutOfRange = "amount_out_of_range"
-
-// InRange refuses an amount outside the limits. The error names both limits and the field of the request.
-func (s Schedule) InRange(field string, fiat decimal.Decimal) error {
-	if fiat.GreaterThanOrEqual(s.Min) && fiat.LessThanOrEqual(s.Max) {
-		return nil
-	}
-	text := "must be worth between " + s.Min.StringFixed(money.FiatDigits) + " and " + s.Max.StringFixed(money.FiatDigits) + " " + string(s.Currency)
-	f := fault.New(fault.Invalid, OutOfRange, "%s: %s", field, text)
-	f.Fields = []fault.Field{{Field: field, Message: text}}
-	return f
 }
 
 // Share is amount × part ÷ whole, down to the minor unit: the pro-rata payout of docs/api-contract.md#deposits.

@@ -27,22 +27,10 @@ func usdt(value string) Rate {
 	return Rate{Fiat: money.NGN, Crypto: "USDT", Value: dec(value), USD: dec(value), At: time.Unix(0, 0)}
 }
 
-func TestDefaultTableIsSound(t *testing.T) {
-	if err := Default().Check(); err != nil {
-		t.Fatal(err)
-	}
-	for name, breakIt := range map[string]func(Table){
-		"no schedule": func(t Table) { delete(t.Schedules, money.KES) },
-		"bounds":      func(t Table) { s := t.Schedules[money.KES]; s.Min = dec("0"); t.Schedules[money.KES] = s },
-		"order":       func(t Table) { t.Schedules[money.KES].Tiers[1].UpTo = dec("1") },
-		"open middle": func(t Table) { t.Schedules[money.KES].Tiers[1].UpTo = dec("0") },
-		"negative":    func(t Table) { t.Schedules[money.KES].Tiers[1].Flat = dec("-1") },
-	} {
-		table := Default()
-		if breakIt(table); table.Check() == nil {
-			t.Errorf("a table with broken %s passes", name)
-		}
-	}
+// ngn prices an ask in NGN by the first schedule.
+func ngn(ask Ask, rate Rate) (Quote, error) {
+	ask.Currency = money.NGN
+	return First(money.NGN).Make(ask, DefaultLimits()[money.NGN], rate)
 }
 
 func TestFees(t *testing.T) {
@@ -66,7 +54,7 @@ func TestFees(t *testing.T) {
 		{money.ZAR, "1500.01", "20"},
 		{money.ZAR, "30001", "30.01"},
 	} {
-		if fee := Default().Schedules[c.cur].Fee(dec(c.fiat)); !fee.Equal(dec(c.fee)) {
+		if fee := First(c.cur).Fee(dec(c.fiat)); !fee.Equal(dec(c.fee)) {
 			t.Errorf("fee of %s %s is %s, want %s", c.fiat, c.cur, fee, c.fee)
 		}
 	}
@@ -74,7 +62,7 @@ func TestFees(t *testing.T) {
 
 // The worked numbers of the documentation.
 func TestExamples(t *testing.T) {
-	table, a := Default(), asset(t, "tron", "USDT")
+	a := asset(t, "tron", "USDT")
 	for name, c := range map[string]struct {
 		ask                               Ask
 		crypto, fiat, payout, fee, usd, f string
@@ -88,8 +76,8 @@ func TestExamples(t *testing.T) {
 			Ask{CryptoAmount: dec("62.9375"), ChargeFrom: Crypto}, "62.9375", "100200", "100200", "500", "62.63", "0.31",
 		},
 	} {
-		c.ask.Currency, c.ask.Asset, c.ask.Network = money.NGN, a, "tron"
-		q, err := table.Make(c.ask, usdt("1600"))
+		c.ask.Asset, c.ask.Network = a, "tron"
+		q, err := ngn(c.ask, usdt("1600"))
 		if err != nil {
 			t.Errorf("Make(%s) = %v, want no error", name, err)
 			continue
@@ -106,7 +94,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestRangeIsRefusedNamingBothLimits(t *testing.T) {
-	table, a := Default(), asset(t, "tron", "USDT")
+	a := asset(t, "tron", "USDT")
 	for _, ask := range []Ask{
 		{FiatAmount: dec("0.99")},
 		{FiatAmount: dec("50000000.01")},
@@ -115,8 +103,8 @@ func TestRangeIsRefusedNamingBothLimits(t *testing.T) {
 		{CryptoAmount: dec("1000000000000000")},
 	} {
 		for _, from := range []ChargeFrom{Fiat, Crypto} {
-			ask.Currency, ask.Asset, ask.ChargeFrom = money.NGN, a, from
-			_, err := table.Make(ask, usdt("1600"))
+			ask.Asset, ask.ChargeFrom = a, from
+			_, err := ngn(ask, usdt("1600"))
 			f := fault.As(err)
 			if f.Code != OutOfRange || !strings.Contains(f.Message, "1.00") || !strings.Contains(f.Message, "50000000.00") {
 				t.Errorf("Make(%+v) = %v, want %s with the bounds 1.00 and 50000000.00", ask, err, OutOfRange)
@@ -126,7 +114,7 @@ func TestRangeIsRefusedNamingBothLimits(t *testing.T) {
 }
 
 func TestNoRateNoPrice(t *testing.T) {
-	_, err := Default().Make(Ask{Currency: money.NGN, Asset: asset(t, "tron", "USDT"), FiatAmount: dec("100"), ChargeFrom: Fiat}, Rate{})
+	_, err := ngn(Ask{Asset: asset(t, "tron", "USDT"), FiatAmount: dec("100"), ChargeFrom: Fiat}, Rate{})
 	if !fault.Is(err, "rate_unavailable") {
 		t.Fatal(err)
 	}
@@ -134,6 +122,7 @@ func TestNoRateNoPrice(t *testing.T) {
 
 type pricing struct {
 	schedule Schedule
+	bounds   Bounds
 	ask      Ask
 	rate     Rate
 }
@@ -145,7 +134,7 @@ func drawPricing(t *rapid.T) pricing {
 	value := decimal.New(rapid.Int64Range(1, 1<<50).Draw(t, "rate"), -rapid.Int32Range(0, 8).Draw(t, "rate digits"))
 	usd := decimal.New(rapid.Int64Range(1, 1<<30).Draw(t, "usd leg"), -rapid.Int32Range(0, 4).Draw(t, "usd digits"))
 	return pricing{
-		Default().Schedules[cur],
+		drawSchedule(t, cur), DefaultLimits()[cur],
 		Ask{Currency: cur, Asset: a, Network: n.Name, ChargeFrom: rapid.SampledFrom([]ChargeFrom{Fiat, Crypto}).Draw(t, "charge from")},
 		Rate{Fiat: cur, Crypto: a.Symbol, Value: value, USD: usd},
 	}
@@ -155,9 +144,9 @@ func drawPricing(t *rapid.T) pricing {
 func TestFiatFirstIdentities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPricing(t)
-		most := p.schedule.Max.Shift(money.FiatDigits).IntPart()
+		most := p.bounds.Max.Shift(money.FiatDigits).IntPart()
 		p.ask.FiatAmount = decimal.New(rapid.Int64Range(100, most).Draw(t, "minor"), -money.FiatDigits)
-		q, err := Default().Make(p.ask, p.rate)
+		q, err := p.schedule.Make(p.ask, p.bounds, p.rate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,12 +201,12 @@ func TestCryptoFirstIdentities(t *testing.T) {
 		digits := min(p.ask.Asset.Decimals, 8)
 		p.ask.CryptoAmount = decimal.New(rapid.Int64Range(1, 1<<50).Draw(t, "crypto"), -digits)
 		gross := money.Down(p.ask.CryptoAmount.Mul(p.rate.Value), money.FiatDigits)
-		q, err := Default().Make(p.ask, p.rate)
+		q, err := p.schedule.Make(p.ask, p.bounds, p.rate)
 		if err != nil {
 			if !fault.Is(err, OutOfRange) {
 				t.Fatal(err)
 			}
-			if s := p.schedule; gross.GreaterThanOrEqual(s.Min.Mul(dec("1.2"))) && gross.LessThanOrEqual(s.Max) {
+			if b := p.bounds; gross.GreaterThanOrEqual(b.Min.Mul(dec("1.2"))) && gross.LessThanOrEqual(b.Max) {
 				t.Fatalf("gross %s is refused: %v", gross, err)
 			}
 			return
@@ -260,15 +249,16 @@ func cryptoNet(t *rapid.T, s Schedule, gross decimal.Decimal, q Quote) {
 			return
 		}
 	}
-	if fee := s.Fee(s.edgeBelow(q.FiatAmount)); !fee.Equal(q.Charge.Fiat) {
+	if fee := s.Fee(s.edgeWithin(gross)); !fee.Equal(q.Charge.Fiat) {
 		t.Fatalf("fee %s of %s is that of no amount below", q.Charge.Fiat, q.FiatAmount)
 	}
 }
 
-func (s Schedule) edgeBelow(fiat decimal.Decimal) decimal.Decimal {
-	edge := s.Min
+// edgeWithin is the largest bound of a tier that does not exceed the gross together with its fee.
+func (s Schedule) edgeWithin(gross decimal.Decimal) decimal.Decimal {
+	edge := dec("0.01")
 	for _, t := range s.Tiers {
-		if t.UpTo.IsPositive() && t.UpTo.LessThan(fiat) {
+		if t.UpTo.IsPositive() && t.UpTo.Add(s.Fee(t.UpTo)).LessThanOrEqual(gross) {
 			edge = t.UpTo
 		}
 	}
@@ -278,7 +268,7 @@ func (s Schedule) edgeBelow(fiat decimal.Decimal) decimal.Decimal {
 // For small tables with steps up and down, every amount is tried: net returns the best one.
 func TestNetAgainstEveryAmount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Schedule{Currency: money.NGN, Min: dec("1"), Max: dec("1000")}
+		var s Schedule
 		edge := int64(0)
 		for range rapid.IntRange(0, 3).Draw(t, "tiers") {
 			edge += rapid.Int64Range(1, 5).Draw(t, "width")
@@ -344,14 +334,14 @@ func FuzzMake(f *testing.F) {
 			}
 			return d
 		}
-		ask := Ask{Currency: money.NGN, Asset: asset(t, "bsc", "USDT"), Network: "bsc", FiatAmount: money.Down(parse(fiat), 2), ChargeFrom: Crypto}
+		ask := Ask{Asset: asset(t, "bsc", "USDT"), Network: "bsc", FiatAmount: money.Down(parse(fiat), 2), ChargeFrom: Crypto}
 		if fromFiat {
 			ask.ChargeFrom = Fiat
 		}
 		if !ask.FiatAmount.IsPositive() {
 			ask.CryptoAmount = parse(crypto)
 		}
-		q, err := Default().Make(ask, Rate{Value: parse(rate), USD: parse(usd)})
+		q, err := ngn(ask, Rate{Value: parse(rate), USD: parse(usd)})
 		if err != nil {
 			return
 		}

@@ -62,6 +62,8 @@ var columns = []column{
 	{"transaction_usd", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.TransactionUSD) }},
 	{"rate", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.Rate.Value) }},
 	{"price", "json", isBorn, func(r *record) any { return &r.price }},
+	{"fee_schedule", "text", isBorn | isShown, func(r *record) any { return &r.fees }},
+	{"fee_tiers", "json", isBorn, func(r *record) any { return &r.tiers }},
 	{"family", "text", isBorn | isDerived, func(r *record) any { return (*zeronull.Text)(&r.family) }},
 	{"address", "text", isBorn | isShown, func(r *record) any { return (*zeronull.Text)(&r.Address) }},
 	{"payer", "bytea", isBorn | isSealed, func(r *record) any { return &r.payer }},
@@ -141,17 +143,20 @@ func columnsOf(set func(column) bool) string {
 // record is a row of payments: the payment's own fields, and the columns that are made from several of them.
 type record struct {
 	payment.Payment
-	status, exception, family          string
-	due                                time.Time
-	price, payer, payerIndex, receiver []byte
+	status, exception, family, fees           string
+	due                                       time.Time
+	price, tiers, payer, payerIndex, receiver []byte
 }
 
-// price is what a payment keeps of its quote beside the amounts: the provenance of the rate and the version of the
-// fees.
+// price is what a payment keeps of its quote beside the amounts and the fees: the provenance of the rate. FeeTable is
+// for pods of releases that knew one table of fees.
 type price struct {
 	Rate     quote.Rate `json:"rate"`
 	FeeTable string     `json:"feeTable"`
 }
+
+// oneTable is the version that releases with one table of fees gave to it.
+const oneTable = "2026-01"
 
 // recordOf returns the row of a payment that was before. Payer and receiver are null where they did not change and
 // empty where they were removed, as makeUpdate expects.
@@ -159,8 +164,14 @@ func (s vault) recordOf(before, p payment.Payment) (r *record, err error) {
 	r = &record{Payment: p, status: string(p.Status()), exception: string(p.Exception())}
 	r.due, _ = p.Timer()
 	if p.Quote.Priced() {
-		if r.price, err = json.Marshal(price{p.Quote.Rate, p.Quote.FeeTable}); err != nil {
+		if r.price, err = json.Marshal(price{p.Quote.Rate, oneTable}); err != nil {
 			return nil, fmt.Errorf("encode the price: %w", err)
+		}
+		if fees := p.Quote.Fees; fees.ID != quote.First(p.Currency).ID { // the program knows the tiers of the first one
+			r.fees = fees.ID
+			if r.tiers, err = json.Marshal(fees.Tiers); err != nil {
+				return nil, fmt.Errorf("encode the fees: %w", err)
+			}
 		}
 	}
 	if r.family, err = familyOf(p); err != nil {
@@ -262,13 +273,21 @@ func (r *reader) scan(row pgx.Row) (payment.Payment, error) {
 	p, q := &r.Payment, &r.Quote
 	if q.Priced() {
 		q.Currency, q.ChargeFrom, q.FiatAmount = p.Currency, p.ChargeFrom, p.FiatAmount
+		if q.Fees = quote.First(p.Currency); r.fees != "" {
+			q.Fees = quote.Schedule{ID: r.fees}
+		}
 	}
 	if r.price != nil { // the set shown has the rate's value and no provenance
 		var kept price
 		if err := json.Unmarshal(r.price, &kept); err != nil {
 			return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
 		}
-		q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
+		q.Rate = kept.Rate
+		if r.fees != "" {
+			if err := json.Unmarshal(r.tiers, &q.Fees.Tiers); err != nil {
+				return payment.Payment{}, fmt.Errorf("read the fees of %s: %w", p.ID, err)
+			}
+		}
 	}
 	if err := opened(r.keys, r.payer, payerPlace(p.ID), &p.Payer); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the payer of %s: %w", p.ID, err)

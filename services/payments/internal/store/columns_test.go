@@ -52,7 +52,7 @@ func (e *encoded) Scan(into ...any) error {
 // leaves calls f with the path and the value of each field, and of each field of its structs.
 func leaves(path string, v reflect.Value, f func(path string, v reflect.Value)) {
 	switch v.Interface().(type) {
-	case decimal.Decimal, time.Time, []byte, []quote.Source:
+	case decimal.Decimal, time.Time, []byte, []quote.Source, []quote.Tier:
 		f(path, v)
 		return
 	}
@@ -81,6 +81,8 @@ func full(t *testing.T) (p payment.Payment) {
 			*x = []byte(path)
 		case *[]quote.Source:
 			*x = []quote.Source{{Name: path, Value: decimal.New(int64(n), 0), At: at}}
+		case *[]quote.Tier:
+			*x = []quote.Tier{{UpTo: decimal.New(int64(n), 0), Flat: decimal.New(int64(n), -2)}, {BPS: decimal.New(75, -1)}}
 		case *bool:
 			*x = true
 		case *int:

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
@@ -51,11 +52,16 @@ const lastKey = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 
 // Asked implements operators.Store.
 func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request, error) {
+	return openRequest(ctx, s.pool, paymentID)
+}
+
+// openRequest is the open request about a payment or the fees of a scope, nil without one.
+func openRequest(ctx context.Context, db postgres.Querier, object string) (*approval.Request, error) {
 	var r approval.Request
-	err := s.pool.QueryRow(ctx, selectApproval, paymentID, approval.Life.Seconds()).
+	err := db.QueryRow(ctx, selectApproval, object, approval.Life.Seconds()).
 		Scan(&r.Object, &r.Version, &r.Action, &r.Digest, &r.Operator, &r.Reason, &r.At)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // the interface says so: no request and no error
+		return nil, nil //nolint:nilnil // no request and no error
 	}
 	return &r, wrap(err, "read an approval")
 }

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/services/payments/internal/checkouts"
 	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/destination"
+	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/intake"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
@@ -75,6 +76,7 @@ type Parts struct {
 // API are the parts of a process that serves the API.
 type API struct {
 	Stock      *stock.Stock
+	Fees       *fees.Schedules
 	Callback   func(mode tenant.Mode, url string) error // refuses a callback URL
 	PlainGifts bool
 	Signing    refunds.Keys                       // of the orders of refunds; empty keeps refunds of live mode closed
@@ -104,7 +106,7 @@ type Set struct {
 func New(p Parts) *Set {
 	access := &access.Payments{Store: p.Store, Keys: p.Keys, Refusal: p.Refusal}
 	receivers := receivers.New(receivers.Options{Providers: p.Providers, Access: access, Find: p.Store.Find, Policy: p.Policy, Now: p.Now})
-	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Pauses: p.Pauses, Scans: p.Scans, Now: p.Now}
+	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Scans: p.Scans, Now: p.Now}
 	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
 	destinations := destination.Checker{Access: access, Screening: p.Screening, Policy: p.Policy}
 	return &Set{

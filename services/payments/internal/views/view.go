@@ -106,6 +106,7 @@ type Shown struct {
 	ConfirmedAt    *string             `json:"confirmedAt"`
 	SettledAt      *string             `json:"settledAt"`
 	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	FeeSchedule    string              `json:"feeScheduleId,omitempty"`
 	Exception      *payment.Exception  `json:"exception"`
 	CreatedAt      string              `json:"createdAt"`
 	Metadata       json.RawMessage     `json:"metadata"`
@@ -154,7 +155,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	}
 	if q := p.Quote; q.Priced() {
 		amount := money.N(p.PayoutAmount())
-		s.PayoutAmount, s.PaymentURI = &amount, paymentURI(p)
+		s.PayoutAmount, s.PaymentURI, s.FeeSchedule = &amount, paymentURI(p), q.Fees.ID
 		rate, taken := money.N(p.Rate()), p.Charge()
 		s.Rate, s.Charge = &rate, &charge{money.N(taken.Fiat), money.N(taken.Crypto), money.N(taken.USD)}
 	}
