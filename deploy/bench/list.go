@@ -106,8 +106,8 @@ func (l *lists) prepare(ctx context.Context, all ...int) error {
 	return nil
 }
 
-// template makes the payment that all others are copies of. The product was stopped for the row before; until it follows
-// its networks again, it refuses to create, and template asks again.
+// template makes the payment that all others are copies of. The product was stopped for the row before; until it
+// follows its networks again, it refuses to create, and template asks again.
 func (l *lists) template(ctx context.Context) (ref string, err error) {
 	header := "Authorization: Bearer " + l.bench.stack.APIKey + "\r\nContent-Type: application/json\r\n"
 	create := func(int) drive.Request {

@@ -115,8 +115,8 @@ func TestOverLimitAndAccept(t *testing.T) {
 }
 
 // TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the
-// amount, makes no live key, changes no limit of one and frees no accused address. Two do, and only with the same
-// words.
+// amount, makes no live key, changes no limit of one, frees no accused address and publishes no live fees. Two do, and
+// only with the same words.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
@@ -196,6 +196,22 @@ func TestTwoOperators(t *testing.T) {
 	if on, _ := freed.At("data.subject.confirmed"); on != false {
 		t.Errorf("two operators did not free the address: %s", freed.Body)
 	}
+
+	// A live fee schedule takes two, and one for test mode does not.
+	const schedules = "/v1/admin/fee-schedules"
+	fees := func(mode string) api.Object {
+		return api.Object{"fiatCurrency": "GHS", "mode": mode, "tiers": []api.Object{{"basisPoints": 40}}, "note": "the new list"}
+	}
+	first.Call(t, http.MethodPost, schedules, fees("test")).Want(t, http.StatusCreated)
+	asked := first.Call(t, http.MethodPost, schedules, fees("live")).Want(t, http.StatusAccepted)
+	if asked.Text(t, "approval.action") != "publish_fees" {
+		t.Errorf("asked for a live schedule: %s", asked.Body)
+	}
+	refuse(t, first, schedules, fees("live"), http.StatusConflict, again)
+	if n := first.Call(t, http.MethodGet, schedules+"?fiatCurrency=GHS&mode=live", nil).Want(t, http.StatusOK).Len(t, "feeSchedules"); n != 1 {
+		t.Errorf("%d schedules hold in live mode after one operator's request, want the first one", n)
+	}
+	second.Call(t, http.MethodPost, schedules, fees("live")).Want(t, http.StatusCreated)
 
 	// A second token of the same person is the same person.
 	person := api.Object{"name": "local", "days": 1}

@@ -146,6 +146,25 @@ func TestFees_quotes(t *testing.T) {
 	charged(w.Make(fixture.Command()), everyone, "400")
 }
 
+// A pod of an earlier release writes the price of a payment anew and knows no schedules: the payment keeps its own one.
+// A row without its tiers is an error, and never free of charge.
+func TestFees_rows(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	id := mustPublish(w, feeOrder(t, "rest=400"))
+	soon(w)
+	p := w.Make(fixture.Command())
+	w.SQL(`UPDATE payments SET price = json_build_object('rate', price -> 'rate', 'feeTable', '2026-01') WHERE id = $1`, p.ID)
+	if got := w.Find(p.Reference).Payment.Quote.Fees; got.ID != id || quote.TiersText(got.Tiers) != "rest=400" {
+		t.Errorf("after an earlier release the payment has the fees %+v, want %s", got, id)
+	}
+	w.SQL(`UPDATE payments SET fee_tiers = NULL WHERE id = $1`, p.ID)
+	if v, err := w.Store.FindAny(t.Context(), p.Reference); err == nil || !strings.Contains(err.Error(), "read the fees of "+p.ID) {
+		t.Errorf("without its tiers the payment is read as %+v, %v; want an error", v.Payment.Quote.Fees, err)
+	}
+}
+
 // A request is priced when it is fulfilled, by the fees of that moment.
 func TestFees_fulfil(t *testing.T) {
 	t.Parallel()
