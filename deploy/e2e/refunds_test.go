@@ -55,6 +55,32 @@ func TestRefunds(t *testing.T) {
 	clean(t, r)
 }
 
+// wallets refuses an order to an address that is its own by then. The refund fails, the merchant gets the event, and
+// the same money is refunded again.
+func TestRefunds_orderRefused(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	r, path := hooks(t, s.WebhookSecret)
+	ref := create(t, c, transfer(api.Object{"network": "tron", "callbackUrl": r.URL(path)})).Text(t, "payment.reference")
+	owe(t, c, ref)
+	const owned = "TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL"
+	value[string](t, s, "wallets", `INSERT INTO own_accounts (mode, family, address, told) VALUES ('test', 'tron', $1, true) RETURNING address`, owned)
+	refunds := "/v1/payments/" + ref + "/refunds"
+	for _, to := range []struct{ address, status string }{{owned, "failed"}, {anotherTron, "confirmed"}} {
+		c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": to.address}).Want(t, http.StatusOK)
+		made := c.Call(t, http.MethodPost, refunds, api.Object{"reason": "cancelled"}).Want(t, http.StatusCreated).Text(t, "refund.id")
+		api.Eventually(t, refundWithin, "the refund to be "+to.status, func() bool {
+			return value[string](t, s, "payments", `SELECT state FROM refunds WHERE id = $1`, made) == to.status
+		})
+		if why := value[string](t, s, "payments", `SELECT failure FROM refunds WHERE id = $1`, made); (why == "destination_owned") != (to.status == "failed") {
+			t.Errorf("read why refund %s ended: got %q, want destination_owned of the failed one alone", made, why)
+		}
+	}
+	awaitStatus(t, c, ref, "refunded")
+	awaitCallbacks(t, r, path, "payment.refund_failed", "payment.refund_confirmed", "payment.refunded")
+	clean(t, r)
+}
+
 // refunded refunds a payment that was paid after it was cancelled, and returns the id of the refund.
 func refunded(t testing.TB, c *api.Client) string {
 	t.Helper()

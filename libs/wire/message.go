@@ -236,6 +236,14 @@ const (
 	RefundReverted = "reverted" // its transaction is in a final block and moved nothing
 	RefundReplaced = "replaced" // of earlier releases: another transaction has used its number
 	RefundGivenUp  = "given_up" // an operator ended it, and nothing was ever signed
+
+	// Wallets or the signer refused the order, before anything was signed for it.
+	RefundOrderInvalid       = "order_invalid"       // no transaction can carry it out
+	RefundOrderChanged       = "order_changed"       // another order came under the same id
+	RefundOrderRefused       = "order_refused"       // the signer does not accept its approval
+	RefundDestinationOwned   = "destination_owned"   // the destination belongs to this system
+	RefundDestinationRefused = "destination_refused" // the signer does not send there
+	RefundAssetRefused       = "asset_refused"       // the signer does not refund the asset on the network
 )
 
 // FindTransfer asks which amounts a transaction brought to an address: that of a refund which an operator sent from

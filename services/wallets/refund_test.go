@@ -125,7 +125,13 @@ func (d *approver) approve(t *testing.T, o order.Order) {
 	if o.Approval == order.Operator {
 		key = operatorKey
 	}
-	body, err := json.Marshal(wire.RefundApproved{Order: o, Signature: o.Sign(key), ApprovedAt: time.Now().UTC()})
+	d.send(t, wire.RefundApproved{Order: o, Signature: o.Sign(key), ApprovedAt: time.Now().UTC()})
+}
+
+// send publishes an order.
+func (d *approver) send(t *testing.T, approved wire.RefundApproved) {
+	t.Helper()
+	body, err := json.Marshal(approved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,6 +397,12 @@ func TestRefund_refused(t *testing.T) {
 	d.await(t, "blocked", func() bool {
 		return d.count(t, `SELECT count(*) FROM refunds WHERE blocked AND reason LIKE '%(fee)%'`) == 1
 	})
+	forged := d.order("USDT", "7000003") // under the key of the other approval
+	d.send(t, wire.RefundApproved{Order: forged, Signature: forged.Sign(operatorKey), ApprovedAt: time.Now().UTC()})
+	d.await(t, "the forged order fails", func() bool { return d.state(forged) == string(wire.RefundFailed) })
+	if _, last := d.progress(forged); last.Reason != wire.RefundOrderRefused || last.TxHash != "" || last.Amount != forged.Amount {
+		t.Errorf("read the end of an order that the signer refuses: got %+v, want %s", last, wire.RefundOrderRefused)
+	}
 	stolen := d.order("USDT", "7000002")
 	thief := address.Canonical(money.EVM, "0x00000000000000000000000000000000deadbeef")
 	for name, change := range map[string]func(r *intent.Request){

@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
 )
 
@@ -22,28 +23,53 @@ type Refund struct {
 
 // Refunds keeps approved refunds.
 type Refunds interface {
-	// TakeRefund keeps a refund, once for its id. It fails with ErrOtherOrder when the id belongs to another order.
+	// TakeRefund keeps a refund, once for its id. It fails with ErrOtherOrder when the id belongs to another order, and
+	// with ErrOwnDestination when the money would not leave this system.
 	TakeRefund(ctx context.Context, r Refund) error
+	// RefuseRefund ends the refund of an order for which nothing was signed, once for its id: nothing will be. It fails
+	// with ErrOtherOrder when a transaction of the refund may land.
+	RefuseRefund(ctx context.Context, o intent.Ordered, reason string) error
 }
 
-// ErrOtherOrder says that the id of a refund belongs to another order.
-var ErrOtherOrder = errors.New("another order has come under the same id")
+// The orders that wallets refuses.
+var (
+	ErrOtherOrder     = errors.New("another order has come under the same id")
+	ErrOwnDestination = errors.New("the destination belongs to this system")
+)
 
 // TakeRefund takes an approved refund. It cannot verify the approval, since only the signer has the keys: in live mode
-// nothing is sent without it. An order that no transaction can carry out, and another one under a known id, are
-// permanent faults.
+// nothing is sent without it. An order that is refused for good ends its refund, so that payments owes the money again,
+// unless something may have been signed for it: that is a permanent fault.
 func (a *App) TakeRefund(ctx context.Context, o intent.Ordered) error {
 	r, err := a.readRefund(o)
-	if err != nil {
-		err = fault.Permanent(fmt.Errorf("refund %.80q: %w", o.ID, err))
-	} else if err = a.refunds.TakeRefund(ctx, r); errors.Is(err, ErrOtherOrder) {
-		err = fault.Permanent(fmt.Errorf("refund %s: %w", o.ID, err))
+	reason := wire.RefundOrderInvalid
+	if err == nil {
+		switch err = a.refunds.TakeRefund(ctx, r); {
+		case errors.Is(err, ErrOtherOrder):
+			reason = wire.RefundOrderChanged
+		case errors.Is(err, ErrOwnDestination):
+			reason = wire.RefundDestinationOwned
+		default:
+			return err
+		}
 	}
-	if fault.IsPermanent(err) {
-		a.log.ErrorContext(ctx, "approved refund refused", "refund", o.ID, "network", o.Network, "asset", o.Asset, "err", err)
-		a.refused()
+	a.log.ErrorContext(ctx, "approved refund refused", "refund", o.ID, "network", o.Network, "asset", o.Asset, "reason", reason, "err", err)
+	a.refused()
+	if !tellable(o) {
+		return fault.Permanent(fmt.Errorf("refund %.80q: %w", o.ID, err))
 	}
-	return err
+	if refuseErr := a.refunds.RefuseRefund(ctx, o, reason); errors.Is(refuseErr, ErrOtherOrder) {
+		return fault.Permanent(fmt.Errorf("refund %s: %w, and something may be signed: %w", o.ID, err, refuseErr))
+	} else if refuseErr != nil {
+		return refuseErr
+	}
+	return nil
+}
+
+// tellable reports an order with the fields by which payments knows its refund.
+func tellable(o intent.Ordered) bool {
+	amount, err := intent.Units(o.Amount)
+	return err == nil && amount.Sign() > 0 && o.ID != "" && o.Mode.Valid() && o.Network != ""
 }
 
 // readRefund checks the form of an order.

@@ -11,13 +11,24 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// tray keeps the last refund.
+// tray keeps the last refund, and why the last one ended that was refused.
 type tray struct {
-	got Refund
-	err error
+	got    Refund
+	err    error
+	ended  string
+	signed bool // something may be signed for the refund
+}
+
+func (t *tray) RefuseRefund(_ context.Context, _ intent.Ordered, reason string) error {
+	if t.signed {
+		return ErrOtherOrder
+	}
+	t.ended = reason
+	return nil
 }
 
 func (t *tray) TakeRefund(_ context.Context, r Refund) error {
@@ -34,19 +45,24 @@ func TestTakeRefund(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(o *order.Order)
 		stored error
-		want   bool // taken
+		signed bool
+		want   bool   // taken
+		ended  string // why it has failed; "" for a permanent fault
 	}{
 		"as it should be":         {want: true},
 		"lower case":              {change: func(o *order.Order) { o.To, o.Contract = strings.ToLower(checked), strings.ToLower(token) }, want: true},
 		"test mode":               {change: func(o *order.Order) { o.Mode = tenant.Test }, want: true},
 		"no amount":               {change: func(o *order.Order) { o.Amount = "0" }},
-		"a mistyped address":      {change: func(o *order.Order) { o.To = checked[:41] + "5" }},
-		"the address of zeros":    {change: func(o *order.Order) { o.To = "0x" + strings.Repeat("0", 40) }},
-		"of another family":       {change: func(o *order.Order) { o.To = "TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL" }},
-		"a mistyped contract":     {change: func(o *order.Order) { o.Contract = token[:41] }},
-		"known under other terms": {stored: ErrOtherOrder},
+		"a mistyped address":      {change: func(o *order.Order) { o.To = checked[:41] + "5" }, ended: wire.RefundOrderInvalid},
+		"the address of zeros":    {change: func(o *order.Order) { o.To = "0x" + strings.Repeat("0", 40) }, ended: wire.RefundOrderInvalid},
+		"of another family":       {change: func(o *order.Order) { o.To = "TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL" }, ended: wire.RefundOrderInvalid},
+		"a mistyped contract":     {change: func(o *order.Order) { o.Contract = token[:41] }, ended: wire.RefundOrderInvalid},
+		"on a strange network":    {change: func(o *order.Order) { o.Network = "dogecoin" }, ended: wire.RefundOrderInvalid},
+		"known under other terms": {stored: ErrOtherOrder, ended: wire.RefundOrderChanged},
+		"known and signed":        {stored: ErrOtherOrder, signed: true},
+		"to an own address":       {stored: ErrOwnDestination, ended: wire.RefundDestinationOwned},
 	} {
-		o, refused, kept := good, 0, &tray{err: c.stored}
+		o, refused, kept := good, 0, &tray{err: c.stored, signed: c.signed}
 		if c.change != nil {
 			c.change(&o)
 		}
@@ -58,8 +74,8 @@ func TestTakeRefund(t *testing.T) {
 		if c.want && (err != nil || refused != 0 || kept.got.To != checked || kept.got.Contract != token || kept.got.Ordered.Order != o) {
 			t.Errorf("take a refund %s: got %v, %+v, want the canonical addresses and the order unchanged", name, err, kept.got)
 		}
-		if !c.want && (!fault.IsPermanent(err) || refused != 1) {
-			t.Errorf("take a refund %s: got %v, counted %d times, want a permanent fault that is counted", name, err, refused)
+		if !c.want && (fault.IsPermanent(err) != (c.ended == "") || kept.ended != c.ended || refused != 1) {
+			t.Errorf("take a refund %s: got %v, ended as %q, counted %d times, want %q counted, or a permanent fault", name, err, kept.ended, refused, c.ended)
 		}
 	}
 	down := errors.New("the database is down")

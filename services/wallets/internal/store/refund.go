@@ -119,6 +119,9 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 		if fresh = tag.RowsAffected() == 1; !fresh {
 			return sameOrder(ctx, tx, o)
 		}
+		if err := foreign(ctx, tx, r); err != nil {
+			return err
+		}
 		return s.publishRefund(ctx, tx, wire.RefundChanged{
 			RefundID: o.ID, Version: 1, Mode: o.Mode, Network: r.Network.Name, State: wire.RefundSigning, Amount: o.Amount, Fee: "0",
 		})

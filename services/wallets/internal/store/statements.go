@@ -36,6 +36,6 @@ func Statements() map[string]string {
 		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "lock refund": lockRefundSQL,
 		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
 		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
-		"reverse journal": reverseJournalSQL,
+		"reverse journal": reverseJournalSQL, "owned": ownedSQL, "refuse refund": refuseRefundSQL, "lock unsigned": lockUnsignedSQL,
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
@@ -73,6 +75,20 @@ func settled(ctx context.Context, chain Agreeing, o sweep.Outgoing, r sweep.Rece
 	return chain.Agreed(ctx, r.TxHash)
 }
 
+// ending is why a refund has failed whose order the signer refuses with a code, "" for a code that leaves it open. The
+// signer names an order for which it has signed anything spent instead.
+func ending(code string) string {
+	switch code {
+	case intent.Order:
+		return wire.RefundOrderRefused
+	case intent.Destination:
+		return wire.RefundDestinationRefused
+	case intent.Asset, intent.Network:
+		return wire.RefundAssetRefused
+	}
+	return ""
+}
+
 // RefundLevel counts the refunds of one asset that have not ended.
 type RefundLevel struct {
 	Network, Asset       string
@@ -88,6 +104,8 @@ type RefundStore interface {
 	// Spent blocks a refund for whose order the signer has signed a transaction that is not stored here. It can never
 	// be given up.
 	Spent(ctx context.Context, s sweep.Sweep, reason string) error
+	// Refuse ends a refund whose order the signer refuses for good. It fails with ErrStale when something may be signed.
+	Refuse(ctx context.Context, s sweep.Sweep, reason string) error
 	// Unblock undoes a Block that a later answer of the chain has contradicted.
 	Unblock(ctx context.Context, s sweep.Sweep) error
 }

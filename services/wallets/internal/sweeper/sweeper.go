@@ -348,6 +348,9 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err
 	}
+	if reason := ending(no.Code); o.Kind == intent.Refund && reason != "" {
+		return s.cfg.Refunds.Refuse(ctx, o.Sweep, reason)
+	}
 	sweeps := o.Sweeps()
 	if half := (len(sweeps) + 1) / 2; len(sweeps) > 1 && (no.Code == intent.Value || !no.Passing()) {
 		// A part of the batch may be within the hour's limit, or without the sweep that the signer refuses.

@@ -135,6 +135,16 @@ func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	return nil
 }
 
+// signed reports an order for which a transaction was signed, however its request is judged now: the policy may have
+// changed since, and wallets fails a refund whose order is refused for good.
+func (h *Handler) signed(r intent.Request) bool {
+	if r.Order == nil {
+		return false
+	}
+	_, ok := h.orders[r.Order.ID]
+	return ok
+}
+
 // Sign answers a request with the signed bytes, with a refusal (an *intent.Refusal), or with a fault of the signer
 // itself.
 func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
@@ -162,10 +172,13 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	if refusal == nil {
 		refusal = h.unspent(r, plan.Spend)
 	}
+	if refusal != nil && !refusal.Passing() && h.signed(r) {
+		refusal = intent.Refuse(intent.OrderSpent, "a transaction was signed for the order %.80q, and now: %s", r.Order.ID, refusal.Message)
+	}
 	if refusal != nil {
 		return intent.Signed{}, h.refuse(r, refusal, now)
 	}
-	raw, hash, err := h.signed(plan)
+	raw, hash, err := h.carryOut(plan)
 	if err != nil {
 		return intent.Signed{}, err
 	}
@@ -188,8 +201,8 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	return answer, nil
 }
 
-// signed signs the transaction of a plan.
-func (h *Handler) signed(plan policy.Plan) (raw []byte, hash string, err error) {
+// carryOut signs the transaction of a plan.
+func (h *Handler) carryOut(plan policy.Plan) (raw []byte, hash string, err error) {
 	if plan.Solana != nil {
 		raw, err = h.vault.SignSolana(h.policy.GasAccount, plan.Solana.Indices, plan.Solana.Transaction)
 		if err != nil {

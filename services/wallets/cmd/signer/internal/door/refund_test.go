@@ -93,3 +93,22 @@ func TestHandler_refundStations(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// An order for which something was signed is spent also where the policy refuses it now: wallets fails a refund whose
+// order is refused for another reason.
+func TestHandler_orderIsSpentBeforeItIsRefused(t *testing.T) {
+	d := openWith(t, nil, refundRules())
+	if _, err := d.Sign(refund("a", "rfd_1", "5", 4)); err != nil {
+		t.Fatal(err)
+	}
+	stricter := strings.ReplaceAll(refundRules(), `,"refundPerHour":"1000","automaticPerHour":"1000"`, "")
+	d = openWith(t, d, stricter)
+	for orderID, want := range map[string]string{"rfd_1": intent.OrderSpent, "rfd_2": intent.Asset} {
+		if _, err := d.Sign(refund("b "+orderID, orderID, "5", 5)); code(err) != want {
+			t.Errorf("sign %s under a policy without refunds: got %v, want %s", orderID, code(err), want)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
+)
+
+const (
+	ownedSQL = `SELECT EXISTS (SELECT FROM addresses WHERE mode = $1 AND family = $2 AND address = $3)
+OR EXISTS (SELECT FROM own_accounts WHERE mode = $1 AND family = $2 AND address = $3)`
+
+	refuseRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10) ON CONFLICT (id) DO NOTHING`
+
+	// Nothing was signed for a refund that waits without a transaction, unless the signer has said so.
+	lockUnsignedSQL = `SELECT state = 'failed', state = 'signing' AND NOT spent AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
+FROM refunds WHERE id = $1 FOR UPDATE`
+)
+
+// foreign refuses a refund whose destination belongs to this system.
+func foreign(ctx context.Context, tx pgx.Tx, r app.Refund) error {
+	var owned bool
+	err := tx.QueryRow(ctx, ownedSQL, r.Ordered.Mode, r.Network.Family, r.To).Scan(&owned)
+	if err == nil && owned {
+		return app.ErrOwnDestination
+	}
+	return err
+}
+
+// RefuseRefund implements app.Refunds. The row of a refund that was never taken keeps its id from every later order.
+func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason string) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	network, _ := money.NetworkOf(o.Network) // none of an order that names an unknown one
+	m := wire.RefundChanged{
+		RefundID: o.ID, Version: 1, Mode: o.Mode, Network: o.Network, State: wire.RefundFailed, Amount: o.Amount, Fee: "0", Reason: reason,
+	}
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, refuseRefundSQL, o.ID, o.Mode, o.Network, network.Family, o.Asset, o.Contract, o.Amount, o.To, string(text), reason)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 1 {
+			return s.publishRefund(ctx, tx, m)
+		}
+		return s.endUnsigned(ctx, tx, m)
+	})
+	if err != nil {
+		return fmt.Errorf("refusing refund %s: %w", o.ID, err)
+	}
+	s.wake()
+	return nil
+}
+
+// endUnsigned fails a refund that was taken and for which nothing was signed. It fails with ErrOtherOrder when
+// something may have been. The message has the terms of the order that came last, because payments knows the refund by
+// them.
+func (s *Store) endUnsigned(ctx context.Context, tx pgx.Tx, m wire.RefundChanged) error {
+	ended, unsigned, err := lockUnsigned(ctx, tx, m.RefundID)
+	switch {
+	case err != nil || ended:
+		return err
+	case !unsigned:
+		return app.ErrOtherOrder
+	}
+	var mode, network, amount string // as they were taken
+	if err := tx.QueryRow(ctx, changeRefundSQL, m.RefundID, m.State, "", m.Fee, m.Reason, open).Scan(&m.Version, &mode, &network, &amount); err != nil {
+		return err
+	}
+	return s.publishRefund(ctx, tx, m)
+}
+
+// lockUnsigned locks a refund. ended says that it has failed, unsigned that nothing was signed for it.
+func lockUnsigned(ctx context.Context, tx pgx.Tx, id string) (ended, unsigned bool, err error) {
+	err = tx.QueryRow(ctx, lockUnsignedSQL, id).Scan(&ended, &unsigned)
+	return ended, unsigned, err
+}
+
+// Refuse implements sweeper.RefundStore.
+func (s Refunds) Refuse(ctx context.Context, w sweep.Sweep, reason string) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		_, unsigned, err := lockUnsigned(ctx, tx, w.ID)
+		if err == nil && !unsigned {
+			err = sweeper.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+		return s.change(ctx, tx, refundChange{id: w.ID, state: wire.RefundFailed, reason: reason, from: open})
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
