@@ -44,20 +44,24 @@ func TestAutomatic(t *testing.T) {
 		edit   func(v *change.View)
 		want   bool
 	}{
-		"within the bound":              {"50", func(*change.View) {}, true},
-		"above the bound":               {"50.01", func(*change.View) {}, false},
-		"together above the bound":      {"30", func(v *change.View) { v.Refunds = []refund.Refund{of("30", refund.Confirmed)} }, false},
-		"after a failed one":            {"1", func(v *change.View) { v.Refunds = []refund.Refund{of("1", refund.Failed)} }, false},
-		"of a currency without a bound": {"1", func(v *change.View) { v.Payment.Currency = money.ZAR }, false},
-		"of listed senders":             {"1", func(v *change.View) { v.Payment.Screening = payment.Hit }, false},
-		"of one listed sender":          {"1", func(v *change.View) { v.Rows[0].Screening = payment.Hit }, false},
-		"held for screening":            {"1", func(v *change.View) { v.Payment.Hold = payment.HoldScreening }, false},
-		"that one host reports":         {"1", func(v *change.View) { v.Payment.Hold = payment.HoldUnverified }, false},
-		"after a payout failed":         {"1", func(v *change.View) { v.Payment.Payout = payment.PayoutFailed }, false},
-		"of unknown worth":              {"1", func(v *change.View) { v.Payment.Quote.Crypto = "ETH" }, true}, // a stable coin has a worth
-		"of another asset":              {"1", func(v *change.View) { v.Rows[0].Asset = "ETH" }, true},
-		"of a final deposit":            {"1", func(v *change.View) { v.Rows[0].Depth, v.Rows[0].Finalized = 1, true }, true},
-		"of a shallow deposit":          {"1", func(v *change.View) { v.Rows[0].Depth = 1 }, false},
+		"within the bound":         {"50", func(*change.View) {}, true},
+		"above the bound":          {"50.01", func(*change.View) {}, false},
+		"together above the bound": {"30", func(v *change.View) { v.Refunds = []refund.Refund{of("30", refund.Confirmed)} }, false},
+		"after a failed one": {"1", func(v *change.View) {
+			v.Refunds = []refund.Refund{of("1", refund.Failed)}
+			v.Refunds[0].Approval = refund.Automatic
+		}, false},
+		"after a request that nobody approved": {"50", func(v *change.View) { v.Refunds = []refund.Refund{of("30", refund.Failed)} }, true},
+		"of a currency without a bound":        {"1", func(v *change.View) { v.Payment.Currency = money.ZAR }, false},
+		"of listed senders":                    {"1", func(v *change.View) { v.Payment.Screening = payment.Hit }, false},
+		"of one listed sender":                 {"1", func(v *change.View) { v.Rows[0].Screening = payment.Hit }, false},
+		"held for screening":                   {"1", func(v *change.View) { v.Payment.Hold = payment.HoldScreening }, false},
+		"that one host reports":                {"1", func(v *change.View) { v.Payment.Hold = payment.HoldUnverified }, false},
+		"after a payout failed":                {"1", func(v *change.View) { v.Payment.Payout = payment.PayoutFailed }, false},
+		"of unknown worth":                     {"1", func(v *change.View) { v.Payment.Quote.Crypto = "ETH" }, true}, // a stable coin has a worth
+		"of another asset":                     {"1", func(v *change.View) { v.Rows[0].Asset = "ETH" }, true},
+		"of a final deposit":                   {"1", func(v *change.View) { v.Rows[0].Depth, v.Rows[0].Finalized = 1, true }, true},
+		"of a shallow deposit":                 {"1", func(v *change.View) { v.Rows[0].Depth = 1 }, false},
 		"of a deposit that is too shallow for its worth": {"1", func(v *change.View) {
 			v.Rows[0].Depth, v.Rows[0].Amount = 12, dec("2000")
 		}, false},

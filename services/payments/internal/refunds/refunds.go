@@ -233,7 +233,8 @@ func kept(r change.Result) (last refund.Refund) {
 }
 
 // automatic reports whether a new refund approves itself: its worth, with the other refunds of the payment, is within
-// the bound, none of them has failed, and nothing about the money needs a person. Test mode has no bound.
+// the bound, none of them has failed after its approval, and nothing about the money needs a person. Test mode has no
+// bound.
 func (a *Refunds) automatic(v change.View, made refund.Refund) bool {
 	p := v.Payment
 	if p.Mode != tenant.Live {
@@ -241,6 +242,9 @@ func (a *Refunds) automatic(v change.View, made refund.Refund) bool {
 	}
 	sum, known := p.WorthInFiat(made, v.Rows)
 	for _, r := range v.Refunds {
+		if r.State == refund.Failed && r.Approval == "" { // nobody has approved it, so no order of it ever left
+			continue
+		}
 		if r.State == refund.Failed { // the sum without it relies on the report that it can never land
 			return false
 		}
