@@ -109,6 +109,42 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestOrderKeys: the keys that approve refunds are those of the process alone in which payments decides. Production
+// names no network on which refunds leave, because an operator fills the refund station first.
+func TestOrderKeys(t *testing.T) {
+	for _, overlay := range overlays {
+		all := build(t, overlay)
+		sources, holders := given(t, all), 0
+		for _, w := range workloads(all) {
+			if !w.ours() {
+				continue
+			}
+			service, role := w.pod.Labels["app.kubernetes.io/name"], w.pod.Labels["app.kubernetes.io/component"]
+			set := variables(t, w, sources)
+			for _, key := range []string{"ORDER_AUTOMATIC_KEY", "ORDER_OPERATOR_KEY"} {
+				decides := service == "payments" && role == "serve"
+				if slices.Contains(set, key) != decides {
+					t.Errorf("look for %s in %s %s: got %t, want %t", key, overlay, w, !decides, decides)
+				}
+				if decides {
+					holders++
+				}
+			}
+		}
+		if holders != 2 {
+			t.Errorf("count the keys of orders in %s: got %d, want 2", overlay, holders)
+		}
+		if overlay != "prod" {
+			continue
+		}
+		for _, c := range of[corev1.ConfigMap](all) {
+			if networks, named := c.Data["REFUND_NETWORKS"]; named && networks != "" {
+				t.Errorf("read REFUND_NETWORKS of %s: got %q, want none before its station is filled", c.Name, networks)
+			}
+		}
+	}
+}
+
 // Of a process beside its pool: leadership, notifications, the relay.
 const (
 	direct = 4
