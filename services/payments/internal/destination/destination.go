@@ -61,7 +61,7 @@ func (j Judged) Fits(p payment.Payment) error {
 		return errNoFamily
 	}
 	var wrong fault.Problems
-	if err := address.Check(n.Family, p.Mode == tenant.Live, j.Address); errors.Is(err, address.ErrShape) {
+	if err := address.CheckOwner(n.Family, p.Mode == tenant.Live, j.Address); errors.Is(err, address.ErrShape) {
 		wrong.Add("address", "is no address of the payment's network")
 	} else if err != nil {
 		wrong.Add("address", "%s", err.Error())

@@ -135,7 +135,7 @@ func (a *Refunds) may(p payment.Payment, network string, to destination, now tim
 		return errClosed
 	case to.ours:
 		return errInternal
-	case to.address != "" && address.Check(n.Family, p.Mode == tenant.Live, to.address) != nil:
+	case to.address != "" && address.CheckOwner(n.Family, p.Mode == tenant.Live, to.address) != nil:
 		return errFamily
 	case to.listed():
 		return errListed

@@ -199,6 +199,8 @@ func (s Signed) Check(r Request, from string) ([]byte, error) {
 	switch {
 	case r.Tron != nil:
 		return raw, s.checkTron(r, from, raw)
+	case r.Solana != nil && r.Kind == Refund:
+		return raw, s.checkSolanaRefund(r, from, raw)
 	case r.Solana != nil:
 		return raw, s.checkSolana(r, from, raw)
 	}

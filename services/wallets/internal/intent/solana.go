@@ -7,8 +7,8 @@ import (
 	"causeway.internal/services/wallets/internal/soltx"
 )
 
-// Solana are the terms of a transaction on solana. It takes one asset from one or many deposit addresses; the request's
-// amount is their sum.
+// Solana are the terms of a transaction on solana. A sweep takes one asset from one or many deposit addresses; the
+// request's amount is their sum. A refund has no moves: the station pays the amount.
 type Solana struct {
 	Station   string       `json:"station"` // pays the fee and receives the rent of closed token accounts
 	NonceAt   string       `json:"nonceAt"` // the durable nonce that the transaction uses up
@@ -45,6 +45,9 @@ func (r Request) SolanaTransaction() (tx soltx.Transaction, err error) {
 		}
 		return a
 	}
+	if r.Kind == Refund {
+		return tx, errors.New("a refund is no sweep")
+	}
 	tx = soltx.Transaction{
 		Station: read("station", s.Station), NonceAt: read("nonce account", s.NonceAt), Nonce: read("nonce", s.Nonce),
 		UnitLimit: s.UnitLimit, UnitPrice: s.UnitPrice, Decimals: s.Decimals, To: read("destination", r.To),
@@ -73,6 +76,61 @@ func (r Request) SolanaTransaction() (tx soltx.Transaction, err error) {
 		_, err = tx.Message()
 	}
 	return tx, err
+}
+
+// SolanaRefund is the transaction that a refund on solana describes. It checks form only.
+func (r Request) SolanaRefund() (tx soltx.Refund, err error) {
+	if r.Solana == nil || len(r.Solana.Moves) > 0 {
+		return tx, errNoSolana
+	}
+	s := r.Solana
+	mint := s.Mint
+	if mint == "" {
+		mint = soltx.Account{}.String()
+	}
+	amount, err := Units(r.Amount)
+	if err != nil || !amount.IsUint64() {
+		return tx, errors.New("the amount is not a whole number of 64 bits")
+	}
+	tx = soltx.Refund{UnitLimit: s.UnitLimit, UnitPrice: s.UnitPrice, Decimals: s.Decimals, Amount: amount.Uint64()}
+	for _, named := range []struct {
+		name, text string
+		at         *soltx.Account
+	}{
+		{"station", s.Station, &tx.Station},
+		{"nonce account", s.NonceAt, &tx.NonceAt},
+		{"nonce", s.Nonce, &tx.Nonce},
+		{"mint", mint, &tx.Mint},
+	} {
+		if *named.at, err = soltx.ParseAccount(named.text); err != nil {
+			return tx, fmt.Errorf("%s: %w", named.name, err)
+		}
+	}
+	if tx.To, err = soltx.ParseOwner(r.To); err != nil {
+		return tx, fmt.Errorf("destination: %w", err)
+	}
+	_, err = tx.Message()
+	return tx, err
+}
+
+// checkSolanaRefund is Check for a refund on solana. from is the nonce account.
+func (s Signed) checkSolanaRefund(r Request, from string, raw []byte) error {
+	want, err := r.SolanaRefund()
+	if err != nil {
+		return err
+	}
+	got, err := soltx.ParseRefund(raw)
+	switch {
+	case err != nil:
+		return err
+	case s.ID != r.ID || !got.Equal(want):
+		return errors.New("the signer signed another transaction than the requested one")
+	case got.NonceAt.String() != from || s.From != from:
+		return fmt.Errorf("the signer used the nonce account %s instead of %s", got.NonceAt, from)
+	case s.TxHash != soltx.Hash(raw):
+		return errors.New("the signer's hash differs from the hash of its bytes")
+	}
+	return nil
 }
 
 // checkSolana is Check for solana. from is the nonce account, whose value the transaction uses up.

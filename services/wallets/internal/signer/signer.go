@@ -36,14 +36,16 @@ func New(path string) *Client {
 
 // Stations are the addresses that pay for gas, and the treasuries that the signer has pinned.
 type Stations struct {
-	Mode       string                  `json:"mode"`
-	Account    uint32                  `json:"account"`
-	EVM        string                  `json:"evm"`
-	Tron       string                  `json:"tron"`
-	Solana     string                  `json:"solana"`
-	Nonces     []string                `json:"nonces"` // the nonce accounts of solana
-	Treasuries map[string]string       `json:"treasuries"`
-	Refunds    map[money.Family]string `json:"refunds"` // the refund stations
+	Mode    string   `json:"mode"`
+	Account uint32   `json:"account"`
+	EVM     string   `json:"evm"`
+	Tron    string   `json:"tron"`
+	Solana  string   `json:"solana"`
+	Nonces  []string `json:"nonces"` // the nonce accounts of solana
+	// RefundNonces are those of the refund station.
+	RefundNonces []string                `json:"refundNonces"`
+	Treasuries   map[string]string       `json:"treasuries"`
+	Refunds      map[money.Family]string `json:"refunds"` // the refund stations
 	// Authorized are the tokens whose contract takes authorizations, by network and asset.
 	Authorized map[string]map[string]intent.Domain `json:"authorized"`
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/big"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
@@ -58,8 +57,6 @@ var (
 	budgetProgram    = mustAccount("ComputeBudget111111111111111111111111111111")
 	recentHashes     = mustAccount("SysvarRecentB1ockHashes11111111111111111111")
 	programs         = [...]Account{systemProgram, tokenProgram, holderProgram, budgetProgram, recentHashes}
-	fieldPrime       = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
-	curveD, _        = new(big.Int).SetString("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3", 16)
 	errNoTokenHolder = errors.New("the owner has no token account for this mint")
 )
 
@@ -78,21 +75,7 @@ func TokenAccount(owner, mint Account) (Account, error) {
 	return Account{}, errNoTokenHolder
 }
 
-// onCurve reports whether 32 bytes are a point of edwards25519: x² = (y²-1) / (dy²+1) must have a root.
-func (a Account) onCurve() bool {
-	var turned [32]byte
-	for i, b := range a {
-		turned[31-i] = b
-	}
-	turned[0] &= 0x7f // the sign of x
-	y := new(big.Int).SetBytes(turned[:])
-	square := new(big.Int).Mod(y.Mul(y, y), fieldPrime)
-	above := new(big.Int).Sub(square, big.NewInt(1))
-	below := new(big.Int).Mul(square, curveD)
-	below.Add(below, big.NewInt(1))
-	ratio := above.Mul(above, below) // has a root exactly when the quotient has one
-	return big.Jacobi(ratio.Mod(ratio, fieldPrime), fieldPrime) >= 0
-}
+func (a Account) onCurve() bool { return address.OnCurve(a[:]) }
 
 // The layouts of accounts (solana-program nonce::state::Versions, SPL Token state::Account).
 const (

@@ -50,9 +50,13 @@ func (t Transaction) Native() bool { return t.Mint == Account{} }
 
 // Fee is the cost in lamports: for each signature, and for the compute units of the limit.
 func (t Transaction) Fee() *big.Int {
-	fee := new(big.Int).Mul(new(big.Int).SetUint64(t.UnitPrice), big.NewInt(int64(t.UnitLimit)))
+	return feeOf(t.UnitLimit, t.UnitPrice, 1+len(t.Moves))
+}
+
+func feeOf(limit uint32, price uint64, signatures int) *big.Int {
+	fee := new(big.Int).Mul(new(big.Int).SetUint64(price), big.NewInt(int64(limit)))
 	fee.Add(fee, big.NewInt(microPerUnit-1)).Div(fee, big.NewInt(microPerUnit))
-	return fee.Add(fee, big.NewInt(FeePerSignature*int64(1+len(t.Moves))))
+	return fee.Add(fee, big.NewInt(FeePerSignature*int64(signatures)))
 }
 
 // Amount is the sum that is moved.
@@ -103,14 +107,19 @@ const (
 	tokenClose     = 9
 )
 
-// instructions are the calls in their order. The first advances the nonce: a node executes the transaction only while
+// heading are the calls before the first move. The first advances the nonce: a node executes the transaction only while
 // the nonce has this value, and changes the value even when a later call fails.
-func (t Transaction) instructions() ([]instruction, error) {
-	list := []instruction{
-		{systemProgram, []use{{t.NonceAt, false, true}, {recentHashes, false, false}, {t.Station, true, true}}, binary.LittleEndian.AppendUint32(nil, systemAdvance)},
-		{budgetProgram, nil, binary.LittleEndian.AppendUint32([]byte{budgetLimit}, t.UnitLimit)},
-		{budgetProgram, nil, binary.LittleEndian.AppendUint64([]byte{budgetPrice}, t.UnitPrice)},
+func heading(station, nonceAt Account, limit uint32, price uint64) []instruction {
+	return []instruction{
+		{systemProgram, []use{{nonceAt, false, true}, {recentHashes, false, false}, {station, true, true}}, binary.LittleEndian.AppendUint32(nil, systemAdvance)},
+		{budgetProgram, nil, binary.LittleEndian.AppendUint32([]byte{budgetLimit}, limit)},
+		{budgetProgram, nil, binary.LittleEndian.AppendUint64([]byte{budgetPrice}, price)},
 	}
+}
+
+// instructions are the calls in their order.
+func (t Transaction) instructions() ([]instruction, error) {
+	list := heading(t.Station, t.NonceAt, t.UnitLimit, t.UnitPrice)
 	for _, m := range t.Moves {
 		if t.Native() {
 			data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, systemTransfer), m.Amount)
@@ -181,6 +190,11 @@ func (t Transaction) check() error {
 		}
 		all = append(all, from)
 	}
+	return distinct(all)
+}
+
+// distinct refuses an account that is named in two parts.
+func distinct(all []Account) error {
 	slices.SortFunc(all, func(a, b Account) int { return bytes.Compare(a[:], b[:]) })
 	if len(slices.Compact(slices.Clone(all))) != len(all) {
 		return errors.New("an account is named in two parts")
@@ -212,6 +226,11 @@ func (t Transaction) Message() ([]byte, error) {
 	for _, m := range t.Moves {
 		accounts = append(accounts, use{m.Owner, true, t.Native()})
 	}
+	return encode(named(accounts, list), t.Nonce, list), nil
+}
+
+// named adds the accounts that the calls name to the signers.
+func named(accounts []use, list []instruction) []use {
 	name := func(u use) {
 		if !slices.ContainsFunc(accounts, func(a use) bool { return a.account == u.account }) {
 			accounts = append(accounts, u)
@@ -226,7 +245,7 @@ func (t Transaction) Message() ([]byte, error) {
 			}
 		}
 	}
-	return encode(accounts, t.Nonce, list), nil
+	return accounts
 }
 
 // short is a length as the format writes it: in one byte, since each is below 128.

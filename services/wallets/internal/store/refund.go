@@ -326,7 +326,7 @@ func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, 
 		if err := stillFinal(ctx, tx, o.Sweep.Network, r); err != nil {
 			return err
 		}
-		if err := s.bookRefund(ctx, tx, o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee}); err != nil {
+		if err := s.bookRefund(ctx, tx, o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee, Rent: r.Rent}); err != nil {
 			return err
 		}
 		return s.change(ctx, tx, next)

@@ -19,7 +19,7 @@ const (
 	GasStation Account = "gas_station" // the product's own coins at the gas station
 	GasFloat   Account = "gas_float"   // the product's own coins on deposit addresses, to pay for sweeps
 	Fees       Account = "fees"        // paid to the network
-	Rent       Account = "rent"        // that closed token accounts gave back; payers had paid it
+	Rent       Account = "rent"        // of token accounts: refunds paid it for new ones, closed ones gave it back
 	// RefundStation is what refunds took from the station. Its account falls below zero: operators fill the station from
 	// the treasury outside of the books.
 	RefundStation Account = "refund_station"
@@ -53,6 +53,8 @@ type Outcome struct {
 	Fee    *big.Int // in the network's coin
 	// Returned is the rent of closed token accounts that the station received, on solana; else nil.
 	Returned *big.Int
+	// Rent is the part of the fee that opened the payer's token account, in a refund on solana; else nil.
+	Rent *big.Int
 }
 
 // Part is a sweep's share of the outcome of its transaction.
@@ -77,7 +79,7 @@ func Book(kind intent.Kind, p Part, coin string, from Account) (Event, []Entry) 
 		event = Refunded
 		entries = []Entry{
 			debit(from, p.Sweep.Asset, amount), credit(RefundStation, p.Sweep.Asset, amount),
-			debit(Fees, coin, fee), credit(RefundStation, coin, fee),
+			debit(Fees, coin, new(big.Int).Sub(fee, rent(p.Outcome))), debit(Rent, coin, rent(p.Outcome)), credit(RefundStation, coin, fee),
 		}
 	case p.Sweep.Family == money.Solana: // the station pays for everything
 		entries = []Entry{

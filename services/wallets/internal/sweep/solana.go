@@ -61,6 +61,38 @@ func (t Terms) UnitPrice(tx soltx.Transaction, market uint64) (uint64, error) {
 	return market, nil
 }
 
+// RefundUnits is the limit of compute units of a refund. Opening a token account searches for its address, which takes
+// more for some owners than for others.
+func RefundUnits(native bool) uint32 {
+	const open = 60_000
+	if native {
+		return Units(true, 1)
+	}
+	return Units(false, 1) + open
+}
+
+// RefundPrice is the price per compute unit of a refund. It has one form for ever, so it offers four times the
+// network's price and a step, within the cap.
+func (t Terms) RefundPrice(tx soltx.Refund, market uint64) (uint64, error) {
+	const times, step = 4, 10_000
+	tx.UnitPrice = market
+	if tx.Fee().Cmp(t.MaxFee) > 0 {
+		return 0, ErrDear
+	}
+	most := unitMost(t.MaxFee, tx.UnitLimit)
+	if market > (most-min(most, step))/times {
+		return most, nil
+	}
+	return market*times + step, nil
+}
+
+// unitMost is the highest price per unit that keeps the fee of one signature within a cap.
+func unitMost(fee *big.Int, limit uint32) uint64 {
+	most := new(big.Int).Sub(fee, big.NewInt(soltx.FeePerSignature))
+	most.Mul(most, big.NewInt(1_000_000)).Div(most, big.NewInt(int64(limit)))
+	return most.Uint64()
+}
+
 // RaiseUnit is the price of a transaction that no block takes: a quarter more and a step, or the network's present
 // price if that is higher, and at most the highest price that keeps the whole fee within the cap. It reports false when
 // the cap is too low for the step.
@@ -129,6 +161,13 @@ func (o Outgoing) solanaParts(out Outcome) []Part {
 		parts[i] = Part{Sweep: owners[m.Owner], Outcome: Outcome{OK: out.OK, Amount: amount, Fee: fees[i], Returned: rents[i]}}
 	}
 	return parts
+}
+
+func rent(o Outcome) *big.Int {
+	if o.Rent == nil {
+		return new(big.Int)
+	}
+	return o.Rent
 }
 
 func returned(o Outcome) *big.Int {

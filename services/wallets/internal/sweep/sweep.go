@@ -333,7 +333,9 @@ type Receipt struct {
 	Moved  []Move   // of tokens
 	// Returned is the rent of closed token accounts that the station received, on solana; else nil.
 	Returned *big.Int
-	Starved  bool // it ran out of tron's energy: the same transfer with a higher limit may succeed
+	// Rent is the part of the fee that opened the payer's token account, in a refund on solana; else nil.
+	Rent    *big.Int
+	Starved bool // it ran out of tron's energy: the same transfer with a higher limit may succeed
 }
 
 // Same reports whether two answers about a transaction name the same block, result and movements.

@@ -132,6 +132,7 @@ func (f *Fleet) start(ctx context.Context, cfg Config) ([]*Sweeper, error) {
 		return all, nil
 	}
 	back := proved
+	back.Nonces = told.RefundNonces
 	back.Refunds, back.Ready, back.Ended = f.Refunds, f.Refunds.Follows, nil
 	back.Balance = func(asset string, has *big.Int) {
 		if a, ok := listed.Asset(asset); ok {

@@ -29,6 +29,8 @@ func refunds(s *Sweeper) family {
 	switch chain := s.cfg.Chain.(type) {
 	case EVM:
 		return evmRefunds{evm{s, chain}}
+	case Solana:
+		return solanaRefunds{solana{s, chain}}
 	}
 	return nil
 }

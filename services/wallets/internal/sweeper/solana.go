@@ -20,6 +20,7 @@ import (
 type Solana interface {
 	Chain
 	Receipts
+	Agreeing
 	// Accounts reads accounts as the newest confirmed block left them, or the newest final one, and says its slot.
 	Accounts(ctx context.Context, addresses []string, final bool) ([]sweep.SolanaAccount, int64, error)
 	// UnitPrice is the present price per compute unit of transactions that write to these accounts.

@@ -408,7 +408,7 @@ func (s *Sweeper) postpone(ctx context.Context, w sweep.Sweep, why error) error 
 	switch {
 	case errors.Is(why, sweep.ErrDear), errors.Is(why, sweep.ErrLoud), errors.Is(why, sweep.ErrSmall), errors.Is(why, errShort):
 		return s.store.Wait(ctx, w, waitLong, why.Error())
-	case errors.Is(why, errBusy), errors.Is(why, errHeavy), errors.Is(why, errPresented):
+	case errors.Is(why, errBusy), errors.Is(why, errHeavy), errors.Is(why, errPresented), errors.Is(why, errUntried):
 		return s.store.Wait(ctx, w, waitShort, why.Error())
 	case errors.Is(why, sweep.ErrReverts), errors.Is(why, errStarved), errors.Is(why, errDomain):
 		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", why)

@@ -195,47 +195,61 @@ func (d *Driver) Absent(ctx context.Context, hash string, since, seen int64) (ab
 
 // Receipt is the transaction's record in a confirmed block; false when no block holds it.
 func (d *Driver) Receipt(ctx context.Context, hash string) (r sweep.Receipt, found bool, err error) {
-	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
-		found = false
-		s, _, err := d.status(ctx, e, hash)
-		if err != nil || s == nil {
-			return err
-		}
-		type record struct {
-			Slot int64
-			Meta *struct {
-				Err                       failure
-				Fee                       uint64
-				PreBalances, PostBalances []uint64
-			}
-		}
-		got, err := askOne[*record](ctx, e, "getTransaction", hash, map[string]any{
-			"commitment": confirmed, "encoding": "json", "maxSupportedTransactionVersion": 0,
-		})
-		if err != nil {
-			return err
-		}
-		if got == nil || got.Meta == nil || len(got.Meta.PreBalances) == 0 || len(got.Meta.PostBalances) == 0 {
-			return rpc.ErrMoved // it has just left the chain, or the node has not written it down yet
-		}
-		b, err := d.getBlock(ctx, e, got.Slot, false)
-		if err != nil {
-			return err
-		}
-		if b == nil {
-			return rpc.ErrMoved
-		}
-		r = sweep.Receipt{TxHash: hash, Height: got.Slot, Block: b.hash, OK: got.Meta.Err.text == nil, Fee: new(big.Int).SetUint64(got.Meta.Fee)}
-		// The station gains the rent of closed accounts, less the fee.
-		r.Returned = new(big.Int).SetUint64(got.Meta.PostBalances[0])
-		r.Returned.Sub(r.Returned, new(big.Int).SetUint64(got.Meta.PreBalances[0])).Add(r.Returned, r.Fee)
-		if r.Returned.Sign() < 0 { // it paid more than the fee that the node names
-			r.Fee, r.Returned = r.Fee.Sub(r.Fee, r.Returned), new(big.Int)
-		}
-		found = true
-		return nil
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) (err error) {
+		r, found, err = d.receiptOf(ctx, e, hash)
+		return err
 	})
 	return r, found, err
+}
+
+// Agreed is Receipt with a second answer: where the endpoints are on several hosts, two hosts must show the transaction
+// in the same block, with the same result.
+func (d *Driver) Agreed(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
+	r, found, err := rpc.Agreed(ctx, d.pool, func(e *rpc.Endpoint) (sweep.Receipt, bool, error) { return d.receiptOf(ctx, e, hash) })
+	if err != nil {
+		return r, false, fmt.Errorf("the record of %s: %w", hash, err)
+	}
+	return r, found, nil
+}
+
+// receiptOf asks one endpoint for the record of a transaction.
+func (d *Driver) receiptOf(ctx context.Context, e *rpc.Endpoint, hash string) (r sweep.Receipt, found bool, err error) {
+	s, _, err := d.status(ctx, e, hash)
+	if err != nil || s == nil {
+		return r, false, err
+	}
+	type record struct {
+		Slot int64
+		Meta *struct {
+			Err                       failure
+			Fee                       uint64
+			PreBalances, PostBalances []uint64
+		}
+	}
+	got, err := askOne[*record](ctx, e, "getTransaction", hash, map[string]any{
+		"commitment": confirmed, "encoding": "json", "maxSupportedTransactionVersion": 0,
+	})
+	if err != nil {
+		return r, false, err
+	}
+	if got == nil || got.Meta == nil || len(got.Meta.PreBalances) == 0 || len(got.Meta.PostBalances) == 0 {
+		return r, false, rpc.ErrMoved // it has just left the chain, or the node has not written it down yet
+	}
+	b, err := d.getBlock(ctx, e, got.Slot, false)
+	if err != nil {
+		return r, false, err
+	}
+	if b == nil {
+		return r, false, rpc.ErrMoved
+	}
+	r = sweep.Receipt{TxHash: hash, Height: got.Slot, Block: b.hash, OK: got.Meta.Err.text == nil, Fee: new(big.Int).SetUint64(got.Meta.Fee)}
+	// The station gains the rent of closed accounts, less the fee.
+	r.Returned = new(big.Int).SetUint64(got.Meta.PostBalances[0])
+	r.Returned.Sub(r.Returned, new(big.Int).SetUint64(got.Meta.PreBalances[0])).Add(r.Returned, r.Fee)
+	if r.Returned.Sign() < 0 { // it paid more than the fee that the node names
+		r.Fee, r.Returned = r.Fee.Sub(r.Fee, r.Returned), new(big.Int)
+	}
+	return r, true, nil
 }
 
 // Locate is the height of the block that holds a transaction; false when no block does.

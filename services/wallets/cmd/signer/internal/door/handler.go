@@ -26,6 +26,7 @@ import (
 type Vault interface {
 	policy.Keys
 	SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error)
+	SignRefund(account uint32, tx soltx.Refund) ([]byte, error)
 	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
 	// Authorize signs an authorization, and returns the call data that presents it.
 	Authorize(account, index uint32, a evmtx.Authorization) ([]byte, error)
@@ -210,6 +211,13 @@ func (h *Handler) carryOut(plan policy.Plan) (raw []byte, hash string, err error
 		}
 		return raw, soltx.Hash(raw), nil
 	}
+	if plan.SolanaRefund != nil {
+		raw, err = h.vault.SignRefund(h.policy.RefundAccount, *plan.SolanaRefund)
+		if err != nil {
+			return nil, "", err
+		}
+		return raw, soltx.Hash(raw), nil
+	}
 	if c := plan.Bitcoin; c != nil {
 		if raw, err = h.vault.SignBitcoin(h.policy.Account, c.Transaction, c.Scripts, c.Indices); err == nil {
 			hash, err = c.Verify(raw, c.Scripts)
@@ -274,13 +282,15 @@ func (h *Handler) forget(now time.Time) {
 
 // Stations are the addresses that pay for gas, the same one on every EVM network, and the pinned treasuries.
 type Stations struct {
-	Mode       string            `json:"mode"`
-	Account    uint32            `json:"account"`
-	EVM        string            `json:"evm"`
-	Tron       string            `json:"tron"`
-	Solana     string            `json:"solana"`
-	Nonces     []string          `json:"nonces,omitempty"` // the nonce accounts of solana
-	Treasuries map[string]string `json:"treasuries"`
+	Mode    string   `json:"mode"`
+	Account uint32   `json:"account"`
+	EVM     string   `json:"evm"`
+	Tron    string   `json:"tron"`
+	Solana  string   `json:"solana"`
+	Nonces  []string `json:"nonces,omitempty"` // the nonce accounts of solana
+	// RefundNonces are those of the refund station.
+	RefundNonces []string          `json:"refundNonces,omitempty"`
+	Treasuries   map[string]string `json:"treasuries"`
 	// Refunds are the refund stations by family. A family without one makes no refunds.
 	Refunds map[money.Family]string `json:"refunds,omitempty"`
 	// Authorized are the tokens whose contract takes authorizations, by network and asset.
@@ -308,20 +318,26 @@ func (h *Handler) Stations() (Stations, error) {
 			out.Authorized[name][symbol] = *a.Authorization
 		}
 		if n.Solana != nil {
-			out.Nonces = n.Solana.Nonces
+			out.Nonces, out.RefundNonces = n.Solana.Nonces, n.Solana.RefundNonces
 		}
 	}
 	var refundErr error
 	if h.policy.Orders != nil {
-		out.Refunds, refundErr = h.refundStations()
+		out.Refunds, refundErr = h.refundStations(len(out.RefundNonces) > 0)
 	}
 	return out, errors.Join(err, tronErr, solanaErr, refundErr)
 }
 
-// refundStations are the refund stations by family.
-func (h *Handler) refundStations() (map[money.Family]string, error) {
+// refundStations are the refund stations by family. That of solana needs nonce accounts.
+func (h *Handler) refundStations(nonces bool) (map[money.Family]string, error) {
 	evm, err := h.vault.Account(h.policy.RefundAccount, 0)
-	return map[money.Family]string{money.EVM: evm.String()}, err
+	out := map[money.Family]string{money.EVM: evm.String()}
+	if !nonces {
+		return out, err
+	}
+	solana, solanaErr := h.vault.SolanaStation(h.policy.RefundAccount)
+	out[money.Solana] = solana.String()
+	return out, errors.Join(err, solanaErr)
 }
 
 // Places names deposit addresses by their indices.

@@ -192,6 +192,7 @@ type Spend struct {
 	Order         string         // id of a refund's order, which is spent by one slot for ever
 	Approval      order.Approval // of a refund
 	Paid          Paid           // by the gas station, in a funding or for an authorized sweep
+	Rent          uint64         // that a refund on solana may pay for a token account
 }
 
 // Paid is the most that the gas station gives or pays in a transaction. One transaction of a slot can land.
@@ -215,6 +216,12 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 		s.Slot += authorized(r)
 	case r.Solana != nil:
 		s.Slot = r.ID
+		if r.Kind == intent.Refund {
+			s.Slot = solanaForm(r)
+			if r.Solana.Mint != "" {
+				s.Rent = soltx.TokenRent
+			}
+		}
 	case r.Bitcoin != nil:
 		s.Slot = from // the set of inputs
 	case r.Tron != nil:
@@ -234,6 +241,7 @@ type Plan struct {
 	Authorized     *Authorized         // that the transaction presents, on EVM networks
 	Tron           *trontx.Transaction // in place of Transaction, on tron
 	Solana         *SolanaPlan         // in place of Account, Index and Transaction, on solana
+	SolanaRefund   *soltx.Refund       // the same, in a refund
 	Bitcoin        *Collection         // in place of Account, Index and Transaction, on bitcoin
 	Spend          Spend
 }
@@ -323,8 +331,12 @@ func (n Network) speaks(r intent.Request) bool {
 // kinds are the kinds of intents that exist on the network.
 func (n Network) kinds() []intent.Kind {
 	switch {
-	case n.Solana != nil, n.Bitcoin != nil:
+	case n.Bitcoin != nil:
 		return []intent.Kind{intent.Sweep}
+	case n.Solana != nil && len(n.Solana.RefundNonces) == 0:
+		return []intent.Kind{intent.Sweep}
+	case n.Solana != nil:
+		return []intent.Kind{intent.Sweep, intent.Refund}
 	case n.Tron != nil:
 		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}
 	}

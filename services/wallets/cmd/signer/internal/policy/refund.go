@@ -66,16 +66,23 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 	if refusal := n.refunded(r); refusal != nil {
 		return Plan{}, refusal, nil
 	}
+	if n.Solana != nil {
+		return p.solanaRefund(n, r, keys, h)
+	}
 	return p.evmRefund(n, r, keys, h)
 }
 
 // refunded checks that an asset is refunded, and that request and order mean the coin, or both a contract.
 func (n Network) refunded(r intent.Request) *intent.Refusal {
 	a, listed := n.Assets[r.Asset]
+	contract := r.Contract()
+	if r.Solana != nil {
+		contract = r.Solana.Mint
+	}
 	switch {
 	case !listed || a.RefundPerHour.Sign() == 0:
 		return intent.Refuse(intent.Asset, "%.20q is not refunded on %s", r.Asset, r.Network)
-	case (a.Contract == "") != (r.Contract() == "") || (a.Contract == "") != (r.Order.Contract == ""):
+	case (a.Contract == "") != (contract == "") || (a.Contract == "") != (r.Order.Contract == ""):
 		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
 	}
 	return nil

@@ -22,6 +22,11 @@ type SolanaPlan struct {
 type Solana struct {
 	MaxFee Units    `json:"maxFee"` // most lamports of one transaction
 	Nonces []string `json:"nonces"` // the nonce accounts of the station
+
+	// RefundNonces are the nonce accounts of the refund station; without one there are no refunds. RentPerHour is the most
+	// lamports of an hour that refunds pay for token accounts. Each refund of a token counts: the signer sees no chain.
+	RefundNonces []string `json:"refundNonces"`
+	RentPerHour  Units    `json:"rentPerHour"`
 }
 
 func (n *Network) checkSolana(listed money.Network) error {
@@ -39,9 +44,9 @@ func (n *Network) checkSolana(listed money.Network) error {
 	if n.Tron != nil || n.ChainID != 0 || n.MaxGas != 0 || n.MaxFeePerGas.Sign() != 0 || n.Fund.Most.Sign() != 0 || n.Fund.PerHour.Sign() != 0 {
 		return errors.New("has no chainId, maxGas, maxFeePerGas, fund or tron")
 	}
-	for _, text := range s.Nonces {
-		if a, err := soltx.ParseAccount(text); err != nil || a == treasury || a.String() != text {
-			return fmt.Errorf("solana.nonces: %.50q is not the address of a nonce account", text)
+	for i, text := range slices.Concat(s.Nonces, s.RefundNonces) {
+		if a, err := soltx.ParseAccount(text); err != nil || a == treasury || a.String() != text || i >= len(s.Nonces) && slices.Contains(s.Nonces, text) {
+			return fmt.Errorf("solana.nonces, refundNonces: %.50q is not the address of a nonce account, or has two stations", text)
 		}
 	}
 	for symbol, a := range n.Assets {

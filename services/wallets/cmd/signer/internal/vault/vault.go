@@ -272,6 +272,17 @@ func (v *Vault) SignSolana(account uint32, indices []uint32, tx soltx.Transactio
 	return tx.Signed(signatures)
 }
 
+// SignRefund signs a refund on solana with the key of the station of an account.
+func (v *Vault) SignRefund(account uint32, tx soltx.Refund) ([]byte, error) {
+	message, err := tx.Message()
+	if err != nil {
+		return nil, err
+	}
+	key := v.solana(account, station)
+	defer clear(key)
+	return tx.Signed(ed25519.Sign(key, message))
+}
+
 // batchPurpose is the first step of the key that signs address batches: no network derives from it ("CAUS").
 const batchPurpose = 0x43415553
 

@@ -1,0 +1,301 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/soltx"
+)
+
+// solApprover is custody of solana with a refund station, and payments, which approves refunds.
+type solApprover struct {
+	*solCustody
+	payments *approver
+	station  soltx.Account
+	nonceAt  soltx.Account // of refunds
+}
+
+// newSolApprover starts the processes. coins are the lamports of the station, which then has tokens, too.
+func newSolApprover(t *testing.T, coins uint64) *solApprover {
+	t.Helper()
+	public := func(k ed25519.PrivateKey) string {
+		return base64.StdEncoding.EncodeToString(k.Public().(ed25519.PublicKey))
+	}
+	d := &solApprover{nonceAt: soltx.Account{77, 5}}
+	d.solCustody = newSolCustody(t, func(policy string, environ map[string]string) string {
+		return strings.NewReplacer(
+			`"indexBelow"`, fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"},"indexBelow"`, public(automaticKey), public(operatorKey)),
+			`"nonces"`, fmt.Sprintf(`"refundNonces":["%s"],"rentPerHour":"100000000","nonces"`, d.nonceAt),
+			`"SOL":{"perHour"`, `"SOL":{"refundPerHour":"100000000000","automaticPerHour":"100000000000","perHour"`,
+			`,"perHour":"1000000000000"`, `,"perHour":"1000000000000","refundPerHour":"1000000000000","automaticPerHour":"1000000000000"`).Replace(policy)
+	})
+	stations, err := d.client.Stations(t.Context())
+	if err == nil {
+		d.station, err = soltx.ParseAccount(stations.Refunds[money.Solana])
+	}
+	if err != nil {
+		t.Fatalf("read the refund station: %v", err)
+	}
+	d.setRefundNonce(t, soltx.Account{77, 6})
+	if coins > 0 {
+		d.fill(t, coins)
+	}
+	d.payments = &approver{custody: d.custody, changes: map[string]map[int64]wire.RefundChanged{}}
+	d.payments.open(t)
+	return d
+}
+
+// fill gives the station coins and tokens.
+func (d *solApprover) fill(t *testing.T, coins uint64) {
+	t.Helper()
+	d.set(t, d.station, map[string]any{"lamports": coins})
+	d.call(t, "surfnet_setTokenAccount", d.station.String(), d.Tokens["USDC"], map[string]any{"amount": 1_000_000_000})
+}
+
+// setRefundNonce writes the nonce account of the refund station.
+func (d *solApprover) setRefundNonce(t *testing.T, value soltx.Account) {
+	t.Helper()
+	data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 1), 1)
+	data = append(append(data, d.station[:]...), value[:]...)
+	data = binary.LittleEndian.AppendUint64(data, soltx.FeePerSignature)
+	d.set(t, d.nonceAt, map[string]any{"lamports": 1_447_680, "data": hex.EncodeToString(data), "owner": soltx.Account{}.String()})
+}
+
+// order makes an order to a payer of its own, whose address is new on the chain.
+func (d *solApprover) order(asset, amount string) order.Order {
+	d.payments.orders++
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(d.payments.orders)}, ed25519.SeedSize))
+	return order.Order{
+		Kind: order.Refund, ID: fmt.Sprint("rfd_", d.payments.orders), Mode: tenant.Live, Network: "solana", Asset: asset, Contract: d.Tokens[asset],
+		Amount: amount, To: soltx.Account(key.Public().(ed25519.PublicKey)).String(), Approval: order.Automatic,
+	}
+}
+
+// paid checks the end of a refund: the payer has the money once, the books have the fee and the rent, and payments
+// received each state.
+func (d *solApprover) paid(t *testing.T, o order.Order) {
+	t.Helper()
+	d.await(t, "refund "+o.ID+" is confirmed", func() bool { return d.payments.state(o) == string(wire.RefundConfirmed) })
+	states, last := d.payments.progress(o)
+	if want := []string{"signing", "sent", "confirmed"}; !slices.Equal(slices.Compact(states), want) {
+		t.Errorf("follow %s: got the states %v, want %v", o.ID, states, want)
+	}
+	has := fmt.Sprint(d.tokens(t, o.To))
+	if o.Contract == "" {
+		has = fmt.Sprint(d.lamports(t, mustAccount(t, o.To)))
+	}
+	if has != o.Amount || last.Fee == "0" || last.TxHash == "" {
+		t.Errorf("read the end of %s: got %s at the payer and %+v, want %s once, with fee and hash", o.ID, has, last, o.Amount)
+	}
+	if n := d.count(t, `SELECT count(*) FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.refund = $1`, o.ID); n != 1 {
+		t.Errorf("count the forms of %s: got %d, want 1", o.ID, n)
+	}
+}
+
+// agreed compares the books with the chain: the coins that left the station are fees, rent and refunds of SOL.
+func (d *solApprover) agreed(t *testing.T, coins uint64) {
+	t.Helper()
+	if got, want := int64(coins)+d.total(t, "refund_station", "SOL"), d.lamports(t, d.station); got < 0 || uint64(got) != want {
+		t.Errorf("compare the refund station: got %d lamports in the books, want the chain's %d", got, want)
+	}
+	if n := d.count(t, `SELECT count(*) FROM (SELECT asset FROM custody_entries GROUP BY asset HAVING sum(debit) <> sum(credit)) AS a`); n != 0 {
+		t.Errorf("add up the books: got %d assets with a remainder, want none", n)
+	}
+}
+
+// TestRefundSolana_kill9 kills wallets, or the signer, at every step of a refund, and starts it again. The payer gets
+// the money once.
+func TestRefundSolana_kill9(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.flow()
+	d.installSteps(t)
+	dies := func(name string, at func(t *testing.T) stop, side string) {
+		t.Run(name, func(t *testing.T) {
+			o := d.order("USDC", fmt.Sprint(1_000_001+d.payments.orders))
+			place := at(t)
+			d.payments.approve(t, o)
+			d.killAt(t, place, side)
+			d.paid(t, o)
+		})
+	}
+	for _, answered := range []bool{false, true} {
+		for _, side := range []string{"wallets", "signer"} {
+			dies(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
+		}
+		dies(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")
+	}
+	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+		dies("writing "+state, d.row("refund "+state), "wallets")
+	}
+	d.agreed(t, solFunds)
+	d.logHolds(t)
+}
+
+// Both assets are refunded to new addresses, whose token account the station opens. A second token's refund opens none.
+func TestRefundSolana_newTokenAccount(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.flow()
+	coin, token := d.order("SOL", "5000001"), d.order("USDC", "5000002")
+	d.payments.approve(t, coin)
+	d.payments.approve(t, token)
+	d.paid(t, coin)
+	d.paid(t, token)
+	again := d.order("USDC", "5000003")
+	again.To = token.To
+	d.payments.approve(t, again)
+	d.await(t, "the second refund is confirmed", func() bool { return d.payments.state(again) == string(wire.RefundConfirmed) })
+	if got, want := d.tokens(t, token.To), uint64(10_000_005); got != want {
+		t.Errorf("read the payer's tokens after two refunds: got %d, want %d", got, want)
+	}
+	if got := d.total(t, "rent", "SOL"); got != rentOfToken {
+		t.Errorf("read the rent in the books: got %d, want that of one account", got)
+	}
+	d.agreed(t, solFunds)
+}
+
+// A refund waits for the station. One that no transaction could carry out is blocked before anything is signed.
+func TestRefundSolana_emptyStation(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, 0)
+	d.flow()
+	o := d.order("USDC", "6000001")
+	d.payments.approve(t, o)
+	d.await(t, "the refund waits for the station", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE reason LIKE 'the refund station%' AND state = 'signing'`) == 1
+	})
+	d.fill(t, solFunds)
+	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
+		t.Fatal(err)
+	}
+	d.paid(t, o)
+
+	bare, purse := d.order("SOL", "890879"), d.order("USDC", "6000002")
+	d.call(t, "surfnet_setAccount", purse.To, map[string]any{"lamports": rentOfToken, "data": strings.Repeat("00", 165), "owner": "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"})
+	d.payments.approve(t, bare)
+	d.payments.approve(t, purse)
+	for reason, o := range map[string]order.Order{"%must keep": bare, "%no wallet": purse} {
+		d.await(t, o.ID+" is blocked", func() bool {
+			return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND state = 'signing' AND reason LIKE $2`, o.ID, reason) == 1
+		})
+		if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, o.ID); n != 0 {
+			t.Errorf("count the transactions of %s: got %d, want none", o.ID, n)
+		}
+	}
+	d.agreed(t, solFunds)
+}
+
+// The nonce of a signed refund has another value. Nothing else is signed for its order, nobody can give it up, and once
+// the value is back, as after a rollback, the same bytes land.
+func TestRefundSolana_expired(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	o := d.order("USDC", "7000001")
+	d.Mine(8)
+	d.payments.approve(t, o)
+	d.await(t, "the refund is with the node", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'broadcast'`, o.ID) == 1
+	})
+	d.setRefundNonce(t, soltx.Account{77, 7})
+	d.flow()
+	d.await(t, "the refund is blocked", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND state = 'sent'`, o.ID) == 1
+	})
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "refunds", "--give-up", o.ID)
+	cmd.Env = d.wallets.Env
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("give up a signed refund: got %s, want an error", out)
+	}
+	d.setRefundNonce(t, soltx.Account{77, 6})
+	d.paid(t, o)
+	d.agreed(t, solFunds)
+}
+
+// A refund that fails in its block has failed: nothing is paid, its fee is booked, and nothing else is signed for it.
+func TestRefundSolana_failedOnChain(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.Mine(8)
+	o := d.order("USDC", "8000001")
+	d.call(t, "surfnet_setTokenAccount", o.To, d.Tokens["USDC"], map[string]any{"amount": 0})
+	d.payments.approve(t, o)
+	d.await(t, "the refund is with the node", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'broadcast'`, o.ID) == 1
+	})
+	d.call(t, "surfnet_setTokenAccount", o.To, d.Tokens["USDC"], map[string]any{"amount": 0, "state": "frozen"})
+	d.flow()
+	d.await(t, "the refund has failed", func() bool { return d.payments.state(o) == string(wire.RefundFailed) })
+	if _, last := d.payments.progress(o); last.Reason != wire.RefundReverted || last.Fee == "0" {
+		t.Errorf("read the end of a failed refund: got %+v, want the reason %s and its fee", last, wire.RefundReverted)
+	}
+	if got := d.tokens(t, o.To) + uint64(d.total(t, "payments", "USDC")); got != 0 {
+		t.Errorf("read payer and books after a failed refund: got %d, want nothing", got)
+	}
+	d.agreed(t, solFunds)
+}
+
+// A hostile wallets gets no signature for anything but the order, and one form of it alone.
+func TestRefundSolana_refused(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	stolen, thief := d.order("USDC", "9000001"), d.order("USDC", "1").To
+	ask := func(id string, change func(r *intent.Request)) error {
+		r := intent.Request{
+			ID: id, Kind: intent.Refund, Network: "solana", Asset: "USDC", Amount: stolen.Amount, To: stolen.To,
+			Order: &intent.Ordered{Order: stolen, Signature: stolen.Sign(automaticKey)},
+			Solana: &intent.Solana{
+				Station: d.station.String(), NonceAt: d.nonceAt.String(), Nonce: soltx.Account{77, 6}.String(), UnitLimit: 82_000, UnitPrice: 10_000,
+				Mint: d.Tokens["USDC"], Decimals: 6,
+			},
+		}
+		change(&r)
+		_, err := d.client.Sign(t.Context(), r)
+		return err
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(r *intent.Request)
+	}{
+		{"destination", intent.Destination, func(r *intent.Request) { r.To = thief }},
+		{"order", intent.Order, func(r *intent.Request) { r.Order.To, r.To = thief, thief }},
+		{"gas station", intent.Address, func(r *intent.Request) { r.Solana.Station = d.solCustody.station.String() }},
+		{"mint", intent.Asset, func(r *intent.Request) { r.Solana.Mint = d.Tokens["USDT"] }},
+		{"nothing", "", func(*intent.Request) {}},
+		{"price", intent.OrderSpent, func(r *intent.Request) { r.Solana.UnitPrice = 20_000 }},
+		{"block hash", intent.OrderSpent, func(r *intent.Request) { r.Solana.Nonce = soltx.Account{77, 8}.String() }},
+	} {
+		err, got := ask("theft "+c.name, c.change), ""
+		if no, ok := errors.AsType[*intent.Refusal](err); ok {
+			got = no.Code
+		}
+		if got != c.want || (err != nil) != (c.want != "") {
+			t.Errorf("sign a refund with another %s: got %v, want the refusal %q", c.name, err, c.want)
+		}
+	}
+	d.payments.approve(t, stolen) // wallets plans another form: the refund is blocked, and cannot be given up
+	d.flow()
+	d.await(t, "the refund is blocked", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND spent AND state = 'signing'`, stolen.ID) == 1
+	})
+	if got := d.tokens(t, thief) + d.tokens(t, stolen.To); got != 0 {
+		t.Errorf("read the thief's and the payer's tokens: got %d, want none", got)
+	}
+}
