@@ -25,7 +25,7 @@ var (
 		"transactionUsd", "rate", "charge", "expiresAt",
 	}
 	getFields = append(slices.Clone(createFields), "txHash", "confirmations", "receivedAmount", "confirmedAt", "settledAt",
-		"payoutAmount", "exception", "createdAt", "metadata", "transfers", "refunds", "receiver")
+		"payoutAmount", "feeScheduleId", "exception", "createdAt", "metadata", "transfers", "refunds", "receiver")
 	getMayHave = []string{"payout", "preferred", "checkoutUrl", "paymentUri"}
 	walkEvents = []string{"payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled"}
 )
