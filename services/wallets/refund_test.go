@@ -49,16 +49,21 @@ type approver struct {
 	changes map[string]map[int64]wire.RefundChanged // by refund and version; guarded by mu of the custody
 }
 
-// newApprover starts the processes. fill is the sum of each asset at the refund station.
-func newApprover(t *testing.T, fill string, change func(policy string, environ map[string]string) string) *approver {
-	t.Helper()
+// orderKeys are the members of a policy that allow refunds.
+func orderKeys() string {
 	public := func(k ed25519.PrivateKey) string {
 		return base64.StdEncoding.EncodeToString(k.Public().(ed25519.PublicKey))
 	}
+	return fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"}`, public(automaticKey), public(operatorKey))
+}
+
+// newApprover starts the processes. fill is the sum of each asset at the refund station.
+func newApprover(t *testing.T, fill string, change func(policy string, environ map[string]string) string) *approver {
+	t.Helper()
 	d := &approver{changes: map[string]map[int64]wire.RefundChanged{}}
 	d.custody = newCustody(t, func(policy string, environ map[string]string) string {
 		policy = strings.NewReplacer(
-			`"indexBelow"`, fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"},"indexBelow"`, public(automaticKey), public(operatorKey)),
+			`"indexBelow"`, orderKeys()+`,"indexBelow"`,
 			`"ETH":{"perHour"`, `"ETH":{"refundPerHour":"1000000000000000000","automaticPerHour":"500000000000000000","perHour"`,
 			`,"perHour":"1000000000000"`, `,"perHour":"1000000000000","refundPerHour":"1000000000000","automaticPerHour":"1000000000000"`).Replace(policy)
 		if change != nil {
@@ -159,9 +164,9 @@ func (d *approver) state(o order.Order) string {
 	return string(last.State)
 }
 
-// paid checks the end of a refund: the chain moved the money once, and payments received each state with the chain's
-// fee and hash.
-func (d *approver) paid(t *testing.T, o order.Order) {
+// confirmed checks the end of a refund: payments received each state with the chain's fee and hash, and one transaction
+// is final.
+func (d *approver) confirmed(t *testing.T, o order.Order) {
 	t.Helper()
 	d.await(t, "refund "+o.ID+" is confirmed", func() bool { return d.state(o) == string(wire.RefundConfirmed) })
 	states, last := d.progress(o)
@@ -171,15 +176,21 @@ func (d *approver) paid(t *testing.T, o order.Order) {
 	if last.Amount != o.Amount || last.Fee == "0" || last.TxHash == "" || last.Reason != "" {
 		t.Errorf("read the end of %s: got %+v, want its amount, fee and hash", o.ID, last)
 	}
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'final'`, o.ID); n != 1 {
+		t.Errorf("count the final transactions of %s: got %d, want 1", o.ID, n)
+	}
+}
+
+// paid checks that the chain moved the money of a refund once.
+func (d *approver) paid(t *testing.T, o order.Order) {
+	t.Helper()
+	d.confirmed(t, o)
 	if o.Contract != "" {
 		if got := d.moved(t, d.station, o.To); len(got) != 1 || got[0] != o.Amount {
 			t.Errorf("read the chain's transfers for %s: got %v, want %s once", o.ID, got, o.Amount)
 		}
 	} else if got := d.coins(t, o.To).String(); got != o.Amount {
 		t.Errorf("read the payer's balance for %s: got %s, want %s", o.ID, got, o.Amount)
-	}
-	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'final'`, o.ID); n != 1 {
-		t.Errorf("count the final transactions of %s: got %d, want 1", o.ID, n)
 	}
 }
 

@@ -29,6 +29,9 @@ type Tron struct {
 	Expiration int64  `json:"expiration"`         // milliseconds since 1970
 	Timestamp  int64  `json:"timestamp"`
 	FeeLimit   int64  `json:"feeLimit,omitempty"` // sun, of a token's transfer
+	// Follows is the hash of the expired form in whose place a refund is signed; empty for its first form. So a planner
+	// that has lost its rows gets no further form.
+	Follows string `json:"follows,omitempty"`
 }
 
 // Expires is the time from which no further block holds the transaction.
@@ -96,7 +99,7 @@ func (r Request) TronTransaction(owner trontx.Account) (tx trontx.Transaction, e
 
 // tronTypes are the contract types of the kinds that move TRX or energy.
 var tronTypes = map[Kind]trontx.Type{
-	Sweep: trontx.Transfer, Fund: trontx.Transfer, Delegate: trontx.Delegate, Undelegate: trontx.Undelegate,
+	Sweep: trontx.Transfer, Fund: trontx.Transfer, Refund: trontx.Transfer, Delegate: trontx.Delegate, Undelegate: trontx.Undelegate,
 }
 
 // checkTron is Check for tron.

@@ -67,7 +67,8 @@ FROM cursors WHERE mode = 'live' AND network = $1 FOR SHARE`
 SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5 FROM refunds r
 WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked FOR SHARE OF r ON CONFLICT DO NOTHING`
 
-	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'signing'`
+	// A sent one waits for money for its next form.
+	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state IN ('signing', 'sent')`
 
 	blockRefundSQL = `UPDATE refunds SET blocked = true, spent = spent OR $3, reason = $2 WHERE id = $1 AND state IN ('signing', 'sent')`
 
@@ -78,11 +79,13 @@ WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked FOR SHARE OF r ON CONF
 version = version + 1, changed_at = now()
 WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text`
 
-	// Only a refund without a transaction, here and at the signer, can be given up.
-	lockRefundSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
-FROM refunds WHERE id = $1 FOR UPDATE`
+	// Only a refund without a transaction, here and at the signer, can be given up, and one on tron whose forms have all
+	// expired. On other networks a number that seems to be used up proves nothing.
+	lockRefundSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = $1
+	AND NOT (o.state = 'replaced' AND refunds.family = 'tron')) FROM refunds WHERE id = $1 FOR UPDATE`
 
-	releaseRefundSQL = `UPDATE refunds SET blocked = false, due_at = now() WHERE id = $1 AND state IN ('signing', 'sent')`
+	releaseRefundSQL = `UPDATE refunds SET blocked = false, due_at = now() WHERE id = $1 AND state IN ('signing', 'sent')
+AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1 AND state = 'replaced')`
 
 	unfinishedRefundsSQL = `SELECT r.id, r.mode, r.network, r.asset, r.amount::text, r.address, r.state, r.blocked, r.reason, r.created_at,
 coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash
@@ -315,6 +318,18 @@ func (s Refunds) Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) e
 	return err
 }
 
+// Replaced implements sweeper.Store. Each form has expired in final blocks that lack it, and the signer signs no other:
+// the refund is blocked until an operator gives it up.
+func (s Refunds) Replaced(ctx context.Context, o sweep.Outgoing) error {
+	return s.land(ctx, o, sweep.Replaced, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, unsignedSQL, o.ID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, blockRefundSQL, o.Sweep.ID, "no transaction of it can land any more: give it up", false)
+		return err
+	})
+}
+
 // Finish implements sweeper.Store. The block must be final in the scanner's view, which is locked: a rewind before it
 // forbids the end, and one after it takes the end back.
 func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
@@ -464,8 +479,8 @@ func (s *Store) SimulateRefunds(ctx context.Context) (more bool, err error) {
 var ErrRefundSigned = errors.New("a transaction of the refund was planned or signed, and may land: the refund ends by that alone")
 
 // GiveUpRefund ends a refund for an operator, and payments gives its money back to the payment. It must have no
-// transaction, and the signer must not have said that it knows one. Then none will be signed: an ended refund is never
-// planned.
+// transaction that may land, and the signer must not have said that it knows one. Then none will be signed: an ended
+// refund is never planned.
 func (s Refunds) GiveUpRefund(ctx context.Context, id string) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		var unfinished, signed bool

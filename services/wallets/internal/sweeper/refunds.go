@@ -31,6 +31,8 @@ func refunds(s *Sweeper) family {
 		return evmRefunds{evm{s, chain}}
 	case Solana:
 		return solanaRefunds{solana{s, chain}}
+	case Tron:
+		return tronRefunds{tron{s, chain}}
 	}
 	return nil
 }

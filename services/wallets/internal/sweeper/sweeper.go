@@ -337,13 +337,22 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	if o.Kind == intent.Refund && no.Code == intent.Stopped {
 		return nil // it may be signed already, and its order allows no other number: the plan stays
 	}
-	if len(o.Attempts) > 1 { // an earlier form was sent: it stays, and is sent again
-		return s.store.Withdraw(ctx, o)
+	if no.Code == intent.Forms { // each of them has expired
+		return s.store.Replaced(ctx, o)
 	}
-	if o.Kind == intent.Refund && (no.Code == intent.OrderSpent || no.Code == intent.Reused) {
+	spent := o.Kind == intent.Refund && (no.Code == intent.OrderSpent || no.Code == intent.Reused)
+	if spent {
 		if err := s.cfg.Refunds.Spent(ctx, o.Sweep, no.Error()); err != nil {
 			return err
 		}
+	}
+	if len(o.Attempts) > 1 { // an earlier form was sent: it stays, and is sent again
+		if o.Newest().Request.Tron != nil && !spent && !no.Passing() { // and lands no more
+			if err := s.store.Block(ctx, o.Sweep, no.Error()); err != nil {
+				return err
+			}
+		}
+		return s.store.Withdraw(ctx, o)
 	}
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err

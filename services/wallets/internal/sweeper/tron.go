@@ -17,6 +17,7 @@ import (
 type Tron interface {
 	Chain
 	Receipts
+	Agreeing
 	Head(ctx context.Context) (chain.Head, error)
 	Means(ctx context.Context, of string) (sweep.Means, error)
 	Lendable(ctx context.Context, of string) (int64, error)
@@ -253,7 +254,7 @@ func (s tron) takeBack(ctx context.Context, l Lent, g basis) error {
 // request is a transaction on the final block, without its amount.
 func (s tron) request(w sweep.Sweep, g basis, kind intent.Kind) intent.Request {
 	return intent.Request{
-		Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: w.Asset, To: w.Treasury,
+		Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: w.Asset, To: w.Treasury, Order: w.Order,
 		Tron: &intent.Tron{
 			Block: g.final.Hash, Expiration: g.final.Time.Add(s.cfg.Tron.Expiry).UnixMilli(), Timestamp: g.final.Time.UnixMilli(),
 		},
@@ -287,10 +288,15 @@ func (s tron) planned(ctx context.Context, w sweep.Sweep, sender string, r inten
 	o := sweep.Outgoing{
 		ID: s.newID(), Kind: r.Kind, Sweep: w, From: from, Sender: sender, Nonce: number, State: sweep.Planned, Version: 1,
 	}
-	r.ID, r.Tron.Number = sweep.RequestID(o.ID, 1), number
-	r.Tron.Timestamp += int64(number % 1_000) //nolint:gosec // below a thousand
-	o.Attempts = []sweep.Attempt{{Number: 1, Request: r}}
+	o.Attempts = []sweep.Attempt{numbered(o, 1, r)}
 	return s.store.Plan(ctx, o)
+}
+
+// numbered is a form of a transaction that has the sender's number.
+func numbered(o sweep.Outgoing, form int, r intent.Request) sweep.Attempt {
+	r.ID, r.Tron.Number = sweep.RequestID(o.ID, form), o.Nonce
+	r.Tron.Timestamp += int64(o.Nonce % 1_000) //nolint:gosec // below a thousand
+	return sweep.Attempt{Number: form, Request: r}
 }
 
 // least implements family.
@@ -303,52 +309,73 @@ func (s tron) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, 
 
 // wait implements family. A transaction that has expired ends; its sweep is planned again on the chain's present state.
 func (s tron) wait(ctx context.Context, o sweep.Outgoing, _ int64) error {
-	newest := o.Newest()
-	if newest.Request.Tron == nil {
-		return intent.ErrNoTron
-	}
-	expires := newest.Request.Tron.Expires()
-	final, known, err := s.store.FinalBlock(ctx, s.cfg.Network)
+	end, expired, err := s.expired(ctx, o)
 	if err != nil {
 		return err
 	}
-	if known && !final.Time.Before(expires) {
-		return s.expired(ctx, o, final, expires)
+	if !expired {
+		return s.resend(ctx, o)
 	}
-	if newest.SentAgo >= s.cfg.Resend {
-		return s.send(ctx, o)
+	if lost, err := s.lost(ctx, o, end); err != nil || !lost {
+		return err
 	}
-	return nil
+	return s.store.Replaced(ctx, o)
 }
 
-// expired ends a transaction once no block holds it, from the one that it builds on to the first final one that has the
-// time of its expiration.
-func (s tron) expired(ctx context.Context, o sweep.Outgoing, final chain.Header, expires time.Time) error {
+// resend sends the newest form again now and then.
+func (s tron) resend(ctx context.Context, o sweep.Outgoing) error {
+	if o.Newest().SentAgo < s.cfg.Resend {
+		return nil
+	}
+	return s.send(ctx, o)
+}
+
+// end is the expiration of a form, and the newest final block.
+type end struct {
+	final   chain.Header
+	expires time.Time
+}
+
+// expired reports whether a final block has the time at which the newest form expires, or a later one.
+func (s tron) expired(ctx context.Context, o sweep.Outgoing) (e end, is bool, err error) {
+	terms := o.Newest().Request.Tron
+	if terms == nil {
+		return e, false, intent.ErrNoTron
+	}
+	e.expires = terms.Expires()
+	final, known, err := s.store.FinalBlock(ctx, s.cfg.Network)
+	e.final = final
+	return e, known && !final.Time.Before(e.expires), err
+}
+
+// lost reports whether no block holds an expired form, from the one that it builds on to the first final one that has
+// the time of its expiration. Then none ever will.
+func (s tron) lost(ctx context.Context, o sweep.Outgoing, e end) (bool, error) {
 	newest := o.Newest()
 	height, err := newest.Request.Tron.Height()
 	if err != nil {
-		return err
+		return false, err
 	}
-	for height++; height <= final.Height; height++ {
+	for height++; height <= e.final.Height; height++ {
 		h, lacks, err := s.chain.Lacks(ctx, height, newest.TxHash)
 		if err != nil {
-			return err
+			return false, err
 		}
 		known, err := s.store.Canonical(ctx, s.cfg.Network, height, h.Hash)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if !known {
-			return fmt.Errorf("the endpoints show %s at height %d, and the scanner another block", h.Hash, height)
+			return false, fmt.Errorf("the endpoints show %s at height %d, and the scanner another block", h.Hash, height)
 		}
 		if !lacks {
 			s.log.WarnContext(ctx, "transaction is in a block without a result", "id", o.ID, "tx", newest.TxHash, "height", height)
-			return nil
+			return false, nil
 		}
-		if !h.Time.Before(expires) {
-			s.log.WarnContext(ctx, "transaction expired", "id", o.ID, "kind", o.Kind, "tx", newest.TxHash, "expired", expires)
-			return s.store.Replaced(ctx, o)
+		if !h.Time.Before(e.expires) {
+			s.log.WarnContext(ctx, "transaction expired", "id", o.ID, "kind", o.Kind, "tx", newest.TxHash, "expired", e.expires)
+			return true, nil
 		}
 	}
-	return fmt.Errorf("no block up to %d has the time %s that block %d had", final.Height, expires, final.Height)
+	return false, fmt.Errorf("no block up to %d has the time %s that block %d had", e.final.Height, e.expires, e.final.Height)
 }

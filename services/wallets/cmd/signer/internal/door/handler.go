@@ -60,8 +60,13 @@ type given struct {
 	at     time.Time
 }
 
-// spent is the one slot in which an order may be carried out, and the order itself.
-type spent struct{ network, slot, message string }
+// spent is the order itself and the one slot in which it may be carried out. On tron nothing but time keeps two forms
+// apart: there the forms are counted, and each names the one before.
+type spent struct {
+	network, slot, message string
+	forms                  int
+	newest                 string // hash
+}
 
 const (
 	remember    = 30 * 24 * time.Hour // an answer is repeated for this long
@@ -106,9 +111,7 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 		return fmt.Errorf("reading a request: %w", err)
 	}
 	spend := policy.Spent(r, s.From, amount, at)
-	if r.Order != nil {
-		h.orders[spend.Order] = spentBy(r, spend)
-	}
+	h.spend(r, spend, s.TxHash)
 	now := h.now()
 	if now.Sub(at) < remember {
 		h.known[r.ID] = given{print, s, at}
@@ -119,31 +122,57 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 	return nil
 }
 
-// spentBy is the slot of a refund with its order.
-func spentBy(r intent.Request, s policy.Spend) spent {
-	return spent{s.Network, s.Slot, string(r.Order.Message())}
+// spend keeps that a form of an order was signed.
+func (h *Handler) spend(r intent.Request, s policy.Spend, hash string) {
+	if r.Order == nil {
+		return
+	}
+	next := spentBy(r, s)
+	next.forms, next.newest = h.orders[s.Order].forms+1, hash
+	h.orders[s.Order] = next
 }
 
-// unspent refuses a second transaction for an order: a replacement under the same number, or of the same inputs, is the
-// only other form that it may have, however long ago the first one was signed.
+// spentBy is the slot of a refund with its order.
+func spentBy(r intent.Request, s policy.Spend) spent {
+	slot := s.Slot
+	if r.Tron != nil {
+		slot = "" // each form has one of its own
+	}
+	return spent{network: s.Network, slot: slot, message: string(r.Order.Message())}
+}
+
+// unspent refuses a second transaction for an order, however long ago the first one was signed. The only other forms
+// that it may have are a replacement under the same number, or of the same inputs, and on tron a bounded number of
+// forms, each after the newest one.
 func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	if r.Order == nil {
 		return nil
 	}
-	if before, ok := h.orders[s.Order]; ok && before != spentBy(r, s) {
+	before, known := h.orders[s.Order]
+	same := spentBy(r, s)
+	same.forms, same.newest = before.forms, before.newest
+	switch follows := r.Tron != nil && r.Tron.Follows != ""; {
+	case !known && follows:
+		return intent.Refuse(intent.OrderSpent, "the log has no form for the order %.80q", s.Order)
+	case !known:
+		return nil
+	case before != same || r.Tron != nil && r.Tron.Follows != before.newest:
 		return intent.Refuse(intent.OrderSpent, "another transaction was signed for the order %.80q", s.Order)
+	case r.Tron != nil && before.forms >= h.policy.Networks[r.Network].Tron.FormsPerOrder:
+		return intent.Refuse(intent.Forms, "the order %.80q has its %d forms", s.Order, before.forms)
 	}
 	return nil
 }
 
 // signed reports an order for which a transaction was signed, however its request is judged now: the policy may have
-// changed since, and wallets fails a refund whose order is refused for good.
+// changed since, and wallets fails a refund whose order is refused for good. A request that names the newest form shows
+// that wallets knows of it.
 func (h *Handler) signed(r intent.Request) bool {
 	if r.Order == nil {
 		return false
 	}
-	_, ok := h.orders[r.Order.ID]
-	return ok
+	before, ok := h.orders[r.Order.ID]
+	return ok && (r.Tron == nil || r.Tron.Follows != before.newest)
 }
 
 // Sign answers a request with the signed bytes, with a refusal (an *intent.Refusal), or with a fault of the signer
@@ -193,9 +222,7 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	}
 	h.known[r.ID] = given{print, answer, now}
 	h.spends = append(h.spends, plan.Spend)
-	if r.Order != nil {
-		h.orders[plan.Spend.Order] = spentBy(r, plan.Spend)
-	}
+	h.spend(r, plan.Spend, answer.TxHash)
 	h.forget(now)
 	h.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
 		"tx", answer.TxHash)
@@ -331,7 +358,8 @@ func (h *Handler) Stations() (Stations, error) {
 // refundStations are the refund stations by family. That of solana needs nonce accounts.
 func (h *Handler) refundStations(nonces bool) (map[money.Family]string, error) {
 	evm, err := h.vault.Account(h.policy.RefundAccount, 0)
-	out := map[money.Family]string{money.EVM: evm.String()}
+	tron, tronErr := h.vault.TronAccount(h.policy.RefundAccount, 0)
+	out, err := map[money.Family]string{money.EVM: evm.String(), money.Tron: tron.String()}, errors.Join(err, tronErr)
 	if !nonces {
 		return out, err
 	}

@@ -82,8 +82,9 @@ func TestHandler_orderIsSpentOnce(t *testing.T) {
 func TestHandler_refundStations(t *testing.T) {
 	d := openWith(t, nil, refundRules())
 	told, err := d.Stations()
-	if err != nil || told.Refunds["evm"] == "" || told.Refunds["evm"] == told.EVM {
-		t.Errorf("read the stations: got %+v, %v, want a refund station of its own", told, err)
+	if err != nil || told.Refunds["evm"] == "" || told.Refunds["evm"] == told.EVM ||
+		told.Refunds["tron"] == "" || told.Refunds["tron"] == told.Tron {
+		t.Errorf("read the stations: got %+v, %v, want refund stations of their own", told, err)
 	}
 	d = open(t, d)
 	if told, err = d.Stations(); err != nil || len(told.Refunds) > 0 {

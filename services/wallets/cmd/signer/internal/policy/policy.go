@@ -226,6 +226,9 @@ func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 		s.Slot = from // the set of inputs
 	case r.Tron != nil:
 		s.Slot, s.Purpose, s.Expires = r.ID, fmt.Sprintf("%s/%d/%s", r.Kind, r.Index, r.Asset), r.Tron.Expires()
+		if r.Order != nil {
+			s.Purpose = fmt.Sprintf("%s/%s", r.Kind, r.Order.ID)
+		}
 	}
 	if r.Kind == intent.Fund {
 		s.Paid = Paid{s.Slot, amount}
@@ -338,7 +341,7 @@ func (n Network) kinds() []intent.Kind {
 	case n.Solana != nil:
 		return []intent.Kind{intent.Sweep, intent.Refund}
 	case n.Tron != nil:
-		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate}
+		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate, intent.Refund}
 	}
 	return []intent.Kind{intent.Sweep, intent.Fund, intent.Refund}
 }

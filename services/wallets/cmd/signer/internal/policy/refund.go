@@ -66,8 +66,11 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 	if refusal := n.refunded(r); refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	if n.Solana != nil {
+	switch {
+	case n.Solana != nil:
 		return p.solanaRefund(n, r, keys, h)
+	case n.Tron != nil:
+		return p.tronRefund(n, r, keys, h)
 	}
 	return p.evmRefund(n, r, keys, h)
 }

@@ -19,10 +19,16 @@ type Tron struct {
 	// one for the same purpose: the clocks of the signer and of the chain may differ by less than that.
 	ExpiryMargin int64 `json:"expiryMargin"`
 	Lend         Fund  `json:"lend"` // staked TRX whose energy is lent
+	// FormsPerOrder is the number of forms that an order may have, one after the other has expired. The signer sees no
+	// chain: a hostile wallets could have an order paid so many times.
+	FormsPerOrder int `json:"formsPerOrder"`
 
 	treasury  trontx.Account
 	contracts map[string]trontx.Account
 }
+
+// formsMost bounds formsPerOrder.
+const formsMost = 10
 
 func (n *Network) checkTron(listed money.Network) (err error) {
 	t := n.Tron
@@ -41,6 +47,9 @@ func (n *Network) checkTron(listed money.Network) (err error) {
 	}
 	t.contracts = map[string]trontx.Account{}
 	for symbol, a := range n.Assets {
+		if a.RefundPerHour.Sign() > 0 && (t.FormsPerOrder < 1 || t.FormsPerOrder > formsMost) {
+			return fmt.Errorf("assets.%s: refundPerHour needs tron.formsPerOrder of 1 to %d", symbol, formsMost)
+		}
 		asset, ok := listed.Asset(symbol)
 		if !ok || asset.Symbol != symbol || asset.Native != (a.Contract == "") || a.PerHour.Sign() <= 0 {
 			return fmt.Errorf("assets.%s: is not listed, or has no limit, or its contract is missing or superfluous", symbol)
@@ -56,6 +65,9 @@ func (n *Network) checkTron(listed money.Network) (err error) {
 
 // tron is Check for tron.
 func (p Policy) tron(n Network, r intent.Request, keys Keys, before []Spend, now time.Time) (Plan, *intent.Refusal, error) {
+	if r.Tron.Follows != "" {
+		return Plan{}, intent.Refuse(intent.Malformed, "only a refund follows an earlier form"), nil
+	}
 	deposit, err := keys.TronAccount(p.Account, r.Index)
 	if err != nil {
 		return Plan{}, nil, err
@@ -109,6 +121,13 @@ func (n Network) tronTerms(r intent.Request, tx trontx.Transaction, amount *big.
 		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
 	case r.Kind == intent.Sweep && a.Contract != "" && tx.To != n.Tron.contracts[r.Asset]:
 		return intent.Refuse(intent.Asset, "%s is not the contract of %s", tx.To, r.Asset)
+	}
+	return n.tronFee(r, tx)
+}
+
+// tronFee checks the fee limit.
+func (n Network) tronFee(r intent.Request, tx trontx.Transaction) *intent.Refusal {
+	switch {
 	case big.NewInt(tx.FeeLimit).Cmp(&n.Tron.MaxFeeLimit.Int) > 0:
 		return intent.Refuse(intent.Fee, "a fee limit of %d is above %s", tx.FeeLimit, &n.Tron.MaxFeeLimit.Int)
 	case (r.Tron.Contract == "") != (tx.FeeLimit == 0) || tx.FeeLimit < 0:
