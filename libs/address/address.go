@@ -98,7 +98,7 @@ func parse(family money.Family, text string) (key []byte, nets []Net, err error)
 }
 
 // Check reports why money must not be sent to an address of the family: Parse's faults, and the zero address of EVM
-// networks. mainnet refuses addresses of test networks; without it, those of any net pass.
+// networks and of tron. mainnet refuses addresses of test networks; without it, those of any net pass.
 func Check(family money.Family, mainnet bool, text string) error {
 	key, nets, err := parse(family, text)
 	switch {
@@ -106,7 +106,7 @@ func Check(family money.Family, mainnet bool, text string) error {
 		return errTestNet
 	case err != nil:
 		return err
-	case family == money.EVM && !slices.ContainsFunc(key, func(b byte) bool { return b != 0 }):
+	case (family == money.EVM || family == money.Tron) && !slices.ContainsFunc(key, func(b byte) bool { return b != 0 }):
 		return errZero
 	}
 	return nil

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -76,6 +77,17 @@ func mustSegwit(net Net, program []byte) string {
 
 // TestEncode_roundTrip says that what we store is what we read back, and that a changed character never passes where
 // the family has a checksum.
+// Nobody owns the address of zeros, although it has the right form.
+func TestCheck_zero(t *testing.T) {
+	for family, text := range map[money.Family]string{
+		money.EVM: "0x0000000000000000000000000000000000000000", money.Tron: "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
+	} {
+		if err := Check(family, true, text); !errors.Is(err, errZero) {
+			t.Errorf("check %s: got %v, want %v", text, err, errZero)
+		}
+	}
+}
+
 func TestEncode_roundTrip(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		family := rapid.SampledFrom(money.Families()).Draw(r, "family")

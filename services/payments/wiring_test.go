@@ -34,7 +34,7 @@ func TestParts(t *testing.T) {
 	environ["IDENTITY_KEYS"] = base64.StdEncoding.EncodeToString(identityKey)
 	environ["ORDER_AUTOMATIC_KEY"] = environ["IDENTITY_KEYS"]
 	environ["ORDER_OPERATOR_KEY"] = base64.StdEncoding.EncodeToString([]byte("another seed with 32 bytes......"))
-	environ["REFUND_NETWORKS"] = "ethereum,polygon"
+	environ["REFUND_NETWORKS"] = "ethereum,polygon,tron"
 	environ["MASTER_KEYS"] = "k1:" + environ["IDENTITY_KEYS"]
 	cfg, err := config.Read[settings](environ)
 	if err != nil {
