@@ -168,11 +168,22 @@ func awaitAll(t *testing.T, s *Store, w *walk, n int, deadline time.Time) {
 
 // plan is what EXPLAIN says of a step.
 type plan struct {
-	Node  string `json:"Node Type"`
-	On    string `json:"Relation Name"`
-	Hit   int    `json:"Shared Hit Blocks"`
-	Read  int    `json:"Shared Read Blocks"`
-	Steps []plan `json:"Plans"`
+	Node    string `json:"Node Type"`
+	On      string `json:"Relation Name"`
+	Hit     int    `json:"Shared Hit Blocks"`
+	Read    int    `json:"Shared Read Blocks"`
+	Loops   int    `json:"Actual Loops"`
+	Dropped int    `json:"Rows Removed by Join Filter"` // a loop
+	Steps   []plan `json:"Plans"`
+}
+
+// compared is how many pairs of rows the joins compare and drop.
+func (p plan) compared() int {
+	n := p.Loops * p.Dropped
+	for _, s := range p.Steps {
+		n += s.compared()
+	}
+	return n
 }
 
 // offences are the steps that read a table of events otherwise than along an index, or put it in order themselves.

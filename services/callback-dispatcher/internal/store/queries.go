@@ -8,7 +8,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL,
+	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,

@@ -4,12 +4,16 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
@@ -282,6 +286,47 @@ func TestRecord(t *testing.T) {
 	record(t, s, result(b, 1, "gone", delivery.Exhausted, 0))
 	if count(t, db, "delivery_done WHERE state = 'exhausted' AND last_class = 'gone'") != 1 {
 		t.Fatal("the exhausted delivery was not kept")
+	}
+}
+
+// Statistics that were made while no delivery was there do not have every result compared with every delivery.
+func TestRecord_planOfAnEmptyTable(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	first := arrival(0, "o000", 1, true)
+	accept(t, s, first)
+	record(t, s, result(first, 1, "2xx", delivery.Delivered, 0))
+	do(t, db, `ANALYZE delivery`)
+	var results []app.Result
+	for n := range 100 {
+		a := arrival(n+1, fmt.Sprintf("o%03d", n+1), 1, true)
+		accept(t, s, a)
+		results = append(results, result(a, 1, "2xx", delivery.Delivered, 0))
+	}
+	args := arrays([]any{"a", 10, time.Minute.Microseconds()}, resultColumns, results)
+	var said string
+	cfg := db.Config().ConnConfig.Copy()
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = n.Message }
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	if _, err := conn.Exec(t.Context(), `LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_analyze = on; SET auto_explain.log_format = json; SET client_min_messages = log;
+SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; BEGIN; `+recordPlanSQL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), recordSQL, args...); err != nil {
+		t.Fatal(err)
+	}
+	var out struct{ Plan plan }
+	if _, text, _ := strings.Cut(said, "plan:"); json.Unmarshal([]byte(text), &out) != nil || len(out.Plan.Steps) == 0 {
+		t.Fatalf("recording reported no plan: %.2000s", said)
+	}
+	if got := out.Plan.compared(); got > 1000 {
+		t.Errorf("the joins of 100 results with 100 deliveries drop %d pairs, want at most 1000: %s", got, said)
 	}
 }
 

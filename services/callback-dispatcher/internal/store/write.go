@@ -191,7 +191,10 @@ func status(code int) *int16 {
 // nothing, though the delivery may have been brought back meanwhile, and the answer says how its targets are now.
 //
 // The empty texts keep a plan from starting at all leases of the process (delivery_leased), where dead rows pile up,
-// instead of the ids.
+// instead of the ids. delivery is often empty when PostgreSQL counts its rows. The planner then expects one row there
+// for a while, and takes a nested loop to be cheapest: each of the thousand deliveries in flight against each of two
+// hundred results. Therefore recordPlanSQL forbids nested loops, and the list of ids keeps the other joins from reading
+// the whole table.
 var recordSQL = `WITH given AS MATERIALIZED (` + given(resultColumns, 4) + `),
 a AS (
 	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us,
@@ -211,12 +214,12 @@ a AS (
 		last_class = CASE WHEN r.counted THEN r.class ELSE d.last_class END,
 		last_status = CASE WHEN r.counted THEN r.status ELSE d.last_status END,
 		first_attempt_at = CASE WHEN r.counted THEN coalesce(d.first_attempt_at, r.at) ELSE d.first_attempt_at END
-	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state || '' = 'leased' AND d.lease_owner || '' = $1
-		AND d.attempts = r.number - 1
+	FROM r WHERE d.id = ANY($4::text[]) AND d.id = r.id AND r.state = 'due'
+		AND d.state || '' = 'leased' AND d.lease_owner || '' = $1 AND d.attempts = r.number - 1
 	RETURNING d.target, d.next_at
 ), o AS (
 	DELETE FROM delivery d USING r
-	WHERE d.id = r.id
+	WHERE d.id = ANY($4::text[]) AND d.id = r.id
 		AND (r.state = 'delivered' OR r.state = 'exhausted' AND d.lease_owner = $1 AND d.attempts = r.number - 1)
 	RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, d.target, d.url, d.type, d.object_id,
 		d.sequence, d.created_at, coalesce(d.first_attempt_at, r.at) AS first_attempt_at, r.state, r.number, r.class, r.status
@@ -230,7 +233,8 @@ a AS (
 ), g AS (
 	UPDATE endpoint p SET enabled = false, disabled_reason = 'gone', disabled_at = now(), updated_at = now(),
 		announced = false
-	FROM (SELECT DISTINCT target FROM r WHERE gone) q WHERE p.id = q.target AND p.enabled RETURNING p.id
+	FROM (SELECT DISTINCT target FROM r WHERE gone) q
+	WHERE p.id = ANY($5::text[]) AND p.id = q.target AND p.enabled RETURNING p.id
 ), h AS (
 	SELECT target, bool_or(state = 'delivered') AS well, bool_or(trips) AS trips,
 		count(*) FILTER (WHERE counted AND state <> 'delivered') AS failed
@@ -271,21 +275,38 @@ SELECT q.target, coalesce((SELECT lane.probe_at IS NOT NULL FROM lane WHERE lane
 FROM (SELECT DISTINCT target FROM given WHERE counted AND attempt_id NOT IN (SELECT id FROM a)) q
 WHERE q.target NOT IN (SELECT target FROM l)`
 
-// Record implements app.Ledger: one statement, one commit.
+// recordPlanSQL holds for the transaction alone.
+const recordPlanSQL = `SELECT set_config('enable_nestloop', 'off', true)`
+
+// Record implements app.Ledger: one round trip, one commit.
 func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) ([]app.Target, error) {
 	sorted := slices.Clone(results) // who locks several deliveries does so in the order of their ids
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
 	args := arrays([]any{s.instance, b.Failures, b.Wait.Microseconds()}, resultColumns, sorted)
-	rows, err := s.db.Query(ctx, recordSQL, args...)
-	if err != nil {
-		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
+	var batch pgx.Batch // PostgreSQL makes one transaction of it
+	batch.Queue(recordPlanSQL)
+	batch.Queue(recordSQL, args...)
+	answers := s.db.SendBatch(ctx, &batch)
+	targets, err := recorded(answers)
+	if closing := answers.Close(); err == nil {
+		err = closing
 	}
-	targets, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
-		err = row.Scan(&t.Name, &t.Open)
-		return t, err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
 	}
 	return targets, nil
+}
+
+func recorded(answers pgx.BatchResults) ([]app.Target, error) {
+	if _, err := answers.Exec(); err != nil {
+		return nil, err
+	}
+	rows, err := answers.Query()
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
+		err = row.Scan(&t.Name, &t.Open)
+		return t, err
+	})
 }
