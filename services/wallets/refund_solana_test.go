@@ -262,7 +262,7 @@ func TestRefundSolana_refused(t *testing.T) {
 			ID: id, Kind: intent.Refund, Network: "solana", Asset: "USDC", Amount: stolen.Amount, To: stolen.To,
 			Order: &intent.Ordered{Order: stolen, Signature: stolen.Sign(automaticKey)},
 			Solana: &intent.Solana{
-				Station: d.station.String(), NonceAt: d.nonceAt.String(), Nonce: soltx.Account{77, 6}.String(), UnitLimit: 82_000, UnitPrice: 10_000,
+				Station: d.station.String(), NonceAt: d.nonceAt.String(), Nonce: soltx.Account{77, 6}.String(), UnitLimit: 82_000, UnitPrice: 15_000, // wallets offers another price
 				Mint: d.Tokens["USDC"], Decimals: 6,
 			},
 		}
