@@ -125,15 +125,20 @@ func TestSchedules_anyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now, kept := start, &table{}
 		s := NewSchedules(kept.after, func() time.Time { return now })
+		load := func() {
+			if err := s.Load(t.Context()); err != nil {
+				t.Fatalf("load the schedules: got %v, want no error", err)
+			}
+		}
 		for i := range rapid.IntRange(1, 12).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pass")) * time.Minute)
 			from := now.Sub(start) + time.Duration(rapid.IntRange(0, 5).Draw(t, "lead"))*time.Minute
 			kept.rows = append(kept.rows, schedule("fee_"+string(rune('a'+i)), int64(i+1), scope, from, "rest=1"))
 			if rapid.Bool().Draw(t, "load") {
-				_ = s.Load(t.Context())
+				load()
 			}
 		}
-		_ = s.Load(t.Context())
+		load()
 		for range 8 {
 			want := quote.First(money.NGN).ID
 			var latest time.Time

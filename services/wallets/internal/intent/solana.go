@@ -113,6 +113,19 @@ func (r Request) SolanaRefund() (tx soltx.Refund, err error) {
 	return tx, err
 }
 
+var errOther = errors.New("the signer signed another transaction than the requested one")
+
+// checkNonce checks the nonce account of a signed transaction and its hash.
+func (s Signed) checkNonce(from, at string, raw []byte) error {
+	switch {
+	case at != from || s.From != from:
+		return fmt.Errorf("the signer used the nonce account %s instead of %s", at, from)
+	case s.TxHash != soltx.Hash(raw):
+		return errors.New("the signer's hash differs from the hash of its bytes")
+	}
+	return nil
+}
+
 // checkSolanaRefund is Check for a refund on solana. from is the nonce account.
 func (s Signed) checkSolanaRefund(r Request, from string, raw []byte) error {
 	want, err := r.SolanaRefund()
@@ -120,17 +133,13 @@ func (s Signed) checkSolanaRefund(r Request, from string, raw []byte) error {
 		return err
 	}
 	got, err := soltx.ParseRefund(raw)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.ID != r.ID || !got.Equal(want):
-		return errors.New("the signer signed another transaction than the requested one")
-	case got.NonceAt.String() != from || s.From != from:
-		return fmt.Errorf("the signer used the nonce account %s instead of %s", got.NonceAt, from)
-	case s.TxHash != soltx.Hash(raw):
-		return errors.New("the signer's hash differs from the hash of its bytes")
 	}
-	return nil
+	if s.ID != r.ID || !got.Equal(want) {
+		return errOther
+	}
+	return s.checkNonce(from, got.NonceAt.String(), raw)
 }
 
 // checkSolana is Check for solana. from is the nonce account, whose value the transaction uses up.
@@ -140,15 +149,11 @@ func (s Signed) checkSolana(r Request, from string, raw []byte) error {
 		return err
 	}
 	got, err := soltx.Parse(raw)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.ID != r.ID || !got.Equal(want):
-		return errors.New("the signer signed another transaction than the requested one")
-	case got.NonceAt.String() != from || s.From != from:
-		return fmt.Errorf("the signer used the nonce account %s instead of %s", got.NonceAt, from)
-	case s.TxHash != soltx.Hash(raw):
-		return errors.New("the signer's hash differs from the hash of its bytes")
 	}
-	return nil
+	if s.ID != r.ID || !got.Equal(want) {
+		return errOther
+	}
+	return s.checkNonce(from, got.NonceAt.String(), raw)
 }
