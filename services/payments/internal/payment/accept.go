@@ -45,10 +45,11 @@ func (c *change) offer() (plain, full Credit, err error) {
 		return plain, full, errRefundBegun
 	case c.reserved():
 		return plain, full, errRefundOpen
-	case c.p.Credit.Frozen:
-		full = c.p.Credit
-	default:
+	case !c.p.Credit.Frozen:
 		full = c.worth(c.acceptable())
+	case c.acceptable().GreaterThanOrEqual(c.p.Credit.Crypto):
+		full = c.p.Credit
+	default: // a converted transfer lost its depth without being lost: a deeper snapshot or its loss follows
 	}
 	if !full.Payout.IsPositive() {
 		const text = "The payment has no confirmed money of the quoted asset"

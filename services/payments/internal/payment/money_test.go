@@ -305,6 +305,22 @@ func TestAcceptOfWhatIsConverted(t *testing.T) {
 	w.send()
 	w.succeed()
 	w.is(StatusSettled, ExceptionOverpaid)
+
+	// A converted transfer that lost its depth, as when it was mined again in another block, is no confirmed money. An
+	// accept would convert it again and count no transfer, so that a later loss of the transfer would go unseen.
+	for _, amount := range []string{"159000", "239000"} {
+		w = held()
+		w.deposit("a", "150", shallow)
+		if o, ok := w.policy.Offer(w.p, w.rows, w.refunds); ok {
+			t.Fatalf("offer while the converted transfer is shallow: %+v, want none", o)
+		}
+		accept := Accept{Rows: w.rows, Payout: dec(amount)}
+		refused(t, w.apply(accept), fault.Conflict, "nothing_confirmed", "")
+		w.deposit("a", "150", deep)
+		accept.Rows = w.rows
+		w.must(accept)
+		w.payout(amount)
+	}
 }
 
 func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
