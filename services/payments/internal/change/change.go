@@ -87,7 +87,6 @@ type Incoming struct {
 	Mode      tenant.Mode
 	Family    money.Family
 	Address   string
-	BlockHash string
 	Number    int64 // of the message within its mode and network, 0 without one
 	Deposit   payment.Deposit
 	Verdict   Verdict // on its senders, where the deposit was screened

@@ -78,14 +78,15 @@ func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Inc
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
-		Amount: amount, Reverted: m.State == wire.Reverted || m.Witness == wire.WitnessContradicted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
+		Amount: amount, Reverted: m.State == wire.Reverted || m.Witness == wire.WitnessContradicted, BlockHeight: m.BlockHeight,
+		BlockHash: m.BlockHash, BlockTime: m.BlockTime,
 		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders, Witness: payment.Witness(m.Witness),
 	}
 	if d.Senders == nil {
 		d.Senders = []string{}
 	}
 	d.USD = a.worth(mode, d)
-	return change.Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
+	return change.Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, Number: m.Number, Deposit: d}, nil
 }
 
 // worth is the value of a transfer in dollars now, rounded down to two digits; zero while there is no price.
@@ -141,19 +142,25 @@ const (
 )
 
 // stray books money that belongs to no payment once it has its confirmations. It reverses the booking when the transfer
-// is reorganised away, or is mined again with another amount, which it books instead.
+// is reorganised away, is mined again in a block that is not deep yet, or is mined again with another amount, which it
+// books instead.
 func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
-	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted, Refunded: d.Refunded}
+	mark = payment.Mark{
+		Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, BookedBlock: d.BookedBlock, Bookings: d.Bookings,
+		Counted: d.Counted, Refunded: d.Refunded,
+	}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
-	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
+	deep := a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d)
+	moved := d.BookedBlock != "" && d.BookedBlock != d.BlockHash
+	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount) || moved && !deep) {
 		old := booking
 		old.Amount = d.BookedAmount
 		journals = append(journals, old.Reverted())
-		mark.Booked, mark.BookedAmount = unbooked, decimal.Zero
+		mark.Booked, mark.BookedAmount, mark.BookedBlock = unbooked, decimal.Zero, ""
 	}
-	if mark.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d) {
+	if mark.Booked == unbooked && d.Amount.IsPositive() && deep {
 		booking.N++
-		mark.Booked, mark.BookedAmount, mark.Bookings = suspense, d.Amount, booking.N
+		mark.Booked, mark.BookedAmount, mark.Bookings, mark.BookedBlock = suspense, d.Amount, booking.N, d.BlockHash
 		journals = append(journals, booking.Confirmed())
 	}
 	return journals, mark

@@ -56,6 +56,8 @@ func TestDeposit_strayIsBookedAnew(t *testing.T) {
 		{fixture.Coin{Amount: "7", Depth: fixture.Enough}, "7"},
 		{fixture.Coin{Amount: "9", Depth: 1}, "0"},
 		{fixture.Coin{Amount: "9", Depth: fixture.Enough}, "9"},
+		{fixture.Coin{Amount: "9", Depth: 1, Block: "another"}, "0"},
+		{fixture.Coin{Amount: "9", Depth: fixture.Enough, Block: "another"}, "9"},
 		{fixture.Coin{Amount: "9", Reverted: true}, "0"},
 	} {
 		c.coin.Key, c.coin.Version = "t1", int64(i+1)

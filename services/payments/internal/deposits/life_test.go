@@ -5,6 +5,7 @@ package deposits_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +86,16 @@ func TestLife_depositsRepeatedReorderedReverted(t *testing.T) {
 	w.Want(p, "confirming")
 	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 4, Depth: fixture.Enough})
 	w.Want(p, "confirmed")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 6, Depth: 1, Block: "another"})
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 5, Reverted: true}) // the reversal, overtaken
+	w.Want(p, "confirming")
+	w.See(p, fixture.Coin{Key: "t2", Amount: "11.25", Version: 7, Depth: fixture.Enough, Block: "another"})
+	w.Want(p, "confirmed")
 	w.Balanced()
 	sequences := w.Events(p)
 	for i, e := range sequences {
-		if !strings.HasPrefix(e, string(rune('1'+i))+" ") {
+		if !strings.HasPrefix(e, strconv.Itoa(i+1)+" ") {
 			t.Fatalf("sequence has a gap: %v", sequences)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and five marks of payments.
+// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and six marks of payments.
 // Only Mark facts change the marks; an upsert of a newer snapshot keeps them.
 type Deposit struct {
 	Key         string // network, transaction and ordinal in it: names the transfer for ever
@@ -18,6 +18,7 @@ type Deposit struct {
 	Amount      decimal.Decimal // in units of the asset, not base units
 	Reverted    bool            // dropped, replaced or reorged away
 	BlockHeight int64
+	BlockHash   string
 	BlockTime   time.Time // zero while it is in no block
 	FirstSeenAt time.Time
 	Depth       int64 // confirmations when the snapshot was taken
@@ -29,6 +30,7 @@ type Deposit struct {
 
 	Booked       string          // ledger account of the transfer: "", customer or suspense
 	BookedAmount decimal.Decimal // booked amount, which changes when the transfer is mined again with another one
+	BookedBlock  string          // hash of its block when it was booked; "" when unknown
 	Bookings     int             // number of bookings
 	Counted      decimal.Decimal // amount in the frozen credit; zero when it is not part of it
 	Refunded     decimal.Decimal // amount that refunds hold or have returned to the payer

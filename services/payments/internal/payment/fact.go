@@ -49,6 +49,7 @@ type Mark struct {
 	Key          string
 	Booked       string
 	BookedAmount decimal.Decimal
+	BookedBlock  string
 	Bookings     int
 	Counted      decimal.Decimal
 	Refunded     decimal.Decimal

@@ -177,9 +177,7 @@ func (w *fixture) take(before Payment, tr Trigger) {
 		case Post:
 			w.book(f.Journal)
 		case Mark:
-			i := slices.IndexFunc(w.rows, func(d Deposit) bool { return d.Key == f.Key })
-			w.rows[i].Booked, w.rows[i].BookedAmount, w.rows[i].Bookings, w.rows[i].Counted = f.Booked, f.BookedAmount, f.Bookings, f.Counted
-			w.rows[i].Refunded = f.Refunded
+			w.rows = Marked(w.rows, []Fact{f})
 		case KeepRefund:
 			w.keep(f.Refund)
 		case HoldPayout:
@@ -457,6 +455,10 @@ func (w *fixture) tell() {
 func deep(d *Deposit)     { d.Reverted, d.BlockHeight, d.Depth = false, 100, 12 }
 func shallow(d *Deposit)  { d.Reverted, d.BlockHeight, d.Depth = false, 100, 1 }
 func reverted(d *Deposit) { d.Reverted, d.Depth, d.BlockHeight = true, 0, 0 }
+func block(hash string) func(*Deposit) {
+	return func(d *Deposit) { d.BlockHash = hash }
+}
+
 func seenAt(at time.Time) func(*Deposit) {
 	return func(d *Deposit) { d.FirstSeenAt = at }
 }

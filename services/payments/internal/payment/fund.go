@@ -93,8 +93,15 @@ func (c *change) onTime(d Deposit) bool {
 }
 
 // lost reports a converted transfer that was reorged away, left its block, or changed its amount.
-func lost(d Deposit) bool {
-	return d.Counted.IsPositive() && (d.Reverted || d.Unmined() || d.Booked == "" || !d.Amount.Equal(d.Counted))
+func (c *change) lost(d Deposit) bool {
+	return d.Counted.IsPositive() && (d.Booked == "" || c.unbooks(d) || !d.Amount.Equal(d.Counted))
+}
+
+// unbooks reports a transfer whose booking no longer holds: it is reorged away or in no block, has another amount, or
+// is in another block and not deep enough there. The last one happens when the snapshot without a block is overtaken.
+func (c *change) unbooks(d Deposit) bool {
+	moved := d.BookedBlock != "" && d.BlockHash != d.BookedBlock
+	return d.Booked != "" && (d.Reverted || d.Unmined() || !d.Amount.Equal(d.BookedAmount) || moved && !c.deep(d))
 }
 
 // Need is the depth that this payment needs for its risk.
@@ -186,13 +193,13 @@ func (c *change) sum() {
 }
 
 // book posts each deep transfer to the ledger once. It reverses a transfer that was reorged away, is unmined again, or
-// was mined again with another amount. Money for a running payment goes to its payer's account, and other money to
-// suspense.
+// was mined again with another amount or in a block that is not deep yet. Money for a running payment goes to its
+// payer's account, and other money to suspense.
 func (c *change) book() {
 	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
 	for i := range c.rows {
 		d := &c.rows[i]
-		if d.Booked != "" && (d.Reverted || d.Unmined() || !d.Amount.Equal(d.BookedAmount)) {
+		if c.unbooks(*d) {
 			from := d.Booked
 			if d.Counted.IsPositive() {
 				from = bookedSuspense // it was converted: operators recover the loss from suspense
@@ -200,7 +207,11 @@ func (c *change) book() {
 			gone := c.entry(*d, from, d.BookedAmount)
 			gone.Gone = decimal.Min(d.Refunded, d.BookedAmount)
 			c.post(gone.Reverted())
-			d.Booked, d.BookedAmount = "", decimal.Zero
+			d.Booked, d.BookedAmount, d.BookedBlock = "", decimal.Zero, ""
+			c.mark(*d)
+		}
+		if d.Booked != "" && d.BookedBlock != "" && d.BookedBlock != d.BlockHash { // deep in another block already
+			d.BookedBlock = d.BlockHash
 			c.mark(*d)
 		}
 		if d.Booked == "" && !d.Reverted && d.Amount.IsPositive() && c.deep(*d) {
@@ -208,7 +219,7 @@ func (c *change) book() {
 			if running && c.p.quoted(*d) && d.Counted.IsZero() && d.Refunded.IsZero() {
 				d.Booked = bookedCustomer
 			}
-			d.BookedAmount = d.Amount
+			d.BookedAmount, d.BookedBlock = d.Amount, d.BlockHash
 			d.Bookings++
 			c.post(c.entry(*d, d.Booked, d.Amount).Confirmed())
 			c.mark(*d)
@@ -225,7 +236,10 @@ func (c *change) entry(d Deposit, to string, amount decimal.Decimal) ledger.Depo
 }
 
 func (c *change) mark(d Deposit) {
-	m := Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted, Refunded: d.Refunded}
+	m := Mark{
+		Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, BookedBlock: d.BookedBlock, Bookings: d.Bookings,
+		Counted: d.Counted, Refunded: d.Refunded,
+	}
 	if i, had := c.marks[d.Key]; had {
 		c.facts[i] = m
 		return
@@ -264,7 +278,7 @@ func (c *change) watchHeld() {
 
 func (c *change) anyLost() bool {
 	for _, d := range c.rows {
-		if lost(d) {
+		if c.lost(d) {
 			return true
 		}
 	}

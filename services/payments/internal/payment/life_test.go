@@ -288,6 +288,37 @@ func TestReorgedTransferMinedAgainWithAnotherAmount(t *testing.T) {
 	}
 }
 
+// The new inclusion overtook the reversal, which is then passed over as an older snapshot.
+func TestReorgedTransferMinedAgainInAnotherBlock(t *testing.T) {
+	w := newFixture(t, Transfer)
+	w.deposit("a", "100", deep, block("first"))
+	w.deposit("a", "100", deep, block("second")) // as deep there: nothing is lost
+	w.is(StatusConfirmed, None)
+	w.deposit("a", "100", shallow, block("second")) // a node that is behind: the block is the same
+	w.is(StatusConfirmed, None)
+	w.deposit("a", "100", shallow, block("third"))
+	w.is(StatusConfirming, None)
+	if owed := w.balances["customer:pay_1:USDT"]; w.held != nil || !owed.IsZero() {
+		t.Fatalf("transfer mined again: payout %+v, %s owed to the payer; want no payout and nothing booked", w.held, owed)
+	}
+	w.deposit("a", "100", deep, block("third"))
+	w.is(StatusConfirmed, None)
+	w.payout("159000")
+
+	w.send()
+	w.deposit("a", "100", shallow, block("fourth"))
+	w.is(StatusSettling, ExceptionReorged)
+	w.deposit("a", "100", deep, block("fourth"))
+	w.is(StatusSettling, None)
+	w.succeed()
+	w.is(StatusSettled, None)
+
+	w = newFixture(t, Transfer)
+	w.deposit("a", "100", deep) // booked by a release that noted no block
+	w.deposit("a", "100", shallow, block("second"))
+	w.is(StatusConfirmed, None)
+}
+
 func TestExpiry(t *testing.T) {
 	w := newFixture(t, Transfer)
 	w.now = w.p.ExpiresAt.Add(time.Hour)

@@ -167,6 +167,7 @@ func (m *machine) step(t *rapid.T) {
 		if d := m.any(t); d != nil {
 			d.Reverted, d.BlockHeight, d.BlockTime = false, 7, w.now
 			d.Depth = rapid.SampledFrom([]int64{1, 5, 12, 200}).Draw(t, "depth")
+			d.BlockHash = rapid.SampledFrom([]string{"one", "one", "other"}).Draw(t, "block")
 			m.perhaps(t)
 		}
 	case "reorg":

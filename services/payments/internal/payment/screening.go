@@ -51,8 +51,8 @@ func Marked(rows []Deposit, facts []Fact) []Deposit {
 	for _, f := range facts {
 		m, ok := f.(Mark)
 		if i, known := at[m.Key]; ok && known {
-			out[i].Booked, out[i].BookedAmount, out[i].Bookings = m.Booked, m.BookedAmount, m.Bookings
-			out[i].Counted, out[i].Refunded = m.Counted, m.Refunded
+			out[i].Booked, out[i].BookedAmount, out[i].BookedBlock = m.Booked, m.BookedAmount, m.BookedBlock
+			out[i].Bookings, out[i].Counted, out[i].Refunded = m.Bookings, m.Counted, m.Refunded
 		}
 	}
 	return out

@@ -64,7 +64,10 @@ func (g *walker) draw(rt *rapid.T) step {
 			depth = fixture.Enough
 		}
 		sender := pick("sender", fixture.CleanSender, fixture.CleanSender, fixture.CleanSender, fixture.DirtySender)
-		return func() { g.coin(key, amount, depth, what == "gone", sender) }
+		block := pick("block", "h", "h", "other")
+		return func() {
+			g.coin(fixture.Coin{Key: key, Amount: amount, Depth: depth, Reverted: what == "gone", Block: block}, sender)
+		}
 	case "work":
 		dies := pick("the worker dies when it has", "not", "not", "not", "claimed", "sent", "queried")
 		return func() { g.worked(dies) }
@@ -121,21 +124,21 @@ func (g *walker) exec(text string, args ...any) {
 }
 
 // coin delivers a transfer of the chain, which keeps its amount.
-func (g *walker) coin(key, amount string, depth int64, gone bool, sender string) {
+func (g *walker) coin(c fixture.Coin, sender string) {
 	g.mu.Lock()
-	name := fmt.Sprint("w", g.n, key)
-	g.versions[name]++
-	version := g.versions[name]
-	if g.amounts[name] == "" {
-		g.amounts[name] = amount
+	c.Key = fmt.Sprint("w", g.n, c.Key)
+	g.versions[c.Key]++
+	c.Version = g.versions[c.Key]
+	if g.amounts[c.Key] == "" {
+		g.amounts[c.Key] = c.Amount
 	}
-	amount = g.amounts[name]
+	c.Amount = g.amounts[c.Key]
 	g.mu.Unlock()
 	v, err := g.Store.FindAny(g.T.Context(), g.p.Reference)
 	if err != nil || v.Payment.Address == "" {
 		return
 	}
-	m := g.Message(v.Payment, fixture.Coin{Key: name, Amount: amount, Version: version, Depth: depth, Reverted: gone})
+	m := g.Message(v.Payment, c)
 	m.Senders = []string{sender}
 	g.fault(g.Deposits.DepositChanged(g.T.Context(), id.New(id.Message, time.Now()), m))
 }

@@ -112,8 +112,8 @@ FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'send
 	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
-	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
-	d.first_seen_at, d.depth, d.finalized, d.senders, d.witness, d.screening, d.usd, d.booked, d.booked_amount, d.bookings, d.counted, d.refunded`
+	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_hash, d.block_time,
+	d.first_seen_at, d.depth, d.finalized, d.senders, d.witness, d.screening, d.usd, d.booked, d.booked_amount, d.booked_block, d.bookings, d.counted, d.refunded`
 	// A newer snapshot replaces an older one and keeps the marks, the worth in dollars and the first sighting.
 	upsertDeposit = `WITH taken AS (
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $6, $21::bigint WHERE $21 > 0 ON CONFLICT DO NOTHING
@@ -131,7 +131,7 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	// whose row is not locked.
 	movedDeposit  = `SELECT FROM deposits WHERE mode = $1 AND key = $2 AND (family <> $3 OR address <> $4)`
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
-	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6, refunded = $7 WHERE mode = $1 AND key = $2`
+	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6, refunded = $7, booked_block = $8 WHERE mode = $1 AND key = $2`
 
 	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
 FROM scan_progress WHERE mode = $1`

@@ -118,8 +118,8 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 }
 
 func scanDeposit(row pgx.CollectableRow) (d payment.Deposit, err error) {
-	err = row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, (*instant)(&d.BlockTime),
-		(*instant)(&d.FirstSeenAt), &d.Depth, &d.Finalized, &d.Senders, &d.Witness, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted,
+	err = row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, &d.BlockHash, (*instant)(&d.BlockTime),
+		(*instant)(&d.FirstSeenAt), &d.Depth, &d.Finalized, &d.Senders, &d.Witness, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.BookedBlock, &d.Bookings, &d.Counted,
 		(*number)(&d.Refunded))
 	return d, err
 }

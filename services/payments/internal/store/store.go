@@ -314,7 +314,7 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 			return err
 		}
 		tag, err := tx.Exec(ctx, upsertDeposit, string(in.Mode), d.Key, d.Version, nullText(p.ID), string(in.Family), d.Network, in.Address, d.Asset,
-			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness))
+			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, d.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness))
 		if err != nil {
 			return fmt.Errorf("write deposit %s: %w", d.Key, err)
 		}
@@ -359,7 +359,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	for _, j := range journals {
 		queueJournal(batch, in.Mode, j)
 	}
-	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted, mark.Refunded)
+	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted, mark.Refunded, mark.BookedBlock)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
@@ -587,7 +587,7 @@ func (s *Store) writeFacts(
 			changes++
 			movedBy(batch, next, changes, f, done)
 		case payment.Mark:
-			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted, f.Refunded).Exec(exactlyOne(errStale))
+			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted, f.Refunded, f.BookedBlock).Exec(exactlyOne(errStale))
 		case payment.KeepRefund:
 			if err := queueRefund(batch, f.Refund); err != nil {
 				return err
