@@ -267,7 +267,7 @@ func TestRefundSolana_refused(t *testing.T) {
 			},
 		}
 		change(&r)
-		_, err := d.client.Sign(t.Context(), r)
+		_, err := d.asked(t, r)
 		return err
 	}
 	for _, c := range []struct {

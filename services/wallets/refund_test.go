@@ -426,7 +426,7 @@ func TestRefund_refused(t *testing.T) {
 			EVM:   &intent.EVM{ChainID: uint64(d.Chain), Contract: d.Tokens["USDT"], Gas: 25_000, MaxFee: "2000000000", Tip: "1"},
 		}
 		change(&r)
-		_, err := d.client.Sign(t.Context(), r)
+		_, err := d.asked(t, r)
 		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != name {
 			t.Errorf("sign a refund to a thief: got %v, want the refusal %s", err, name)
 		}

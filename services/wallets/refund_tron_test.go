@@ -31,7 +31,7 @@ func newTronApprover(t *testing.T, fill string, change func(policy string, envir
 	d := &tronApprover{approver: &approver{changes: map[string]map[int64]wire.RefundChanged{}}}
 	d.chain = newTron(t, func(policy string, environ map[string]string) string {
 		policy = strings.NewReplacer(
-			`"indexBelow"`, orderKeys()+`,"indexBelow"`, `"expiryMargin":1`, `"expiryMargin":1,"formsPerOrder":5`,
+			`"indexBelow"`, orderKeys()+`,"indexBelow"`, `"expiryMargin":1`, `"expiryMargin":1,"formsPerOrder":10`,
 			`{"perHour":"1000000000000"}`, `{"perHour":"1000000000000","refundPerHour":"100000000000","automaticPerHour":"100000000000"}`,
 			`","perHour":"1000000000000"}}`, `","perHour":"1000000000000","refundPerHour":"100000000000","automaticPerHour":"100000000000"}}`,
 		).Replace(policy)
@@ -53,11 +53,17 @@ func newTronApprover(t *testing.T, fill string, change func(policy string, envir
 	return d
 }
 
-// fill sends TRX and tokens to the refund station.
+// fill sends TRX and tokens to the refund station, and waits until a block has them: the test may stop the chain next,
+// and a refund that finds the station short waits for a minute.
 func (d *tronApprover) fill(t *testing.T, trx string) {
 	t.Helper()
 	d.Transfer(map[string]any{"to": d.station, "amount": trx, "token": false})
-	d.Transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
+	last := d.Transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
+	d.await(t, "a block has the money of the refund station", func() bool {
+		var mined struct{ ID string }
+		d.chain.post(t, "/wallet/gettransactioninfobyid", map[string]any{"value": last}, &mined)
+		return mined.ID == last
+	})
 }
 
 // order makes an order to a payer of its own.
@@ -175,7 +181,7 @@ func TestRefundTron_kill9(t *testing.T) {
 func TestRefundTron_expired(t *testing.T) {
 	t.Parallel()
 	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
-		environ["TRON_SWEEP_EXPIRY"] = "3s"
+		environ["TRON_SWEEP_EXPIRY"] = "6s" // a slow machine must scan, sign and send within it
 		return policy
 	})
 	d.installSteps(t)
@@ -202,7 +208,7 @@ WHERE o.refund = $1 AND a.number > 1 AND a.sent_at IS NOT NULL`, o.ID) > 0
 func TestRefundTron_hidden(t *testing.T) {
 	t.Parallel()
 	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
-		environ["TRON_SWEEP_EXPIRY"] = "2s"
+		environ["TRON_SWEEP_EXPIRY"] = "4s" // a form that expired before a node took it would have a successor
 		return policy
 	})
 	d.chain.station = d.station // whose transactions the liar hides
@@ -215,7 +221,7 @@ func TestRefundTron_hidden(t *testing.T) {
 	d.approve(t, o)
 	d.await(t, "the refund is in a block that has long been final, and wallets has not seen it", func() bool {
 		return d.count(t, `SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id
-WHERE o.refund = $1 AND o.state = 'broadcast' AND a.signed_at < now() - interval '5 seconds'`, o.ID) == 1
+WHERE o.refund = $1 AND o.state = 'broadcast' AND a.signed_at < now() - interval '8 seconds'`, o.ID) == 1
 	})
 	d.got(t, o, o.Amount)
 	if n := d.count(t, `SELECT count(*) FROM outgoing_attempts`); n != 1 {
@@ -232,8 +238,8 @@ WHERE o.refund = $1 AND o.state = 'broadcast' AND a.signed_at < now() - interval
 func TestRefundTron_forms(t *testing.T) {
 	t.Parallel()
 	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
-		environ["TRON_SWEEP_EXPIRY"] = "2s"
-		return strings.Replace(policy, `"formsPerOrder":5`, `"formsPerOrder":2`, 1)
+		environ["TRON_SWEEP_EXPIRY"] = "6s" // the test gives up in vain before it ends
+		return strings.Replace(policy, `"formsPerOrder":10`, `"formsPerOrder":2`, 1)
 	})
 	d.Do("/set", map[string]any{"hold": true})
 	o := d.order("USDT", "2000001")
@@ -391,7 +397,7 @@ func TestRefundTron_refused(t *testing.T) {
 			Tron:  &intent.Tron{Block: strings.Repeat("0", 64), Expiration: time.Now().Add(time.Minute).UnixMilli()},
 		}
 		c.change(&r)
-		_, err := d.client.Sign(t.Context(), r)
+		_, err := d.asked(t, r)
 		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != c.want {
 			t.Errorf("sign a refund with %s: got %v, want the refusal %s", name, err, c.want)
 		}

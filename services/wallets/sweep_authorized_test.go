@@ -156,7 +156,7 @@ func (c *custody) refusesThief(t *testing.T) {
 		authorization := *terms.Authorization
 		terms.Authorization, r.EVM = &authorization, &terms
 		change()
-		_, err := c.client.Sign(t.Context(), r)
+		_, err := c.asked(t, r)
 		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != want {
 			t.Errorf("sign an authorization to %s of %s: got %v, want the refusal %s", r.To, r.EVM.Authorization.Owner, err, want)
 		}

@@ -278,7 +278,7 @@ func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string
 	if r.Bitcoin.PSBT, err = tx.PSBT(map[chainhash.Hash]*btcwire.MsgTx{from.TxHash(): from}); err != nil {
 		t.Fatal(err)
 	}
-	signed, err := c.client.Sign(t.Context(), r)
+	signed, err := c.asked(t, r)
 	if err != nil {
 		t.Fatalf("sign a transaction to another treasury: %v", err)
 	}

@@ -558,10 +558,22 @@ func (c *custody) release(t *testing.T) {
 	}
 }
 
+// asked is the signer's answer to a request. The client gives up after ten seconds, and a busy machine may need more:
+// the request is repeated, which its id allows.
+func (c *custody) asked(t *testing.T, r intent.Request) (signed intent.Signed, err error) {
+	t.Helper()
+	c.await(t, "the signer answers "+r.ID, func() bool {
+		signed, err = c.client.Sign(t.Context(), r)
+		_, refused := errors.AsType[*intent.Refusal](err)
+		return err == nil || refused
+	})
+	return signed, err
+}
+
 // refused wants the signer to refuse an intent because of its destination.
 func (c *custody) refused(t *testing.T, r intent.Request) {
 	t.Helper()
-	_, err := c.client.Sign(t.Context(), r)
+	_, err := c.asked(t, r)
 	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
 		t.Errorf("sign a %s to a foreign address: got %v, want a refusal of the destination", r.Kind, err)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // callTimeout bounds one call of the management API.
-const callTimeout = 20 * time.Second
+const callTimeout = 2 * time.Minute // the machine may be busy
 
 // New creates a virtual host with the given lines, or without any with the product's, and returns an administrator's
 // AMQP URL. Both end with the test.
