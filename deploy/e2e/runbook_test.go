@@ -93,8 +93,8 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		v.settled(t)
 		v.write(t, "statement", value[string](t, v.s, "payments", `SELECT reference FROM payouts LIMIT 1`)+"\nCW-STRANGER\n")
 		set := v.blocks(t, "ethereum")
-		set["OWNER_URL"] = v.s.Owners["payments"]
-		return set, []string{"CW-STRANGER\n1 of 2 references have no payout here", `"state":"succeeded"`}
+		set["OWNER_URL"], set["SINCE"] = v.s.Owners["payments"], backup()
+		return set, []string{"CW-STRANGER\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here"}
 	},
 	"payout-unknown": func(t *testing.T, v scene) (map[string]string, []string) {
 		ref, payout := silent(t, v.merchant)
@@ -130,8 +130,8 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		deposit(t, v.merchant, ref, nil)
 		set := v.blocks(t, "ethereum")
 		set["TRANSACTION"] = awaitStatus(t, v.merchant, ref, "settled").Text(t, "payment.txHash")
-		set["OWNER_URL"] = v.s.Owners["wallets"]
-		return set, []string{"no recovery is under way", set["TRANSACTION"]}
+		set["OWNER_URL"], set["SINCE"] = v.s.Owners["wallets"], backup()
+		return set, []string{"no recovery is under way", set["TRANSACTION"], "refunds have another state here"}
 	},
 }
 

@@ -58,7 +58,7 @@ type settings struct {
 	EventKeys          config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which gets a new key first; the first seals the bodies of events on their way to it. Empty: bodies are in the clear"`
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
 	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"silence of wallets about a network after which it closes: no new payments on it, and payouts of its deposits wait"`
-	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, and lets no payment expire (docs/runbooks/payments-restore.md)"`
+	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, takes no refund of live mode, and lets no payment expire (docs/runbooks/payments-restore.md)"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
 

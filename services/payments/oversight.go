@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -108,6 +109,38 @@ func unmatchedReferences(in command.Input) (operation, error) {
 			return err
 		}
 		_, err = fmt.Fprintf(in.Out, "%d of %d references have no payout here\n", unmatched, looked)
+		return err
+	}, nil
+}
+
+// unmatchedRefunds prints the refunds of wallets' list that have another state here.
+func unmatchedRefunds(in command.Input) (operation, error) {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		looked, unmatched := 0, 0
+		read := func(line string) (r store.RefundState, err error) {
+			if err = json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" {
+				return r, errors.New("is no refund of `wallets tell-refunds`")
+			}
+			return r, nil
+		}
+		err := command.Batches(in.In, referencesAtOnce, read, func(list []store.RefundState) error {
+			found, err := s.UnmatchedRefunds(ctx, list)
+			for _, r := range found {
+				if r.State == "" {
+					r.State = "unknown"
+				}
+				fmt.Fprintln(in.Out, r.ID, "is", r.State, "here")
+			}
+			looked, unmatched = looked+len(list), unmatched+len(found)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.Out, "%d of %d refunds have another state here\n", unmatched, looked)
 		return err
 	}, nil
 }

@@ -78,7 +78,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	})
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
 	if cfg.Recovery {
-		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry paused")
+		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry and refunds of live mode paused")
 		if err := p.store.Recover(ctx); err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (p *process) parts(a api) usecases.Parts {
 	parts := usecases.Parts{
 		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
 		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Scans: p.scans, Daily: p.daily,
-		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, Keys: p.keys,
+		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, Keys: p.keys, Recovery: p.cfg.Recovery,
 	}
 	if a.stock != nil {
 		parts.API = usecases.API{

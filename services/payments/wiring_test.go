@@ -35,6 +35,7 @@ func TestParts(t *testing.T) {
 	environ["ORDER_AUTOMATIC_KEY"] = environ["IDENTITY_KEYS"]
 	environ["ORDER_OPERATOR_KEY"] = base64.StdEncoding.EncodeToString([]byte("another seed with 32 bytes......"))
 	environ["REFUND_NETWORKS"] = "ethereum,polygon,tron"
+	environ["RECOVERY"] = "true"
 	environ["MASTER_KEYS"] = "k1:" + environ["IDENTITY_KEYS"]
 	cfg, err := config.Read[settings](environ)
 	if err != nil {

@@ -22,6 +22,7 @@ var operations = []command.Verb{
 	{Name: "unexplained", Run: operate(operator.Unexplained)},
 	{Name: "look", Args: "--network NETWORK --address ADDRESS --tx HASH", Run: operate(operator.Look)},
 	{Name: "tell-addresses", Run: operate(operator.TellAddresses)},
+	{Name: "tell-refunds", Args: "--from TIME", Run: operate(operator.TellRefunds)},
 	{Name: "sweeps", Args: "[--release ID]", Run: operate(operator.Sweeps)},
 	{Name: "refunds", Args: "[--release ID | --give-up ID]", Run: operate(operator.Refunds)},
 }

@@ -129,6 +129,7 @@ func TestOrder(t *testing.T) {
 func TestRequest_refused(t *testing.T) {
 	for code, edit := range map[string]func(v *change.View, a *Refunds, to *destination, o *Order){
 		"refunds_closed":          func(_ *change.View, a *Refunds, _ *destination, _ *Order) { a.Signing = nil },
+		"refunds_paused":          func(_ *change.View, a *Refunds, _ *destination, _ *Order) { a.Recovery = true },
 		"refund_address_internal": func(_ *change.View, _ *Refunds, to *destination, _ *Order) { to.ours = true },
 		"refund_address_unfit": func(v *change.View, _ *Refunds, to *destination, _ *Order) {
 			v.Payment.RefundAddress, to.address = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"

@@ -63,6 +63,8 @@ type Refunds struct {
 	Automatic map[money.Currency]decimal.Decimal // up to this worth a request approves itself
 	Networks  []string                           // on which refunds of live mode leave
 	One       bool                               // one operator suffices
+	// Recovery stops refunds of live mode: the restored database lacks those of the lost time.
+	Recovery bool
 }
 
 // Order is the decoded body of a request for a refund.
@@ -76,6 +78,7 @@ type Order struct {
 
 var (
 	errClosed   = fault.New(fault.Conflict, "refunds_closed", "Refunds on this network are not open. Refund the payer yourself, and tell support.").Closed()
+	errRecovery = fault.New(fault.Unavailable, "refunds_paused", "Refunds are paused until lost data is restored. Try again later.").After(time.Minute).Closed()
 	errInternal = fault.New(fault.Conflict, "refund_address_internal",
 		"The refund address belongs to this service, so a refund to it would not reach the payer. Set the payer's own address first.")
 	errListed = fault.New(fault.Conflict, "refund_address_refused", "Nothing may be sent to the refund address. Set another address first.")
@@ -133,6 +136,8 @@ func (a *Refunds) may(p payment.Payment, network string, to destination, now tim
 	switch until := heldUntil(p); {
 	case p.Mode == tenant.Live && !a.opens(n.Name):
 		return errClosed
+	case p.Mode == tenant.Live && a.Recovery:
+		return errRecovery
 	case to.ours:
 		return errInternal
 	case to.address != "" && address.CheckOwner(n.Family, p.Mode == tenant.Live, to.address) != nil:

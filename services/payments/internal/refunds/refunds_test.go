@@ -28,6 +28,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/refunds"
+	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/internal/views"
 )
 
@@ -252,6 +253,30 @@ func TestRefund(t *testing.T) {
 	if err := report(r.ID, 6, wire.RefundConfirmed); err != nil || w.Alerts.Load() != before+1 {
 		t.Errorf("a report after the failure gives %v and %d alerts, want one alert", err, w.Alerts.Load()-before)
 	}
+	w.Balanced()
+}
+
+// After a restore operators find the refunds that payments does not know, or knows in another state.
+func TestRefund_unmatched(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := owing(w)
+	r, err := ask(w, p, "1", idempotency.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := func(want ...store.RefundState) {
+		t.Helper()
+		got, err := w.Store.UnmatchedRefunds(t.Context(), []store.RefundState{{ID: "rfd_lost", State: "sent"}, {ID: r.ID, State: "confirmed"}})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("compare two refunds with wallets: got %v, %v, want %v", got, err, want)
+		}
+	}
+	compare(store.RefundState{ID: "rfd_lost"}, store.RefundState{ID: r.ID, State: "approved"})
+	if err := reports(w)(r.ID, 3, wire.RefundConfirmed, func(m *wire.RefundChanged) { m.Amount = "1000000" }); err != nil {
+		t.Fatal(err)
+	}
+	compare(store.RefundState{ID: "rfd_lost"})
 	w.Balanced()
 }
 

@@ -18,8 +18,10 @@ const (
 	payoutStates        = `SELECT mode, state, count(*) FROM payouts GROUP BY mode, state ORDER BY mode, state`
 	paymentStates       = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
 	unmatchedReferences = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r) ORDER BY n`
-	assetSums           = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
-	changedSince        = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
+	unmatchedRefunds    = `SELECT x.id, coalesce(r.state, '') FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS x (id, state, n)
+LEFT JOIN refunds r ON r.id = x.id WHERE r.state IS DISTINCT FROM x.state ORDER BY x.n`
+	assetSums    = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
+	changedSince = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
 WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
 	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
@@ -149,6 +151,26 @@ func (s *Store) UnmatchedReferences(ctx context.Context, references []string) ([
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return found, wrap(err, "look for payouts")
+}
+
+// RefundState is a refund and its state, "" for one that does not exist.
+type RefundState struct {
+	ID    string `json:"refundId"`
+	State string `json:"state"`
+}
+
+// UnmatchedRefunds returns those of the refunds that have another state here, with that state.
+func (s *Store) UnmatchedRefunds(ctx context.Context, list []RefundState) ([]RefundState, error) {
+	var ids, states []string
+	for _, r := range list {
+		ids, states = append(ids, r.ID), append(states, r.State)
+	}
+	rows, err := s.pool.Query(ctx, unmatchedRefunds, ids, states)
+	if err != nil {
+		return nil, fmt.Errorf("look for refunds: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[RefundState])
+	return found, wrap(err, "look for refunds")
 }
 
 // Expiries returns for each network the time until which its payments may expire.

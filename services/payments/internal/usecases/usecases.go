@@ -70,6 +70,7 @@ type Parts struct {
 	Metrics     payouts.Metrics
 	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
 	Keys        *keyring.Ring
+	Recovery    bool // the database was restored
 	API
 }
 
@@ -128,6 +129,7 @@ func New(p Parts) *Set {
 		Refunds: &refunds.Refunds{
 			Store: p.Store, Access: access, Policy: p.Policy, Screening: p.Screening, Pauses: p.Pauses, Scans: p.Scans, Signing: p.Signing,
 			Blind: p.Keys, Automatic: p.Automatic, Networks: p.RefundsOn, One: p.SecondAbove == nil,
+			Recovery: p.Recovery,
 		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},

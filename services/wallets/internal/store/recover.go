@@ -35,6 +35,10 @@ SELECT $1, c.mode, c.family, least(greatest(c.next_index, coalesce((SELECT max(a
 	recoveryCursorsSQL = `INSERT INTO recovery_cursors (recovery, mode, network, height, block_time)
 SELECT $1, mode, network, height, block_time FROM cursors`
 
+	// Payments may have refunded the money of such a refund again since the backup.
+	holdRefundsSQL = `UPDATE refunds SET blocked = true, reason = 'the database was restored: compare the refund with payments'
+WHERE mode = 'live' AND state = 'signing' AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = refunds.id)`
+
 	endRecoverySQL = `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL`
 
 	versionBaseSQL = `SELECT coalesce(max(version_base), 0) FROM recoveries`
@@ -65,7 +69,8 @@ AND (d.height, d.tx_hash, d.ordinal) > ($5, $6, $7) ORDER BY d.height, d.tx_hash
 	ownersOfTxSQL = `SELECT w.id, w.merchant_id, w.status FROM wallets w WHERE w.id = ANY($1)`
 )
 
-// Recover implements app.Recovery. It notes a restore once, in any number of calls and processes, until EndRecovery.
+// Recover implements app.Recovery. It notes a restore once, in any number of calls and processes, until EndRecovery,
+// and blocks the refunds that may have failed since the backup.
 func (s *Store) Recover(ctx context.Context, margin int64) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		var recovery int64
@@ -79,7 +84,10 @@ func (s *Store) Recover(ctx context.Context, margin int64) error {
 		if _, err := tx.Exec(ctx, targetsSQL, recovery, margin); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, recoveryCursorsSQL, recovery)
+		if _, err := tx.Exec(ctx, recoveryCursorsSQL, recovery); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, holdRefundsSQL)
 		return err
 	})
 	if err != nil {

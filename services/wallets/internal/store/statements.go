@@ -37,5 +37,6 @@ func Statements() map[string]string {
 		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
 		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
 		"reverse journal": reverseJournalSQL, "owned": ownedSQL, "refuse refund": refuseRefundSQL, "lock unsigned": lockUnsignedSQL,
+		"hold refunds": holdRefundsSQL, "changed refunds": changedRefundsSQL,
 	}
 }

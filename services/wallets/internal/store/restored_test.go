@@ -1,0 +1,115 @@
+//go:build integration
+
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/scanner"
+)
+
+// Since the backup a refund that waits may have failed, and payments may have refunded its money again: after a restore
+// nothing is planned for it before an operator has looked. Reports win over those of the lost time.
+func TestRecover_refunds(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	if err := base.Begin(ctx, liveLease, scanner.Cursor{Header: header(0, "h0", "")}); err != nil {
+		t.Fatal(err)
+	}
+	final(t, base, pool)
+	for _, id := range []string{"rfd_1", "rfd_2"} {
+		if err := base.TakeRefund(ctx, approved(id, tenant.Live)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 2 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want two", idle, err)
+	}
+	sent, waits := idle[0], idle[1]
+	if err := s.Plan(ctx, plannedRefund("out_1", sent, 0)); err != nil {
+		t.Fatal(err)
+	}
+	drain[wire.RefundChanged](t, pool, wire.RefundChangedV1)
+
+	restored := time.Now().UnixMilli()
+	for range 2 { // the second is a restart in recovery
+		if err := base.Recover(ctx, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if idle, err := s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 0 {
+		t.Errorf("list the refunds that wait after the restore: got %+v, %v, want none", idle, err)
+	}
+	list, err := s.UnfinishedRefunds(ctx)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list what has not ended: got %+v, %v, want two", list, err)
+	}
+	for _, r := range list {
+		if want := r.ID == waits.ID; r.Blocked != want || strings.Contains(r.Reason, "database was restored") != want {
+			t.Errorf("read refund %s after the restore: got %+v, want it blocked: %t", r.ID, r, want)
+		}
+	}
+	under, err := s.Underway(ctx, "ethereum", 10)
+	if err != nil || len(under) != 1 {
+		t.Fatalf("list what is under way: got %+v, %v, want one", under, err)
+	}
+	if err := s.Signed(ctx, under[0], []byte("raw"), "0x1"); err != nil {
+		t.Fatal(err)
+	}
+	if under, err = s.Underway(ctx, "ethereum", 10); err != nil || len(under) != 1 {
+		t.Fatalf("list what is signed: got %+v, %v, want one", under, err)
+	}
+	if err := s.Sent(ctx, under[0], true); err != nil {
+		t.Fatal(err)
+	}
+	got := drain[wire.RefundChanged](t, pool, wire.RefundChangedV1)
+	if len(got) != 1 || got[0].RefundID != sent.ID || got[0].Version <= restored {
+		t.Errorf("read the messages after the restore: got %+v, want one of %s with a version above %d", got, sent.ID, restored)
+	}
+
+	if err := s.ReleaseRefund(ctx, waits.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := base.Recover(ctx, 10); err != nil { // another restart
+		t.Fatal(err)
+	}
+	if idle, err := s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].ID != waits.ID {
+		t.Errorf("list the refunds that wait after a release: got %+v, %v, want %s", idle, err, waits.ID)
+	}
+}
+
+// After a restore of payments each refund that has changed since the backup is reported again, with its newest state.
+func TestTellRefunds(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	for _, id := range []string{"rfd_1", "rfd_2", "rfd_3"} {
+		if err := s.TakeRefund(ctx, approved(id, tenant.Live)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Refunds().GiveUpRefund(ctx, "rfd_2"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(ctx, `UPDATE refunds SET changed_at = now() - interval '2 hours' WHERE id = 'rfd_1'`); err != nil {
+		t.Fatal(err)
+	}
+	changes(t, pool)
+	for range 2 { // the broker may have lost the first
+		var told []string
+		err := s.TellRefunds(ctx, time.Now().Add(-time.Hour), func(c wire.RefundChanged) error {
+			told = append(told, c.RefundID+" "+string(c.State))
+			return nil
+		})
+		if err != nil || strings.Join(told, ", ") != "rfd_2 failed, rfd_3 signing" {
+			t.Errorf("report the refunds of an hour again: got %q, %v, want rfd_2 and rfd_3", told, err)
+		}
+		tells(t, pool, "report the refunds of an hour again", "rfd_2 failed 2 5 0 given_up", "rfd_3 signing 1 5 0 ")
+	}
+}
