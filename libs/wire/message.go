@@ -204,6 +204,14 @@ type RefundApproved struct {
 	ApprovedAt time.Time `json:"approvedAt"`
 }
 
+// RefundWithdrawn says that an operator has cancelled an approved refund. Wallets fails it as cancelled if nothing can
+// have been signed for it, and then carries out no order under its id: the message may come before the order. Otherwise
+// the refund goes on, and wallets answers RefundNotCancelled.
+type RefundWithdrawn struct {
+	order.Order
+	WithdrawnAt time.Time `json:"withdrawnAt"`
+}
+
 // RefundState is the progress of a refund.
 type RefundState string
 
@@ -216,7 +224,7 @@ const (
 )
 
 // RefundChanged is a full snapshot of a refund at wallets. One with a larger Version replaces an older one; an equal or
-// smaller one is stale.
+// smaller one is stale. The answer to a cancellation that came too late repeats the state.
 type RefundChanged struct {
 	RefundID string      `json:"refundId"`
 	Version  int64       `json:"version"` // 1, 2, 3 for each refund
@@ -227,7 +235,7 @@ type RefundChanged struct {
 	Amount   string      `json:"amount"`           // base units of the asset, as ordered
 	// Fee is in base units of the network's own coin, "0" until the refund is confirmed or has failed in a block.
 	Fee        string    `json:"fee"`
-	Reason     string    `json:"reason,omitempty"` // a stable code, of a failed one
+	Reason     string    `json:"reason,omitempty"` // a stable code, of a failed one or of an answer
 	OccurredAt time.Time `json:"occurredAt"`
 }
 
@@ -237,6 +245,8 @@ const (
 	RefundReplaced = "replaced" // of earlier releases: another transaction has used its number
 	RefundGivenUp  = "given_up" // an operator ended it, and nothing was ever signed
 
+	RefundCancelled = "cancelled" // an operator cancelled it, and nothing was ever signed
+
 	// Wallets or the signer refused the order, before anything was signed for it.
 	RefundOrderInvalid       = "order_invalid"       // no transaction can carry it out
 	RefundOrderChanged       = "order_changed"       // another order came under the same id
@@ -245,6 +255,9 @@ const (
 	RefundDestinationRefused = "destination_refused" // the signer does not send there
 	RefundAssetRefused       = "asset_refused"       // the signer does not refund the asset on the network
 )
+
+// RefundNotCancelled is the reason of an answer: a transaction of the refund may land, so it goes on.
+const RefundNotCancelled = "not_cancelled"
 
 // FindTransfer asks which amounts a transaction brought to an address: that of a refund which an operator sent from
 // elsewhere. Wallets keeps nothing of it and answers each request once.

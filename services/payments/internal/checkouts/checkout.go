@@ -64,6 +64,9 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, err
 		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
 		TakesRefund: a.Policy.TakesRefundAddress(p, v.Rows), RefundAddress: s.RefundAddress, Refunds: s.Refunds,
 	}
+	for i := range c.Refunds { // the codes are for merchants and operators
+		c.Refunds[i].Failure = ""
+	}
 	if p.Quote.Priced() {
 		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)
 		c.Remaining = &remaining

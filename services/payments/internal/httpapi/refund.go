@@ -35,6 +35,10 @@ func refundRoutes(s *httpkit.Server, u UseCases) {
 		in := httpkit.From(ctx)
 		return u.Refunds.Refuse(ctx, r.id, refunds.Decision{Operator: in.Identity.Operator, Reason: r.reason}, &r.problems, in.Key())
 	})
+	httpkit.Handle(s, "POST /v1/admin/refunds/{id}/cancel", httpkit.ForOperators, func(ctx context.Context, r refundDecisionRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Refunds.Cancel(ctx, r.id, refunds.Decision{Operator: in.Identity.Operator, Reason: r.reason}, &r.problems, in.Key())
+	})
 }
 
 type refundOrderRequest struct {

@@ -246,7 +246,7 @@ func (m *machine) step(t *rapid.T) {
 		r := w.refunds[rapid.IntRange(0, len(w.refunds)-1).Draw(t, "refund")]
 		told := r.Told + rapid.SampledFrom([]int64{0, 1, 1, 1, 2}).Draw(t, "told")
 		name := rapid.SampledFrom(refund.TriggerNames()).Draw(t, "refund trigger")
-		if name == refund.OnApprove || name == refund.OnRefuse {
+		if name == refund.OnApprove || name == refund.OnRefuse || name == refund.OnCancel {
 			told = 0
 		}
 		refusable(ChangeRefund{Refund: r, Rows: w.rows, Refunds: w.refunds, Trigger: refund.Trigger{

@@ -147,7 +147,7 @@ func (w *fixture) moves(names ...refund.TriggerName) {
 	for _, name := range names {
 		r := w.refunds[len(w.refunds)-1]
 		tr := refund.Trigger{Name: name, TxHash: "0x" + r.ID + string(rune('a'+r.Told)), Fee: dec("0.001")}
-		if name != refund.OnApprove && name != refund.OnRefuse {
+		if name != refund.OnApprove && name != refund.OnRefuse && name != refund.OnCancel {
 			tr.Told = r.Told + 1
 		}
 		w.must(ChangeRefund{Refund: r, Trigger: tr, Rows: w.rows, Refunds: w.refunds})

@@ -46,6 +46,15 @@ const (
 	ByOperator Approval = "operator"
 )
 
+// Cancellation is the progress of an operator's wish that an approved refund does not leave.
+type Cancellation string
+
+// The progress of a cancellation, "" without one. One that wallets carries out fails the refund.
+const (
+	CancelRequested Cancellation = "requested" // wallets has not answered
+	CancelTooLate   Cancellation = "too_late"  // a transaction of the refund may land
+)
+
 // Source is an account of the payment from which a refund takes money.
 type Source string
 
@@ -80,6 +89,7 @@ type Refund struct {
 	State       State
 	Approval    Approval // "" before the approval
 	Failure     string   // stable code of why it failed
+	Cancelled   Cancellation
 	TxHash      string
 	Fee         decimal.Decimal // of the network, in its coin
 	Finals      int             // number of times that a final block held the transaction
@@ -99,6 +109,7 @@ type Trigger struct {
 	TxHash   string          // of broadcast, final and failed
 	Fee      decimal.Decimal // of final and failed
 	Told     int64
+	Kept     bool // of taken and broadcast: the answer that the refund was not cancelled
 }
 
 // Apply is the one transition function. It returns the changed refund and the effects on the books, in their order. An
@@ -116,6 +127,8 @@ func Apply(r Refund, t Trigger, now time.Time) (Refund, []Effect, error) {
 	switch t.Name {
 	case OnApprove:
 		next.Approval, next.ApprovedAt = t.Approval, now
+	case OnCancel:
+		next.Cancelled = CancelRequested
 	case OnRefuse, OnFailed:
 		next.Failure, next.EndedAt, next.ConfirmedAt = t.Failure, now, time.Time{}
 		next.TxHash, next.Fee = t.TxHash, t.Fee
@@ -126,6 +139,9 @@ func Apply(r Refund, t Trigger, now time.Time) (Refund, []Effect, error) {
 		next.ConfirmedAt, next.EndedAt = now, now
 	case OnTaken:
 	}
+	if next.Cancelled == CancelRequested && (t.Kept || next.State == Sent || next.State == Confirmed) {
+		next.Cancelled = CancelTooLate
+	}
 	return next, cell.Effects, nil
 }
 
@@ -134,6 +150,8 @@ const CodeNotOpen = "refund_not_open"
 
 func refusal(s State, name TriggerName) error {
 	switch name {
+	case OnCancel:
+		return fault.New(fault.Conflict, "refund_not_cancellable", "A refund that is %s cannot be cancelled, only one that is approved or signing", s)
 	case OnApprove, OnRefuse:
 		return fault.New(fault.Conflict, "refund_decided", "The refund is %s already, so nothing is left to decide", s)
 	case OnTaken, OnBroadcast, OnFinal, OnReorged, OnFailed:

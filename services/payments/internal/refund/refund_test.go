@@ -43,7 +43,7 @@ func TestApply_anyOrder(t *testing.T) {
 				Name: rapid.SampledFrom(TriggerNames()).Draw(t, "trigger"), Told: rapid.Int64Range(0, 9).Draw(t, "told"),
 				TxHash: "0x1", Fee: decimal.New(1, -3), Failure: "reverted", Approval: Automatic,
 			}
-			if trigger.Name == OnApprove || trigger.Name == OnRefuse {
+			if slices.Contains([]TriggerName{OnApprove, OnRefuse, OnCancel}, trigger.Name) {
 				trigger.Told = 0
 			} else if trigger.Told == 0 {
 				trigger.Told = 1
@@ -93,5 +93,38 @@ func TestApply_overtaken(t *testing.T) {
 	if r, effects, err = Apply(r, Trigger{Name: OnReorged, TxHash: "0x2", Told: 4}, start); err != nil || r.State != Sent || r.TxHash != "0x2" ||
 		!slices.Equal(effects, []Effect{Reverse}) {
 		t.Errorf("a reorganisation gives %s %s, %v, %v, want sent 0x2, reversed", r.State, r.TxHash, effects, err)
+	}
+}
+
+// A cancellation waits for the answer of wallets. It ends with the refund, or is too late as soon as a transaction may
+// land.
+func TestApply_cancel(t *testing.T) {
+	for name, c := range map[string]struct {
+		trigger Trigger
+		state   State
+		want    Cancellation
+	}{
+		"taken":           {Trigger{Name: OnTaken}, Signing, CancelRequested},
+		"kept":            {Trigger{Name: OnTaken, Kept: true}, Signing, CancelTooLate},
+		"sent":            {Trigger{Name: OnBroadcast, TxHash: "0x1"}, Sent, CancelTooLate},
+		"sent, and kept":  {Trigger{Name: OnBroadcast, TxHash: "0x1", Kept: true}, Sent, CancelTooLate},
+		"confirmed":       {Trigger{Name: OnFinal, TxHash: "0x1"}, Confirmed, CancelTooLate},
+		"failed":          {Trigger{Name: OnFailed, Failure: "cancelled"}, Failed, CancelRequested},
+		"asked for again": {Trigger{Name: OnCancel}, Approved, CancelRequested},
+	} {
+		asked, effects, err := Apply(Refund{State: Approved, Version: 2, Told: 1}, Trigger{Name: OnCancel}, start)
+		if err != nil || len(effects) != 0 || asked.State != Approved || asked.Version != 3 || asked.Cancelled != CancelRequested {
+			t.Fatalf("cancel an approved refund: got %+v, %v, %v, want it approved and its cancellation requested", asked, effects, err)
+		}
+		if c.trigger.Name != OnCancel {
+			c.trigger.Told = 2
+		}
+		got, _, err := Apply(asked, c.trigger, start)
+		if err != nil || got.State != c.state || got.Cancelled != c.want {
+			t.Errorf("report a cancelled refund as %s: got %s, cancellation %q, %v, want %s, %q", name, got.State, got.Cancelled, err, c.state, c.want)
+		}
+	}
+	if kept, _, err := Apply(Refund{State: Approved}, Trigger{Name: OnTaken, Kept: true, Told: 1}, start); err != nil || kept.Cancelled != "" {
+		t.Errorf("report a refund as not cancelled that nobody cancels: got cancellation %q, %v, want none", kept.Cancelled, err)
 	}
 }

@@ -3,10 +3,11 @@ package refund
 // TriggerName names a column of the table.
 type TriggerName string
 
-// The closed set of triggers: two decisions of people, and the reports of wallets.
+// The closed set of triggers: decisions of people, and the reports of wallets.
 const (
 	OnApprove   TriggerName = "approve"
 	OnRefuse    TriggerName = "refuse"
+	OnCancel    TriggerName = "cancel"
 	OnTaken     TriggerName = "taken"
 	OnBroadcast TriggerName = "broadcast"
 	OnFinal     TriggerName = "final"
@@ -16,7 +17,7 @@ const (
 
 // TriggerNames lists every column of the table.
 func TriggerNames() []TriggerName {
-	return []TriggerName{OnApprove, OnRefuse, OnTaken, OnBroadcast, OnFinal, OnReorged, OnFailed}
+	return []TriggerName{OnApprove, OnRefuse, OnCancel, OnTaken, OnBroadcast, OnFinal, OnReorged, OnFailed}
 }
 
 // Effect is a booking that a transition causes.
@@ -41,7 +42,8 @@ func Transitions() map[State]map[TriggerName]Cell { return transitions }
 
 var transitions = build()
 
-// build makes the table. A newer report of wallets may overtake an older one, so a report may skip states. A failed
+// build makes the table. A cancellation only asks wallets, which fails the refund or lets it go on. A newer report of
+// wallets may overtake an older one, so a report may skip states. A failed
 // refund takes no further report: wallets fails an order only when none of its transactions can land, so such a report
 // is an incident.
 func build() map[State]map[TriggerName]Cell {
@@ -58,6 +60,7 @@ func build() map[State]map[TriggerName]Cell {
 	take(Requested, OnApprove, Approved)
 	take(Requested, OnRefuse, Failed, GiveBack)
 	for _, s := range []State{Approved, Signing} {
+		take(s, OnCancel, s)
 		take(s, OnTaken, Signing)
 		take(s, OnBroadcast, Sent)
 		take(s, OnReorged, Sent)

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
@@ -22,6 +23,7 @@ const (
 	actionRequest = "request_refund"
 	actionApprove = "approve_refund"
 	actionRefuse  = "refuse_refund"
+	actionCancel  = "cancel_refund"
 )
 
 // codeRefused is why a refund failed that an operator refused.
@@ -100,9 +102,9 @@ func (a *Refunds) Approve(ctx context.Context, refundID string, d Decision, prob
 	if err := d.check(problems); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.decide(ctx, refundID, k, func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error) {
+	return a.decide(ctx, refundID, k, decision{judged: true, apply: func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error) {
 		return a.approveBy(v, r, d, known, now)
-	})
+	}})
 }
 
 // approveBy is an operator's approval: the first of two asks for the second.
@@ -140,13 +142,31 @@ func (a *Refunds) Refuse(ctx context.Context, refundID string, d Decision, probl
 	if err := d.check(problems); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.decide(ctx, refundID, k, func(v change.View, r refund.Refund, _ outside, now time.Time) (change.Result, *approval.Request, error) {
-		out, err := change.Applied(a.Policy.Apply(v.Payment, payment.ChangeRefund{
-			Refund: r, Trigger: refund.Trigger{Name: refund.OnRefuse, Failure: codeRefused}, Rows: v.Rows, Refunds: v.Refunds,
-		}, now))
-		out.Decision = &change.Decision{Operator: d.Operator, Action: actionRefuse, Reason: d.Reason + " (" + r.ID + ")"}
+	return a.decide(ctx, refundID, k, a.alone(d, actionRefuse, refund.Trigger{Name: refund.OnRefuse, Failure: codeRefused}))
+}
+
+// Cancel asks wallets not to carry out an approved refund. Wallets fails the refund, so that its money is owed to the
+// payer again, or answers that a transaction of it may land.
+func (a *Refunds) Cancel(ctx context.Context, refundID string, d Decision, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	if err := d.check(problems); err != nil {
+		return idempotency.Answer{}, err
+	}
+	alone := a.alone(d, actionCancel, refund.Trigger{Name: refund.OnCancel})
+	return a.decide(ctx, refundID, k, decision{apply: func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error) {
+		out, _, err := alone.apply(v, r, known, now)
+		withdrawn := wire.RefundWithdrawn{Order: orderOf(r), WithdrawnAt: now}
+		out.Commands = append(out.Commands, change.Command{Name: wire.RefundWithdrawnV1, ID: id.New(id.Message, now), Payload: withdrawn})
 		return out, nil, err
-	})
+	}})
+}
+
+// alone is a decision that takes one operator, because it sends no money.
+func (a *Refunds) alone(d Decision, action string, t refund.Trigger) decision {
+	return decision{apply: func(v change.View, r refund.Refund, _ outside, now time.Time) (change.Result, *approval.Request, error) {
+		out, err := change.Applied(a.Policy.Apply(v.Payment, payment.ChangeRefund{Refund: r, Trigger: t, Rows: v.Rows, Refunds: v.Refunds}, now))
+		out.Decision = &change.Decision{Operator: d.Operator, Action: action, Reason: d.Reason + " (" + r.ID + ")"}
+		return out, nil, err
+	}}
 }
 
 // outside is what a decision needs of other tables, which nobody asks under a payment's lock.
@@ -155,11 +175,16 @@ type outside struct {
 	open *approval.Request
 }
 
-type decision func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error)
+// decision changes a refund. judged says that it needs to know about the address of the refund: one that stops money
+// does not wait for a screener.
+type decision struct {
+	judged bool
+	apply  func(v change.View, r refund.Refund, known outside, now time.Time) (change.Result, *approval.Request, error)
+}
 
 // decide changes a refund by an operator's decision, once per key. A request that a decision returns waits for another
 // operator.
-func (a *Refunds) decide(ctx context.Context, refundID string, k idempotency.Key, f decision) (idempotency.Answer, error) {
+func (a *Refunds) decide(ctx context.Context, refundID string, k idempotency.Key, d decision) (idempotency.Answer, error) {
 	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
@@ -179,8 +204,10 @@ func (a *Refunds) decide(ctx context.Context, refundID string, k idempotency.Key
 		return idempotency.Answer{}, change.ErrNoRefund
 	}
 	var known outside
-	if known.to, err = a.judge(ctx, v.Payment.Mode, r.Address); err != nil {
-		return idempotency.Answer{}, err
+	if d.judged {
+		if known.to, err = a.judge(ctx, v.Payment.Mode, r.Address); err != nil {
+			return idempotency.Answer{}, err
+		}
 	}
 	if known.open, err = a.Store.Asked(ctx, paymentID); err != nil {
 		return idempotency.Answer{}, err
@@ -190,7 +217,7 @@ func (a *Refunds) decide(ctx context.Context, refundID string, k idempotency.Key
 		if !ok {
 			return change.Result{}, change.ErrNoRefund
 		}
-		out, asked, err := f(v, r, known, now)
+		out, asked, err := d.apply(v, r, known, now)
 		if err != nil || out.Refused != nil {
 			return out, err
 		}
@@ -218,7 +245,7 @@ func find(v change.View, refundID string) (refund.Refund, bool) {
 	return refund.Refund{}, false
 }
 
-// Waiting is the body of GET /v1/admin/refunds: refunds that wait for operators.
+// Waiting is the body of GET /v1/admin/refunds: refunds that wait for operators, or for the end of a cancellation.
 func (a *Refunds) Waiting(ctx context.Context, before string, limit int) ([]byte, error) {
 	rows, err := a.Store.WaitingRefunds(ctx, before, limit+1)
 	if err != nil {

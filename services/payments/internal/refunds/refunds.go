@@ -43,7 +43,7 @@ type Store interface {
 	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
 	// RefundPayment is the id of the payment that a refund belongs to.
 	RefundPayment(ctx context.Context, refundID string) (paymentID string, err error)
-	// WaitingRefunds lists refunds that wait for operators, newest first.
+	// WaitingRefunds lists refunds that wait for operators or for the end of a cancellation, newest first.
 	WaitingRefunds(ctx context.Context, before string, most int) ([]refund.Refund, error)
 }
 
@@ -280,6 +280,18 @@ func (a *Refunds) approve(v change.View, r change.Result, of refund.Refund, by r
 
 // order is the signed order of an approved refund. Test mode may have no keys; its simulated chain has no signer.
 func (k Keys) order(r refund.Refund) (wire.RefundApproved, error) {
+	o := orderOf(r)
+	out := wire.RefundApproved{Order: o, ApprovedAt: r.ApprovedAt}
+	if key := k[r.Approval]; key != nil {
+		out.Signature = o.Sign(key)
+	} else if r.Mode == tenant.Live {
+		return out, errClosed
+	}
+	return out, o.Check()
+}
+
+// orderOf is the order of an approved refund.
+func orderOf(r refund.Refund) order.Order {
 	n, _ := money.NetworkOf(r.Network)
 	asset, _ := n.Asset(r.Asset)
 	o := order.Order{
@@ -291,13 +303,7 @@ func (k Keys) order(r refund.Refund) (wire.RefundApproved, error) {
 			o.Contract = asset.Contract
 		}
 	}
-	out := wire.RefundApproved{Order: o, ApprovedAt: r.ApprovedAt}
-	if key := k[r.Approval]; key != nil {
-		out.Signature = o.Sign(key)
-	} else if r.Mode == tenant.Live {
-		return out, errClosed
-	}
-	return out, o.Check()
+	return o
 }
 
 // List is the body of GET /v1/payments/:reference/refunds.

@@ -41,6 +41,9 @@ func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundCha
 			alert := payment.Alert{Code: "refund_contradicted", Text: fmt.Sprintf(text, m.State, r.State, r.ID)}
 			return change.Result{Payment: v.Payment, Alerts: []payment.Alert{alert}}, nil
 		}
+		if err == nil && len(out.Facts) > 0 && r.Cancelled == refund.CancelRequested && kept(out).Cancelled == refund.CancelTooLate {
+			out.Alerts = append(out.Alerts, payment.Alert{Code: "refund_not_cancelled", Text: "the cancellation came too late, so the refund goes on: " + r.ID})
+		}
 		return out, err
 	})
 	if errors.Is(err, change.ErrNoRefund) {
@@ -68,7 +71,7 @@ func triggerOf(m wire.RefundChanged) (t refund.Trigger, err error) {
 	if t.Fee, err = change.BaseUnits(n.Coin(), m.Fee); err != nil {
 		return t, err
 	}
-	t.TxHash, t.Told = m.TxHash, m.Version
+	t.TxHash, t.Told, t.Kept = m.TxHash, m.Version, m.Reason == wire.RefundNotCancelled
 	switch m.State {
 	case wire.RefundSigning:
 		t.Name = refund.OnTaken

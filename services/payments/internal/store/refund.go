@@ -17,24 +17,25 @@ import (
 
 const (
 	refundColumns = `r.id, r.payment_id, r.mode, r.network, r.asset, r.contract, r.amount, r.address, r.parts, r.reason, r.requested_by, r.state, r.approval,
-	r.failure, r.tx_hash, r.fee, r.finals, r.version, r.told, r.created_at, r.approved_at, r.confirmed_at, r.ended_at`
+	r.failure, r.cancelled, r.tx_hash, r.fee, r.finals, r.version, r.told, r.created_at, r.approved_at, r.confirmed_at, r.ended_at`
 	selectRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.payment_id = $1 ORDER BY r.created_at, r.id`
 	listRefunds   = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.payment_id = ANY($1) ORDER BY r.created_at, r.id`
 	insertRefund  = `INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	saveRefund = `UPDATE refunds SET state = $3, approval = $4, failure = $5, tx_hash = $6, fee = $7, finals = $8, version = $2 + 1, told = $9,
-	approved_at = $10, confirmed_at = $11, ended_at = $12, parts = $13 WHERE id = $1 AND version = $2`
+	approved_at = $10, confirmed_at = $11, ended_at = $12, parts = $13, cancelled = $14 WHERE id = $1 AND version = $2`
 	refundPayment = `SELECT payment_id FROM refunds WHERE id = $1`
-	// The refunds that wait for operators, newest first.
-	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state = 'requested' AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
-	refundStates   = `SELECT mode, state, count(*), coalesce(extract(epoch FROM now() - min(created_at))::bigint, 0) FROM refunds
+	// The refunds that wait for operators, or for the end of a cancellation, newest first.
+	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state NOT IN ('confirmed', 'failed') AND (r.state = 'requested' OR r.cancelled <> '')
+AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
+	refundStates = `SELECT mode, state, count(*), coalesce(extract(epoch FROM now() - min(created_at))::bigint, 0) FROM refunds
 WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
 )
 
 func scanRefund(row pgx.CollectableRow) (r refund.Refund, err error) {
 	var parts []byte
 	if err = row.Scan(&r.ID, &r.PaymentID, &r.Mode, &r.Network, &r.Asset, &r.Contract, (*number)(&r.Amount), &r.Address, &parts, &r.Reason, &r.RequestedBy,
-		&r.State, &r.Approval, &r.Failure, &r.TxHash, (*number)(&r.Fee), &r.Finals, &r.Version, &r.Told,
+		&r.State, &r.Approval, &r.Failure, &r.Cancelled, &r.TxHash, (*number)(&r.Fee), &r.Finals, &r.Version, &r.Told,
 		(*instant)(&r.CreatedAt), (*instant)(&r.ApprovedAt), (*instant)(&r.ConfirmedAt), (*instant)(&r.EndedAt)); err != nil {
 		return r, err
 	}
@@ -72,7 +73,7 @@ func queueRefund(batch *pgx.Batch, r refund.Refund) error {
 	}
 	if r.Version > 1 {
 		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
-			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt), parts).Exec(exactlyOne(errStale))
+			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt), parts, string(r.Cancelled)).Exec(exactlyOne(errStale))
 		return nil
 	}
 	batch.Queue(insertRefund, r.ID, r.PaymentID, string(r.Mode), r.Network, r.Asset, r.Contract, r.Amount.String(), r.Address, parts, r.Reason, r.RequestedBy,
@@ -115,8 +116,8 @@ func (s *Store) ReportRefund(ctx context.Context, messageID, refundID string, f 
 	})
 }
 
-// WaitingRefunds lists refunds that wait for operators, newest first. before is the id of the last one of the page
-// before, or empty.
+// WaitingRefunds lists refunds that wait for operators or for the end of a cancellation, newest first. before is the id
+// of the last one of the page before, or empty.
 func (s *Store) WaitingRefunds(ctx context.Context, before string, most int) ([]refund.Refund, error) {
 	rows, err := s.pool.Query(ctx, waitingRefunds, orLast(before), most)
 	if err != nil {

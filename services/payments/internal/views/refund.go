@@ -22,13 +22,14 @@ type RefundView struct {
 	TxHash      *string      `json:"txHash"`
 	CreatedAt   string       `json:"createdAt"`
 	ConfirmedAt *string      `json:"confirmedAt"`
+	Failure     string       `json:"failure,omitempty"` // stable code
 }
 
 // RefundOf shows a refund.
 func RefundOf(r refund.Refund) RefundView {
 	v := RefundView{
 		ID: r.ID, Status: r.State, Crypto: r.Asset, Network: r.Network, Amount: money.N(r.Amount), Address: r.Address,
-		CreatedAt: timestamp.Text(r.CreatedAt), ConfirmedAt: timestamp.OrNull(r.ConfirmedAt),
+		CreatedAt: timestamp.Text(r.CreatedAt), ConfirmedAt: timestamp.OrNull(r.ConfirmedAt), Failure: r.Failure,
 	}
 	if r.TxHash != "" {
 		v.TxHash = &r.TxHash
@@ -48,17 +49,17 @@ func RefundsOf(all []refund.Refund) []RefundView {
 // OperatorsRefund is a refund as operators see it.
 type OperatorsRefund struct {
 	RefundView
-	PaymentID   string          `json:"paymentId"`
-	Mode        tenant.Mode     `json:"mode"`
-	Reason      string          `json:"reason"`
-	RequestedBy string          `json:"requestedBy"`
-	Approval    refund.Approval `json:"approvedBy,omitempty"`
-	Failure     string          `json:"failure,omitempty"`
+	PaymentID   string              `json:"paymentId"`
+	Mode        tenant.Mode         `json:"mode"`
+	Reason      string              `json:"reason"`
+	RequestedBy string              `json:"requestedBy"`
+	Approval    refund.Approval     `json:"approvedBy,omitempty"`
+	Cancelled   refund.Cancellation `json:"cancellation,omitempty"`
 }
 
 // OperatorsRefundOf shows a refund to operators.
 func OperatorsRefundOf(r refund.Refund) OperatorsRefund {
-	return OperatorsRefund{RefundOf(r), r.PaymentID, r.Mode, id.HideGifts(r.Reason), r.RequestedBy, r.Approval, r.Failure}
+	return OperatorsRefund{RefundOf(r), r.PaymentID, r.Mode, id.HideGifts(r.Reason), r.RequestedBy, r.Approval, r.Cancelled}
 }
 
 // The bodies of answers about refunds.

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
@@ -29,6 +30,8 @@ type Refunds interface {
 	// RefuseRefund ends the refund of an order for which nothing was signed, once for its id: nothing will be. It fails
 	// with ErrOtherOrder when a transaction of the refund may land.
 	RefuseRefund(ctx context.Context, o intent.Ordered, reason string) error
+	// KeepRefund tells payments that a refund which has not ended was not cancelled.
+	KeepRefund(ctx context.Context, id string) error
 }
 
 // The orders that wallets refuses.
@@ -64,6 +67,24 @@ func (a *App) TakeRefund(ctx context.Context, o intent.Ordered) error {
 		return refuseErr
 	}
 	return nil
+}
+
+// WithdrawRefund ends a refund that an operator has cancelled, also before its order has come. A refund for which
+// something may be signed goes on, which the answer to payments says.
+func (a *App) WithdrawRefund(ctx context.Context, o order.Order) error {
+	ordered := intent.Ordered{Order: o}
+	if !tellable(ordered) {
+		return fault.Permanent(fmt.Errorf("the withdrawn refund %.80q names no refund", o.ID))
+	}
+	err := a.refunds.RefuseRefund(ctx, ordered, wire.RefundCancelled)
+	if errors.Is(err, ErrOtherOrder) {
+		a.log.WarnContext(ctx, "refund cancelled too late", "refund", o.ID, "network", o.Network, "asset", o.Asset)
+		return a.refunds.KeepRefund(ctx, o.ID)
+	}
+	if err == nil {
+		a.log.InfoContext(ctx, "refund cancelled by operator", "refund", o.ID, "network", o.Network, "asset", o.Asset)
+	}
+	return err
 }
 
 // tellable reports an order with the fields by which payments knows its refund.

@@ -21,6 +21,7 @@ type tray struct {
 	err    error
 	ended  string
 	signed bool // something may be signed for the refund
+	kept   string
 }
 
 func (t *tray) RefuseRefund(_ context.Context, _ intent.Ordered, reason string) error {
@@ -28,6 +29,11 @@ func (t *tray) RefuseRefund(_ context.Context, _ intent.Ordered, reason string) 
 		return ErrOtherOrder
 	}
 	t.ended = reason
+	return nil
+}
+
+func (t *tray) KeepRefund(_ context.Context, id string) error {
+	t.kept = id
 	return nil
 }
 

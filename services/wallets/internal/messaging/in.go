@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/intent"
@@ -20,6 +21,7 @@ type Cases interface {
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
 	TakeRefund(ctx context.Context, o intent.Ordered) error
+	WithdrawRefund(ctx context.Context, o order.Order) error
 	FindTransfer(ctx context.Context, messageID string, f wire.FindTransfer) error
 }
 
@@ -70,6 +72,13 @@ func Consume(link Consumer, cases Cases) {
 			return err
 		}
 		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature})
+	})
+	link.Handle(queue(wire.RefundWithdrawnV1), refundParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.RefundWithdrawn
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.WithdrawRefund(ctx, p.Order)
 	})
 	link.Handle(queue(wire.FindTransferV1), findParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.FindTransfer

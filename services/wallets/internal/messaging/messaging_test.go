@@ -53,6 +53,11 @@ func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered) error {
 	return nil
 }
 
+func (r *recorder) WithdrawRefund(_ context.Context, o order.Order) error {
+	r.calls = append(r.calls, fmt.Sprint("withdraw ", o.ID))
+	return nil
+}
+
 func (r *recorder) FindTransfer(_ context.Context, messageID string, f wire.FindTransfer) error {
 	r.calls = append(r.calls, fmt.Sprint("find ", messageID, " ", f))
 	return nil
@@ -61,7 +66,7 @@ func (r *recorder) FindTransfer(_ context.Context, messageID string, f wire.Find
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 6 {
+	if len(r.handlers) != 7 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{

@@ -82,8 +82,8 @@ WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3)
 
 	// Only a refund without a transaction, here and at the signer, can be given up, and one on tron whose forms have all
 	// expired. On other networks a number that seems to be used up proves nothing.
-	lockRefundSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = $1
-	AND NOT (o.state = 'replaced' AND refunds.family = 'tron')) FROM refunds WHERE id = $1 FOR UPDATE`
+	givenUpSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = $1
+	AND NOT (o.state = 'replaced' AND refunds.family = 'tron')) FROM refunds WHERE id = $1`
 
 	releaseRefundSQL = `UPDATE refunds SET blocked = false, due_at = now() WHERE id = $1 AND state IN ('signing', 'sent')
 AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1 AND state = 'replaced')`
@@ -485,7 +485,10 @@ var ErrRefundSigned = errors.New("a transaction of the refund was planned or sig
 func (s Refunds) GiveUpRefund(ctx context.Context, id string) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		var unfinished, signed bool
-		err := tx.QueryRow(ctx, lockRefundSQL, id).Scan(&unfinished, &signed)
+		if _, err := tx.Exec(ctx, lockRefundSQL, id); err != nil {
+			return err
+		}
+		err := tx.QueryRow(ctx, givenUpSQL, id).Scan(&unfinished, &signed)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -22,9 +23,15 @@ OR EXISTS (SELECT FROM own_accounts WHERE mode = $1 AND family = $2 AND address 
 	refuseRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10) ON CONFLICT (id) DO NOTHING`
 
+	// The lock is a statement of its own: a statement that waits for the lock of a plan does not see that plan.
+	lockRefundSQL = `SELECT FROM refunds WHERE id = $1 FOR UPDATE`
+
 	// Nothing was signed for a refund that waits without a transaction, unless the signer has said so.
-	lockUnsignedSQL = `SELECT state = 'failed', state = 'signing' AND NOT spent AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
-FROM refunds WHERE id = $1 FOR UPDATE`
+	unsignedRefundSQL = `SELECT state = 'failed', state = 'signing' AND NOT spent AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
+FROM refunds WHERE id = $1`
+
+	keepRefundSQL = `UPDATE refunds SET version = version + 1 WHERE id = $1 AND state IN ('signing', 'sent')
+RETURNING version, mode, network, state, tx_hash, amount::text, fee::text`
 )
 
 // foreign refuses a refund whose destination belongs to this system.
@@ -64,6 +71,26 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 	return nil
 }
 
+// KeepRefund implements app.Refunds. Payments knows how a refund ended without an answer.
+func (s *Store) KeepRefund(ctx context.Context, id string) error {
+	m := wire.RefundChanged{RefundID: id, Reason: wire.RefundNotCancelled}
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, keepRefundSQL, id).Scan(&m.Version, &m.Mode, &m.Network, &m.State, &m.TxHash, &m.Amount, &m.Fee)
+		if err != nil {
+			return err
+		}
+		return s.publishRefund(ctx, tx, m)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("keeping refund %s: %w", id, err)
+	}
+	s.wake()
+	return nil
+}
+
 // endUnsigned fails a refund that was taken and for which nothing was signed. It fails with ErrOtherOrder when
 // something may have been. The message has the terms of the order that came last, because payments knows the refund by
 // them.
@@ -84,7 +111,10 @@ func (s *Store) endUnsigned(ctx context.Context, tx pgx.Tx, m wire.RefundChanged
 
 // lockUnsigned locks a refund. ended says that it has failed, unsigned that nothing was signed for it.
 func lockUnsigned(ctx context.Context, tx pgx.Tx, id string) (ended, unsigned bool, err error) {
-	err = tx.QueryRow(ctx, lockUnsignedSQL, id).Scan(&ended, &unsigned)
+	if _, err := tx.Exec(ctx, lockRefundSQL, id); err != nil {
+		return false, false, err
+	}
+	err = tx.QueryRow(ctx, unsignedRefundSQL, id).Scan(&ended, &unsigned)
 	return ended, unsigned, err
 }
 

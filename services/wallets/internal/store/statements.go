@@ -33,10 +33,10 @@ func Statements() map[string]string {
 		"tell accounts": tellAccountsSQL, "keep accounts": keepAccountsSQL, "tell all": tellAllSQL, "tell all accounts": tellAllAccountsSQL,
 		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "order of": orderOfSQL,
 		"idle refunds": idleRefundsSQL, "refunds underway": refundsUnderwaySQL, "followed": followedSQL, "plan refund": planRefundSQL,
-		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "lock refund": lockRefundSQL,
+		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "given up": givenUpSQL,
 		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
 		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
-		"reverse journal": reverseJournalSQL, "owned": ownedSQL, "refuse refund": refuseRefundSQL, "lock unsigned": lockUnsignedSQL,
-		"hold refunds": holdRefundsSQL, "changed refunds": changedRefundsSQL,
+		"reverse journal": reverseJournalSQL, "owned": ownedSQL, "refuse refund": refuseRefundSQL, "lock refund": lockRefundSQL,
+		"unsigned refund": unsignedRefundSQL, "keep refund": keepRefundSQL, "hold refunds": holdRefundsSQL, "changed refunds": changedRefundsSQL,
 	}
 }
