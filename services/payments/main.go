@@ -227,6 +227,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("owed list", cfg.OwedEvery, metrics.listOwed(p.store, p.tel.Log))
 			leading.Every("unknown payouts", unknownEvery, metrics.countPayouts(p.store))
 			leading.Every("open payments", openEvery, metrics.countPayments(p.store))
+			leading.Every("open refunds", openEvery, metrics.countRefunds(p.store))
 			return leading.Run(ctx)
 		})
 	}

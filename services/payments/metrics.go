@@ -14,6 +14,8 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/payouts"
+	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 )
@@ -22,7 +24,7 @@ import (
 func alertCounter(registry prometheus.Registerer) func(code string) {
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
 	registry.MustRegister(alerts)
-	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // 0 from the start: increase() does not see a series appear
+	for _, code := range []string{"stray_deposit", payout.AlertContradicted, refunds.AlertContradicted} { // 0 from the start: increase() does not see a series appear
 		alerts.WithLabelValues(code)
 	}
 	return func(code string) { alerts.WithLabelValues(code).Inc() }
@@ -128,6 +130,7 @@ func oneIf(is bool) float64 {
 type leaderMetrics struct {
 	unknown, unknownOldest, open, openOldest, frozen, stuck *prometheus.GaugeVec // payouts by mode
 	payments                                                *prometheus.GaugeVec
+	refunds, refundOldest                                   *prometheus.GaugeVec // that have not ended
 	differences                                             *prometheus.GaugeVec
 	reconciled                                              prometheus.Gauge
 	stock                                                   *prometheus.GaugeVec
@@ -152,6 +155,9 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 			"Payouts that are not sent again by themselves; an operator has to conclude them.", "mode"),
 		payments: gauge("payments_open",
 			"Payments in a status that they will leave; 20000 means that many or more.", "mode", "type", "status"),
+		refunds: gauge("payments_refunds", "Refunds that have not ended; those in the state requested wait for operators.", "mode", "state"),
+		refundOldest: gauge("payments_refund_oldest_seconds",
+			"Time since the oldest refund of a state that has not ended was requested.", "mode", "state"),
 		differences: gauge("payments_ledger_differences", "Open differences of the ledger from deposits, payouts and rails, by kind.", "kind"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared.",
@@ -175,7 +181,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost) {
 		gauge.Reset()
 	}
 }
@@ -213,6 +219,33 @@ func (m *leaderMetrics) countPayments(s *store.Store) func(context.Context) erro
 			m.payments.WithLabelValues(string(o.Mode), string(o.Type), string(o.Status)).Set(float64(o.Payments))
 		}
 		return err
+	}
+}
+
+// countRefunds counts the refunds in each state that is not final, and measures how old the oldest is.
+func (m *leaderMetrics) countRefunds(s *store.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		all, err := s.OpenRefunds(ctx)
+		if err == nil {
+			m.openRefunds(all)
+		}
+		return err
+	}
+}
+
+// openRefunds shows the refunds that have not ended, also where there are none.
+func (m *leaderMetrics) openRefunds(all []store.OpenRefunds) {
+	for _, mode := range tenant.Modes() {
+		for _, state := range refund.States() {
+			if state.Open() {
+				m.refunds.WithLabelValues(string(mode), string(state)).Set(0)
+				m.refundOldest.WithLabelValues(string(mode), string(state)).Set(0)
+			}
+		}
+	}
+	for _, o := range all {
+		m.refunds.WithLabelValues(string(o.Mode), string(o.State)).Set(float64(o.Refunds))
+		m.refundOldest.WithLabelValues(string(o.Mode), string(o.State)).Set(o.Oldest.Seconds())
 	}
 }
 

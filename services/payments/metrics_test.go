@@ -11,6 +11,8 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/store"
 )
 
 // Each event at a rail counts in its metric under its labels.
@@ -57,6 +59,7 @@ func TestLeaderMetrics(t *testing.T) {
 	m.stocked(tenant.Test, money.Tron, 7)
 	m.collecting([]books.Collecting{{Collected: books.Collected{Network: "base", Asset: "USDT"}, USD: decimal.NewFromInt(9)}})
 	m.collecting([]books.Collecting{{Collected: books.Collected{Network: "base", Asset: "USDC"}, USD: decimal.NewFromInt(40), Cost: decimal.NewFromInt(2)}})
+	m.openRefunds([]store.OpenRefunds{{Mode: tenant.Live, State: refund.Requested, Refunds: 3, Oldest: time.Hour}})
 	values := func() map[string]float64 {
 		families, err := registry.Gather()
 		if err != nil {
@@ -75,6 +78,13 @@ func TestLeaderMetrics(t *testing.T) {
 	}
 	if got := values(); got["payments_collected_usd"] != 40 || got["payments_collecting_cost_usd"] != 2 {
 		t.Errorf("a leader shows %v, want 40 collected dollars for 2, and no sum of before", got)
+	}
+	if got := values(); got["payments_refunds"] != 3 || got["payments_refund_oldest_seconds"] != 3600 {
+		t.Errorf("a leader shows %v, want 3 refunds, the oldest an hour old", got)
+	}
+	m.openRefunds(nil)
+	if got := values(); got["payments_refunds"] != 0 || got["payments_refund_oldest_seconds"] != 0 {
+		t.Errorf("a leader shows %v once no refund is open, want none", got)
 	}
 	m.reset()
 	if got := values(); got["payments_ledger_differences"] != 0 || got["payments_address_stock"] != 0 || got["payments_collected_usd"] != 0 || got["payments_reconciled_timestamp_seconds"] != 1e9 {

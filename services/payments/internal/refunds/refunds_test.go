@@ -336,6 +336,11 @@ func TestRefund_operators(t *testing.T) {
 	if ids := fixture.Pages(t, "refunds", func(before string) ([]byte, error) { return w.Refunds.Waiting(t.Context(), before, 1) }); !slices.Equal(ids, []string{two, one}) {
 		t.Errorf("refunds %v wait, want %s and %s", ids, two, one)
 	}
+	w.SQL(`UPDATE refunds SET created_at = now() - interval '1 hour' WHERE id = $1`, one)
+	open, err := w.Store.OpenRefunds(t.Context())
+	if err != nil || len(open) != 1 || open[0].Refunds != 2 || open[0].State != refund.Requested || open[0].Oldest < time.Hour || open[0].Oldest > 2*time.Hour {
+		t.Errorf("OpenRefunds() = %+v, %v; want 2 requested refunds, the oldest an hour old", open, err)
+	}
 	approve := func(refundID, operator string) string {
 		t.Helper()
 		a, err := w.Refunds.Approve(t.Context(), refundID, refunds.Decision{Operator: operator, Reason: "checked"}, &fault.Problems{}, idempotency.Key{})

@@ -14,6 +14,9 @@ import (
 	"causeway.internal/services/payments/internal/refund"
 )
 
+// AlertContradicted is the alert about a report of wallets that the state of its refund refuses.
+const AlertContradicted = "refund_contradicted"
+
 // Reports applies the reports of wallets to refunds.
 type Reports struct {
 	Policy payment.Policy
@@ -38,7 +41,7 @@ func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundCha
 		out, err := change.Applied(a.Policy.Apply(v.Payment, payment.ChangeRefund{Refund: r, Trigger: trigger, Rows: v.Rows, Refunds: v.Refunds}, now))
 		if fault.Is(err, refund.CodeNotOpen) {
 			const text = "wallets reports a refund as %s that is %s: %s"
-			alert := payment.Alert{Code: "refund_contradicted", Text: fmt.Sprintf(text, m.State, r.State, r.ID)}
+			alert := payment.Alert{Code: AlertContradicted, Text: fmt.Sprintf(text, m.State, r.State, r.ID)}
 			return change.Result{Payment: v.Payment, Alerts: []payment.Alert{alert}}, nil
 		}
 		if err == nil && len(out.Facts) > 0 && r.Cancelled == refund.CancelRequested && kept(out).Cancelled == refund.CancelTooLate {

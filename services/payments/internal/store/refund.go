@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/refund"
 )
@@ -28,7 +30,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	// The refunds that wait for operators, or for the end of a cancellation, newest first.
 	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state NOT IN ('confirmed', 'failed') AND (r.state = 'requested' OR r.cancelled <> '')
 AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
-	refundStates = `SELECT mode, state, count(*), coalesce(extract(epoch FROM now() - min(created_at))::bigint, 0) FROM refunds
+	refundStates = `SELECT mode, state, count(*), (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint FROM refunds
 WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
 )
 
@@ -125,4 +127,27 @@ func (s *Store) WaitingRefunds(ctx context.Context, before string, most int) ([]
 	}
 	found, err := pgx.CollectRows(rows, scanRefund)
 	return found, wrap(err, "list refunds")
+}
+
+// OpenRefunds counts the refunds of a mode in a state that they will leave.
+type OpenRefunds struct {
+	Mode    tenant.Mode
+	State   refund.State
+	Refunds int
+	Oldest  time.Duration // since the oldest of them was requested
+}
+
+// OpenRefunds counts the refunds that have not ended, for every mode and state that has any.
+func (s *Store) OpenRefunds(ctx context.Context) ([]OpenRefunds, error) {
+	rows, err := s.pool.Query(ctx, refundStates)
+	if err != nil {
+		return nil, fmt.Errorf("count refunds: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o OpenRefunds, err error) {
+		var oldest int64
+		err = row.Scan(&o.Mode, &o.State, &o.Refunds, &oldest)
+		o.Oldest = time.Duration(oldest) * time.Microsecond
+		return o, err
+	})
+	return found, wrap(err, "count refunds")
 }
