@@ -126,7 +126,7 @@ func funds(move mover, record recorder) {
 		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
 		to(review, "more than the quote, and above a limit; reorged to a short sum after the window"))
 	move(confirmed, OnDeposits, deposits,
-		to(confirming, "reorged, other transfers still cover the due"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
+		to(confirming, "reorged, other transfers still cover the due; mined again in a shallow block"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
 		to(review, "reorged to a short sum after the window"), to(settling, "reorged and covered again, a second attempt"))
 	move(unfunded, OnDeposits, deposits,
 		to(settling, "deep enough, screening clear"), to(review, "more than the quote, and above a limit; a short sum after the window"),
