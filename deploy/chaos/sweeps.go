@@ -162,11 +162,11 @@ func (f *field) live() load.Config {
 			break
 		}
 	}
-	refundable := map[string]bool{}
+	payers := map[string]string{}
 	for _, c := range f.ground.Chains {
-		refundable[c.Network] = c.Refunds
+		payers[c.Network] = c.Payer
 	}
-	return load.Config{Pairs: pairs, Transfer: f.transfer, Refundable: refundable}
+	return load.Config{Pairs: pairs, Transfer: f.transfer, Payers: payers}
 }
 
 // transfer pays on a live network.

@@ -36,7 +36,8 @@ func whole(shape load.Shape) *dossier {
 	case load.Cancelled:
 		f.asked.Sent, row.Received = nil, "0"
 	case load.Refunded:
-		f.refunds = []refundRow{{"rfd_1", "pay_1", "confirmed", "31.25", load.PayersOwn["tron"], "confirmed"}}
+		f.asked.Payer = "TPayer"
+		f.refunds = []refundRow{{"rfd_1", "pay_1", "confirmed", "31.25", f.asked.Payer, "confirmed"}}
 	case load.ClaimedTwice:
 		f.asked.Account, f.asked.Claimed = "", []string{"0123456789"}
 	}

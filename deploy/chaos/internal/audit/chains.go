@@ -85,7 +85,7 @@ func (s side) judge() []string {
 	left := slices.Clone(s.approved)
 	for _, m := range s.reading.Moves {
 		paid := slices.IndexFunc(left, func(r approvedRefund) bool {
-			return s.refunds != "" && m.From == s.refunds && r.asset == m.Asset && r.to == m.To && r.units.Cmp(m.Units) == 0
+			return s.refunds != "" && m.From == s.refunds && !m.Rent && r.asset == m.Asset && r.to == m.To && r.units.Cmp(m.Units) == 0
 		})
 		if paid >= 0 {
 			left = slices.Delete(left, paid, paid+1)
@@ -101,11 +101,16 @@ func (s side) judge() []string {
 	return faults
 }
 
-// allowed says whether money may go there: to the treasury, as gas from a station to a deposit address, or back to the
-// station as what is left of gas and rent.
+// tokenRent are the lamports that a token account needs.
+var tokenRent = big.NewInt(2_039_280)
+
+// allowed says whether money may go there: to the treasury, as gas from a station to a deposit address, as the rent of
+// a token account for an approved refund, or back to the station as what is left of gas and rent.
 func (s side) allowed(m chain.Move) bool {
 	coin := m.Asset == s.chain.Coin().Symbol
 	switch {
+	case m.Rent && m.From == s.refunds:
+		return m.Units.Cmp(tokenRent) == 0 && slices.ContainsFunc(s.approved, func(r approvedRefund) bool { return r.to == m.To })
 	case m.From == s.chain.Treasury:
 		return m.To == s.chain.Treasury
 	case m.To == s.chain.Treasury:

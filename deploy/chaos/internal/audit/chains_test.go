@@ -43,6 +43,25 @@ func TestSide_agrees(t *testing.T) {
 	}
 }
 
+// A refund of a token may open the payer's token account, at the usual rent.
+func TestSide_rent(t *testing.T) {
+	for name, test := range map[string]struct {
+		to    string
+		units int64
+		want  int
+	}{
+		"of the payer":     {"0xp", 2_039_280, 0},
+		"more than rent":   {"0xp", 2_039_281, 1},
+		"of somebody else": {"0xthief", 2_039_280, 1},
+	} {
+		s := agreed()
+		s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: "ETH", From: "0xr", To: test.to, Units: big.NewInt(test.units), Rent: true})
+		if faults := s.judge(); len(faults) != test.want {
+			t.Errorf("judge rent %s: got %q, want %d faults", name, faults, test.want)
+		}
+	}
+}
+
 // Each way in which chain and books can disagree, and each wrong destination, is found.
 func TestSide_seesEachFault(t *testing.T) {
 	move := func(asset, from, to string) func(*side) {

@@ -118,8 +118,8 @@ func (f *dossier) judgeRefund(want outcome, sent *big.Rat, fault func(string, ..
 	var all []string
 	for _, r := range f.refunds {
 		all = append(all, r.State)
-		if rat(r.Amount).Cmp(sent) != 0 || r.Address != load.PayersOwn[f.asked.Pair.Network] {
-			fault("%s is refunded to %s, must be %s to %s", r.Amount, r.Address, text(sent), load.PayersOwn[f.asked.Pair.Network])
+		if rat(r.Amount).Cmp(sent) != 0 || r.Address != f.asked.Payer {
+			fault("%s is refunded to %s, must be %s to %s", r.Amount, r.Address, text(sent), f.asked.Payer)
 		}
 		if r.Sent != "confirmed" {
 			fault("the refund is %s for payments and %q for wallets", r.State, r.Sent)

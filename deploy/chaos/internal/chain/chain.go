@@ -22,12 +22,14 @@ type Subject struct {
 	Tokens map[string]string // symbol to contract
 }
 
-// Move is an amount that one transaction moved from one address to another.
+// Move is an amount that one transaction moved from one address to another. Rent are the coins that lie in a token
+// account that the transaction opened; To is its owner.
 type Move struct {
 	Tx       string
 	Asset    string
 	From, To string
 	Units    *big.Int
+	Rent     bool
 }
 
 // Reading is what a chain says of addresses.

@@ -17,7 +17,11 @@ import (
 func shown(r Reading) string {
 	var lines []string
 	for _, m := range r.Moves {
-		lines = append(lines, fmt.Sprintf("%s %s %s>%s %s", m.Tx, m.Asset, m.From, m.To, m.Units))
+		line := fmt.Sprintf("%s %s %s>%s %s", m.Tx, m.Asset, m.From, m.To, m.Units)
+		if m.Rent {
+			line += " of rent"
+		}
+		lines = append(lines, line)
 	}
 	slices.Sort(lines)
 	for _, address := range slices.Sorted(maps.Keys(r.Balances)) {
@@ -93,7 +97,8 @@ func TestRead_bitcoin(t *testing.T) {
 	}
 }
 
-// In a transaction after which a known address has less, it has moved all that others have more.
+// In a transaction after which a known address has less, it has moved all that others have more. Coins in a token
+// account that the transaction opened are rent.
 func TestRead_solana(t *testing.T) {
 	url := node(t, map[string]string{
 		"getTokenAccountsByOwner": `{"value":[{"account":{"data":["` + base64.StdEncoding.EncodeToString(append(make([]byte, 64), 7, 0, 0, 0, 0, 0, 0, 0)) + `","base64"]}}]}`,
@@ -101,14 +106,14 @@ func TestRead_solana(t *testing.T) {
 		"getBlock[": `{"transactions":[{"transaction":{"signatures":["p"],"message":{"accountKeys":["payer","atas"]}},"meta":{
 			"preBalances":[90,0],"postBalances":[40,50],"preTokenBalances":[{"accountIndex":3,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"30"}}],
 			"postTokenBalances":[{"accountIndex":1,"mint":"M","owner":"deposit","uiTokenAmount":{"amount":"25"}},
-				{"accountIndex":3,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"5"}}]}},{"transaction":{"signatures":["s"],"message":{"accountKeys":["station","atas","thief"]}},"meta":{
-			"preBalances":[1000,50,0],"postBalances":[900,0,140],
+				{"accountIndex":3,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"5"}}]}},{"transaction":{"signatures":["s"],"message":{"accountKeys":["station","atas","atat","thief"]}},"meta":{
+			"preBalances":[1000,50,0,0],"postBalances":[900,0,20,120],
 			"preTokenBalances":[],
 			"postTokenBalances":[{"accountIndex":2,"mint":"M","owner":"treasury","uiTokenAmount":{"amount":"25"}}]}}]}`,
 	})
 	s := Subject{Family: "solana", URL: url, Coin: "SOL", Tokens: map[string]string{"USDC": "M"}}
 	got, err := s.Read(t.Context(), []string{"station", "deposit"})
-	want := "s SOL station>thief 140; s USDC deposit>treasury 25; deposit has 900 SOL; deposit has 7 USDC; station has 900 SOL; station has 7 USDC"
+	want := "s SOL station>thief 120; s SOL station>treasury 20 of rent; s USDC deposit>treasury 25; deposit has 900 SOL; deposit has 7 USDC; station has 900 SOL; station has 7 USDC"
 	if text := shown(got); err != nil || text != want {
 		t.Errorf("read the chain: got %s, %v, want %s", text, err, want)
 	}

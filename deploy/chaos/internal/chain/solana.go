@@ -88,18 +88,26 @@ func (s Subject) followSolana(tx solanaTx, accounts map[string]tokenAccount, r *
 			add(holding{keys[i], s.Coin}, big.NewInt(tx.Meta.PostBalances[i]-before))
 		}
 	}
+	opened := map[string]string{} // owners of new token accounts, by the accounts
 	if tx.Meta.Err == nil {
+		closed := map[string]bool{}
 		for _, key := range keys {
 			if before, known := accounts[key]; known {
 				add(before.holding, new(big.Int).Neg(before.units))
 				delete(accounts, key)
+				closed[key] = true
 			}
 		}
 		for _, t := range tx.Meta.PostTokens {
 			h := holding{t.Owner, s.symbol(t.Mint)}
 			add(h, decimal(t.Amount.Amount))
-			if t.Account < len(keys) {
-				accounts[keys[t.Account]] = tokenAccount{h, decimal(t.Amount.Amount)}
+			if t.Account >= len(keys) {
+				continue
+			}
+			account := keys[t.Account]
+			accounts[account] = tokenAccount{h, decimal(t.Amount.Amount)}
+			if !closed[account] {
+				opened[account] = t.Owner
 			}
 		}
 	}
@@ -116,7 +124,11 @@ func (s Subject) followSolana(tx solanaTx, accounts map[string]tokenAccount, r *
 		}
 		for other, more := range changes {
 			if other.asset == h.asset && more.Sign() > 0 {
-				r.moved(Move{Tx: id, Asset: h.asset, From: h.owner, To: other.owner, Units: more})
+				m := Move{Tx: id, Asset: h.asset, From: h.owner, To: other.owner, Units: more}
+				if owner := opened[other.owner]; owner != "" && other.asset == s.Coin {
+					m.To, m.Rent = owner, true
+				}
+				r.moved(m)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 const (
 	stationWei      = 5_000_000_000_000_000_000
 	refundTokens    = 1_000_000_000_000
+	refundSun       = 1_000_000_000_000
+	refundLamports  = 10_000_000_000_000
 	stationSun      = 500_000_000_000
 	stationStake    = 1_000_000_000_000 // enough energy for dozens of transfers
 	stationLamports = 10_000_000_000
@@ -54,13 +57,16 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		g.given(c.Network, asset, units)
 		return nil
 	}
-	station := g.Stations[c.Family]
+	station, refunds := g.Stations[c.Family], g.Refunds[c.Family]
+	if c.Payer != "" && refunds == "" {
+		return errors.New("the signer has no refund station here")
+	}
 	switch c.Family {
 	case "evm":
 		err := give("ETH", station, stationWei)
 		for asset, units := range map[string]int64{"ETH": stationWei, "USDT": refundTokens} {
-			if err == nil && g.Refunds[c.Family] != "" {
-				err = give(asset, g.Refunds[c.Family], units)
+			if err == nil {
+				err = give(asset, refunds, units)
 			}
 		}
 		return err
@@ -72,6 +78,12 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		if err == nil {
 			err = give("USDT", c.Treasury, treasuryToken)
 		}
+		if err == nil {
+			err = give("TRX", refunds, refundSun)
+		}
+		if err == nil {
+			err = give("USDT", refunds, refundTokens)
+		}
 		if err != nil {
 			return err
 		}
@@ -80,7 +92,7 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		}
 		return c.Node.Control(ctx, "/set", map[string]any{"every": "300ms", "stake": map[string]int64{station: stationStake}}, nil)
 	case "solana":
-		if err := g.furnishSolana(ctx, c, station); err != nil {
+		if err := g.furnishSolana(ctx, c, station, refunds); err != nil {
 			return err
 		}
 		go c.mine(ctx, 400*time.Millisecond)
@@ -90,18 +102,39 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 	return nil
 }
 
-// furnishSolana writes accounts into the VM: the station's coins, its nonce accounts, and the treasury's token
-// accounts.
-func (g *Ground) furnishSolana(ctx context.Context, c Chain, station string) error {
-	if err := c.Node.call(ctx, "surfnet_setAccount", station, map[string]any{"lamports": stationLamports}); err != nil {
-		return err
+// furnishSolana writes accounts into the VM: the stations' coins and nonce accounts, and the token accounts of the
+// treasury and of the refund station.
+func (g *Ground) furnishSolana(ctx context.Context, c Chain, station, refunds string) error {
+	for at, has := range map[string]struct {
+		lamports int64
+		nonces   map[string]string
+	}{station: {stationLamports, nonces}, refunds: {refundLamports, refundNonces}} {
+		if err := c.Node.call(ctx, "surfnet_setAccount", at, map[string]any{"lamports": has.lamports}); err != nil {
+			return err
+		}
+		g.given(c.Network, c.Coin().Symbol, has.lamports)
+		if err := c.setNonces(ctx, at, has.nonces); err != nil {
+			return err
+		}
 	}
-	g.given(c.Network, c.Coin().Symbol, stationLamports)
+	for _, a := range c.Assets[1:] {
+		for owner, units := range map[string]int64{c.Treasury: 0, refunds: refundTokens} {
+			if err := c.Node.call(ctx, "surfnet_setTokenAccount", owner, a.Contract, map[string]any{"amount": units}); err != nil {
+				return err
+			}
+			g.given(c.Network, a.Symbol, units)
+		}
+	}
+	return c.Node.Control(ctx, "/finality", map[string]any{"depth": 3}, nil)
+}
+
+// setNonces writes nonce accounts whose authority is a station.
+func (c Chain) setNonces(ctx context.Context, station string, accounts map[string]string) error {
 	authority, err := chain.Base58(station)
 	if err != nil {
 		return err
 	}
-	for at, value := range nonces {
+	for at, value := range accounts {
 		start, err := chain.Base58(value)
 		if err != nil {
 			return err
@@ -114,12 +147,7 @@ func (g *Ground) furnishSolana(ctx context.Context, c Chain, station string) err
 			return err
 		}
 	}
-	for _, a := range c.Assets[1:] {
-		if err := c.Node.call(ctx, "surfnet_setTokenAccount", c.Treasury, a.Contract, map[string]any{"amount": 0}); err != nil {
-			return err
-		}
-	}
-	return c.Node.Control(ctx, "/finality", map[string]any{"depth": 3}, nil)
+	return nil
 }
 
 // mine makes a block this often until ctx ends. A node that cannot is asked again.

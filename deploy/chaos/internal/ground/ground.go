@@ -27,7 +27,7 @@ type Chain struct {
 	Treasury string
 	Assets   []Asset // the coin first
 	Pays     []string
-	Refunds  bool // are made here
+	Payer    string // address to which refunds go; "" where none are made
 }
 
 // Coin is the asset in which fees are paid.

@@ -29,11 +29,25 @@ const (
 	treasurySolana  = "6BbH5GuvkxcdgGeFXp8ToAxAq9Pga6S3XzxE8CaoU57V"
 )
 
-// nonces are solana's nonce accounts, and the value that each has at the start.
-var nonces = map[string]string{
-	"6BcANQxMhY7HuH2UtmkYezWjjYH1n32H7DA5VPGySCKR": "6Bd3fYzne7bx8HQiFjNdWp5JdwALyycWgRMvrZy9QKXM",
-	"6Bdvxh3Dah6cMHnwcgziNddsYL3gBvCkFdZnDkfKNSjH": "6BepFq5eXGbGaJBAyecoETCSSiw1PrnypqmdawMVLZwD",
-}
+// Payers are addresses to which refunds go, and whose keys nobody here has either.
+const (
+	payerEVM    = "0x000000000000000000000000000000000ba7e4f0"
+	payerSolana = "HSgzdVi9r1q5ogRY31RdJ9e2ypeCGw6UwkGyJKFGqsBR"
+	payerTron   = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
+)
+
+// nonces are solana's nonce accounts, and the value that each has at the start; refundNonces are the same of the refund
+// station.
+var (
+	nonces = map[string]string{
+		"6BcANQxMhY7HuH2UtmkYezWjjYH1n32H7DA5VPGySCKR": "6Bd3fYzne7bx8HQiFjNdWp5JdwALyycWgRMvrZy9QKXM",
+		"6Bdvxh3Dah6cMHnwcgziNddsYL3gBvCkFdZnDkfKNSjH": "6BepFq5eXGbGaJBAyecoETCSSiw1PrnypqmdawMVLZwD",
+	}
+	refundNonces = map[string]string{
+		"HrWt2XzCA518mmskXd7MRoyXoUkUh64PHsZU53YHegX4": "Awxz29kvahSJyqkpSKG5nqsupo3P62sxrGAy474kQu5V",
+		"rFErCHDH9q6k9CqT9Hv6b15PESick8Bx6fBfpC6Pk6i":  "2gW6WPjsqXTdtLrkHCbb3PSHJQ7wAAYqiBUfqanC24Z7",
+	}
+)
 
 // indexBelow is more addresses than any run hands out, and batchOf more than the stock that payments asks for.
 const (
@@ -48,21 +62,19 @@ type family struct {
 	settings map[string]string // of wallets, behind the network's prefix
 	policy   map[string]any
 	perHour  map[string]string // by asset
-	refunds  bool              // are made on this chain
 }
 
 // families in the order in which runs take them. A block comes every second or faster, and is final soon.
 var families = []family{
 	{
 		chain: Chain{
-			Family: "evm", Network: "ethereum", Treasury: treasuryEVM, Pays: []string{"USDT", "ETH"},
+			Family: "evm", Network: "ethereum", Treasury: treasuryEVM, Payer: payerEVM, Pays: []string{"USDT", "ETH"},
 			Assets: []Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
 		},
 		flags:    []string{"--chain-id", "1", "--block-time", "1s", "--finality", "6"},
 		settings: map[string]string{"SWEEP_STUCK": "10s", "SWEEP_LEAST": "USDT:1,ETH:0.001"},
 		policy:   map[string]any{"chainId": 1, "maxFeePerGas": "100000000000", "maxGas": 500_000, "fund": limits("100000000000000000", "1000000000000000000000")},
 		perHour:  map[string]string{"ETH": "1000000000000000000000", "USDT": "1000000000000"},
-		refunds:  true,
 	},
 	{
 		chain: Chain{
@@ -74,22 +86,24 @@ var families = []family{
 	},
 	{
 		chain: Chain{
-			Family: "solana", Network: "solana", Treasury: treasurySolana, Pays: []string{"USDC", "SOL"},
+			Family: "solana", Network: "solana", Treasury: treasurySolana, Payer: payerSolana, Pays: []string{"USDC", "SOL"},
 			Assets: []Asset{{Symbol: "SOL", Digits: 9}, {Symbol: "USDC", Digits: 6}},
 		},
 		settings: map[string]string{"SWEEP_STUCK": "10s", "SWEEP_LEAST": "USDC:1,SOL:0.01", "SWEEP_SETTLE": "0s"},
-		policy:   map[string]any{"solana": map[string]any{"maxFee": "100000", "nonces": keysOf(nonces)}},
-		perHour:  map[string]string{"SOL": "10000000000000", "USDC": "1000000000000"},
+		policy: map[string]any{"solana": map[string]any{
+			"maxFee": "100000", "nonces": keysOf(nonces), "refundNonces": keysOf(refundNonces), "rentPerHour": "1000000000",
+		}},
+		perHour: map[string]string{"SOL": "10000000000000", "USDC": "1000000000000"},
 	},
 	{
 		chain: Chain{
-			Family: "tron", Network: "tron", Treasury: treasuryTron, Pays: []string{"USDT", "TRX"},
+			Family: "tron", Network: "tron", Treasury: treasuryTron, Payer: payerTron, Pays: []string{"USDT", "TRX"},
 			Assets: []Asset{{Symbol: "TRX", Digits: 6}, {Symbol: "USDT", Digits: 6}},
 		},
 		settings: map[string]string{"SWEEP_LEAST": "USDT:1,TRX:30", "SWEEP_EXPIRY": "60s", "SWEEP_RESEND": "1s", "START": "1"},
 		policy: map[string]any{
 			"fund": limits("40000000", "1000000000000"),
-			"tron": map[string]any{"maxFeeLimit": "40000000", "expiresWithin": 120, "expiryMargin": 1, "lend": limits("20000000000", "90000000000000")},
+			"tron": map[string]any{"maxFeeLimit": "40000000", "expiresWithin": 120, "expiryMargin": 1, "formsPerOrder": 10, "lend": limits("20000000000", "90000000000000")},
 		},
 		perHour: map[string]string{"TRX": "100000000000000", "USDT": "1000000000000"},
 	},
@@ -158,7 +172,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	}
 	var refunds []string
 	for _, c := range g.Chains {
-		if c.Refunds {
+		if c.Payer != "" {
 			refunds = append(refunds, c.Network)
 		}
 	}
@@ -172,7 +186,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 // on is the chain on its node.
 func (f family) on(node Node) Chain {
 	c := f.chain
-	c.Node, c.Refunds, c.Assets = node, f.refunds, slices.Clone(c.Assets)
+	c.Node, c.Assets = node, slices.Clone(c.Assets)
 	for i, a := range c.Assets[1:] {
 		c.Assets[i+1].Contract = node.Tokens[a.Symbol]
 	}
@@ -188,7 +202,7 @@ func (f family) allowed(c Chain) map[string]any {
 	assets := map[string]any{}
 	for _, a := range c.Assets {
 		limit := map[string]any{"perHour": f.perHour[a.Symbol]}
-		if f.refunds {
+		if c.Payer != "" {
 			limit["refundPerHour"], limit["automaticPerHour"] = f.perHour[a.Symbol], f.perHour[a.Symbol]
 		}
 		if a.Contract != "" {

@@ -42,6 +42,7 @@ type Payment struct {
 	Sent         []string // what the payer sent, in the order of sending
 	Claimed      []string // accounts whose claims were answered with success
 	Refused      bool     // the create, as the shape wants it
+	Payer        string   // address of the payer to which a refund goes
 	Problem      string   // what went wrong that no fault excuses
 }
 
@@ -57,8 +58,8 @@ type Config struct {
 	Pairs    []Pair // what payments are paid in; empty means Pairs
 	// Transfer pays on a live network; nil means that payers pay in the sandbox.
 	Transfer func(ctx context.Context, pair Pair, address, amount string) error
-	// Refundable are the live networks on which money is sent back.
-	Refundable map[string]bool
+	// Payers are the addresses to which money is sent back, by live network; a network without one refunds nothing.
+	Payers map[string]string
 }
 
 // Pair is an asset on a network.
@@ -165,11 +166,13 @@ func (l *Load) next(i int, random *rand.Rand) *Payment {
 	switch {
 	case l.cfg.Transfer != nil:
 		p.Pair = l.cfg.Pairs[i%len(l.cfg.Pairs)] // one after the other
-		if p.Shape = draw(liveShapes, random.IntN); p.Shape == Refunded && !l.cfg.Refundable[p.Pair.Network] {
+		p.Payer = l.cfg.Payers[p.Pair.Network]
+		if p.Shape = draw(liveShapes, random.IntN); p.Shape == Refunded && p.Payer == "" {
 			p.Shape = CancelledPaid
 		}
 	case !l.cfg.Plain:
 		p.Shape = draw(shapes, random.IntN)
+		p.Payer = payers[p.Pair.Network]
 	}
 	if account := magic[p.Shape]; account != "" {
 		p.Account = account

@@ -228,8 +228,8 @@ func (l *Load) claim(ctx context.Context, p *Payment) error {
 	return errors.Join(faults...)
 }
 
-// PayersOwn are addresses of payers to which refunds go, by network; the networks of one family share theirs.
-var PayersOwn = map[string]string{
+// payers are addresses of payers to which refunds of test mode go, by network; the networks of one family share theirs.
+var payers = map[string]string{
 	"tron": "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC", "bitcoin": "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
 	"base": payerEVM, "ethereum": payerEVM, "polygon": payerEVM,
 }
@@ -241,7 +241,7 @@ func (l *Load) refund(ctx context.Context, p *Payment) error {
 	if err := l.await(ctx, p, func(v view) bool { return v.Status == "needs_review" && len(v.Transfers) == 1 }); err != nil {
 		return err
 	}
-	to := map[string]any{"address": PayersOwn[p.Pair.Network]}
+	to := map[string]any{"address": p.Payer}
 	if err := l.persist(ctx, "/v1/payments/"+p.Reference+"/refund-address", "refund-address-"+p.Key, to, &struct{}{}); err != nil {
 		return fmt.Errorf("refund address: %w", err)
 	}
