@@ -149,7 +149,8 @@ type OutgoingFinal struct {
 }
 
 // AddressesOwned names addresses of this system that payments does not issue itself: those of standalone wallets,
-// treasuries and gas stations. Payments refuses them as refund addresses. A named address stays; it may be named again.
+// treasuries, stations and nonce accounts. Payments refuses them as refund addresses. A named address stays; it may be
+// named again.
 type AddressesOwned struct {
 	Addresses []OwnedAddress `json:"addresses"` // 1..AddressesMax
 }

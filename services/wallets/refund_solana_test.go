@@ -177,6 +177,12 @@ func TestRefundSolana_emptyStation(t *testing.T) {
 	t.Parallel()
 	d := newSolApprover(t, 0)
 	d.flow()
+	// SOL in a nonce account is out of reach without the station's key, so payments must refuse its address.
+	for what, at := range map[string]string{"station": d.station.String(), "nonce account of refunds": d.nonceAt.String(), "nonce account of sweeps": d.solCustody.nonceAt.String()} {
+		d.await(t, "payments receives the "+what, func() bool {
+			return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND family = 'solana' AND address = $1 AND told`, at) == 1
+		})
+	}
 	o := d.order("USDC", "6000001")
 	d.payments.approve(t, o)
 	d.await(t, "the refund waits for the station", func() bool {

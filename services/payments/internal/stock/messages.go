@@ -25,7 +25,7 @@ func Allocated(fill func(ctx context.Context, messageID string, m wire.Addresses
 	}
 }
 
-// Owned passes addresses that only wallets knows (standalone wallets, treasuries, gas stations) to keep, in their
+// Owned passes addresses that only wallets knows (standalone wallets, treasuries, stations) to keep, in their
 // canonical spelling. keep only adds addresses, so the order and repetition of messages do not matter.
 func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) func(ctx context.Context, messageID string, m wire.AddressesOwned) error {
 	return func(ctx context.Context, _ string, m wire.AddressesOwned) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -201,6 +202,11 @@ func (f *Fleet) prove(ctx context.Context, cfg Config) (Config, signer.Stations,
 		cfg.Nonces = told.Nonces
 		if _, err := soltx.ParseOwner(cfg.Station); err != nil {
 			return cfg, told, fmt.Errorf("the gas station: %w", err)
+		}
+		for _, at := range slices.Concat(told.Nonces, told.RefundNonces) { // no payer could use what is sent there
+			if err := f.Refunds.KeepStation(ctx, listed.Family, at); err != nil {
+				return cfg, told, err
+			}
 		}
 	}
 	cfg.Authorized = told.Authorized[cfg.Network]
