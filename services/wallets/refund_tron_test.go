@@ -313,6 +313,46 @@ func TestRefundTron_reorganised(t *testing.T) {
 	d.booked(t, 1_000_000_000)
 }
 
+// TestRefundTron_rewound rewinds the scan below the final block of a refund, which has left the chain: the refund
+// counts as sent again, the payer gets the money once, and nothing is planned while the scan is halted.
+func TestRefundTron_rewound(t *testing.T) {
+	t.Parallel()
+	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "100s" // the form has to be valid on the other chain, too
+		return policy
+	})
+	o := d.order("USDT", "6000001")
+	d.approve(t, o)
+	d.paid(t, o)
+	d.Do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
+	height := d.count(t, `SELECT height FROM outgoing_tx WHERE refund = $1 AND state = 'final'`, o.ID)
+	head := d.count(t, `SELECT height FROM cursors WHERE mode = 'live' AND network = 'tron'`)
+	d.Do("/reorg", map[string]any{"depth": head - height + 4, "blocks": head - height + 8})
+	metrics := func() string { return get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics") }
+	d.await(t, "the scan halts", func() bool {
+		return strings.Contains(metrics(), `wallets_scan_halted{mode="live",network="tron"} 1`)
+	})
+	later := d.order("USDT", "6000002")
+	d.approve(t, later)
+	d.await(t, "another refund is taken", func() bool { return d.state(later) == string(wire.RefundSigning) })
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, later.ID); n != 0 {
+		t.Errorf("count the transactions of a refund on a halted network: got %d, want none", n)
+	}
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "rewind", "--network", "tron", "--reason", "the chain reorganised")
+	cmd.Env = d.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("rewind the scan: got %v, %s, want no error", err, out)
+	}
+	d.Do("/set", map[string]any{"every": "100ms", "hold": false})
+	d.await(t, "the refund is confirmed again", func() bool {
+		states, _ := d.progress(o)
+		return strings.Join(slices.Compact(states), " ") == "signing sent confirmed sent confirmed"
+	})
+	d.got(t, o, o.Amount)
+	d.paid(t, later)
+	d.booked(t, 1_000_000_000)
+}
+
 // The station is short at first: the refund waits, is not failed, and the gauge shows it.
 func TestRefundTron_short(t *testing.T) {
 	t.Parallel()
