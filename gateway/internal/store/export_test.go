@@ -8,5 +8,5 @@ var Statements = []string{
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
 	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, idempotency.StaleSQL,
 	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
-	revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
+	skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
 }

@@ -370,6 +370,7 @@ func TestInsert_once(t *testing.T) {
 
 func TestQueriesPrepare(t *testing.T) {
 	w := start(t)
+	pg.Listed(t, "Statements")
 	conn, err := w.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Listed(t, "queries")
 	pg.Prepare(t, pg.New(t, migrations.FS), queries)
 }
 

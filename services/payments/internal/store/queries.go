@@ -323,6 +323,7 @@ func Statements() map[string]string {
 		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dropEnded": dropEnded, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,
 		"waitOn": waitOn, "waited": waited, "lockErased": lockErased, "selectEnded": selectEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
+		"openLookup": openLookup, "endLookup": endLookup, "collectedSince": collectedSince,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

@@ -277,7 +277,8 @@ func Statements() map[string]string {
 		"countWaiting": countWaiting, "lockAccused": lockAccused, "selectAsked": selectAsked, "putAsked": putAsked, "dropAsked": dropAsked,
 		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
 		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark, "lostReports": lostReports,
-		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+		"skipIDs": skipIDs,
+		"outbox":  outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 	maps.Copy(all, erasure.Statements())
 	for s, sql := range pages {

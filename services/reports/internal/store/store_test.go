@@ -33,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestQueriesPrepare(t *testing.T) {
 	t.Parallel()
+	pg.Listed(t, "Statements")
 	pg.Prepare(t, pg.New(t, migrations.FS), store.Statements())
 }
 

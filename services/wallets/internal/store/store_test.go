@@ -99,6 +99,7 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	_, pool := open(t)
+	pg.Listed(t, "Statements")
 	pg.Prepare(t, pool, store.Statements())
 }
 
