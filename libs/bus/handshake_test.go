@@ -89,7 +89,7 @@ func TestHandshake_droppedWhileRunning(t *testing.T) {
 		_, err := l.subscriber(ctx, &origins{})
 		ended <- err
 	}()
-	for deadline := time.After(30 * time.Second); greeted.Load() < 3; {
+	for deadline := time.After(2 * time.Minute); greeted.Load() < 3; {
 		select {
 		case err := <-ended:
 			t.Fatalf("it gave up after %d tries: %v", greeted.Load(), err)

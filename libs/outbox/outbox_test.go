@@ -56,10 +56,13 @@ func (b *broker) Publish(topic string, msgs ...*message.Message) error {
 
 func (b *broker) Close() error { return nil }
 
+// patience is how long a test waits for the relay: the machine may be busy.
+const patience = 2 * time.Minute
+
 // until waits for the condition, which is checked after every publish.
 func (b *broker) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(patience)
 	for {
 		b.mu.Lock()
 		done := ok()
@@ -70,7 +73,7 @@ func (b *broker) until(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-b.more:
 		case <-limit:
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }
@@ -108,7 +111,7 @@ func run(t *testing.T, cfg postgres.Config, pub message.Publisher) *outbox.Relay
 
 func empty(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	limit := time.Now().Add(10 * time.Second)
+	limit := time.Now().Add(patience)
 	for n := -1; n != 0; {
 		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM outbox`).Scan(&n); err != nil {
 			t.Fatal(err)

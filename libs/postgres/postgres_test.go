@@ -260,8 +260,8 @@ func TestLead_oneLeaderAndTakeover(t *testing.T) {
 	}
 	select {
 	case <-leads:
-	case <-time.After(10 * time.Second):
-		t.Fatal("nobody took over within 10 s")
+	case <-time.After(2 * time.Minute): // the machine may be busy
+		t.Fatal("nobody took over from the leader whose session ended")
 	}
 	for _, stop := range stops {
 		stop()
@@ -309,8 +309,8 @@ func TestLeadSession_silentLeaderIsReplaced(t *testing.T) {
 	}()
 	select {
 	case <-led:
-	case <-time.After(10 * time.Second):
-		t.Error("nobody took over from the silent leader within 10 s")
+	case <-time.After(2 * time.Minute): // the machine may be busy
+		t.Error("nobody took over from the silent leader")
 	}
 	close(release)
 	if err := <-stale; err == nil {

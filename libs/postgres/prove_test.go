@@ -123,7 +123,7 @@ func takesOver(t *testing.T, cfg postgres.Config) {
 	end()
 	select {
 	case <-led:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute): // the machine may be busy
 		t.Error("nobody leads once the leader's connection is closed")
 	}
 	stop()

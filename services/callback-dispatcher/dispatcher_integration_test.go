@@ -190,16 +190,15 @@ func (r *rig) count(sql string) (n int) {
 }
 
 // await looks at a condition of the database until it holds.
-func (r *rig) await(within time.Duration, what string, holds func() bool) {
+func (r *rig) await(what string, holds func() bool) {
 	r.t.Helper()
-	deadline := time.NewTimer(within)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
+	deadline := time.After(2 * time.Minute) // the machine may be busy
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
-		case <-deadline.C:
-			r.t.Fatalf("%s did not happen within %v", what, within)
+		case <-deadline:
+			r.t.Fatalf("%s did not happen within two minutes", what)
 		case <-tick.C:
 		}
 	}
@@ -234,7 +233,7 @@ func TestDeliver_onceEachVerifiedInOrder(t *testing.T) {
 	for path, ids := range expected {
 		r.receiver.AwaitAccepted(t, 30*time.Second, path, len(ids))
 	}
-	r.await(30*time.Second, "all deliveries recorded", func() bool { return r.count("delivery_done") == 200 && r.count("delivery") == 0 })
+	r.await("all deliveries recorded", func() bool { return r.count("delivery_done") == 200 && r.count("delivery") == 0 })
 	if a := r.clean(expected); len(a.Repeated) != 0 || a.Arrivals != 200 {
 		t.Errorf("deliver 200 events once each: got %v, again %v", a, a.Repeated)
 	}
@@ -260,7 +259,7 @@ func TestDeliver_retriesByScheduleAndKeepsTheExhausted(t *testing.T) {
 	blocked := event("CW-7", 1, "http://10.255.255.1:81/")
 	r.publish(event("CW-1", 1, r.receiver.URL("/second")), event("CW-2", 1, r.receiver.URL("/never")), event("CW-3", 1, r.receiver.URL("/moved")),
 		event("CW-4", 1, r.receiver.URL("/gone")), event("CW-5", 1, r.receiver.URL("/busy")), event("CW-6", 1, ""), blocked)
-	r.await(20*time.Second, "all deliveries over", func() bool { return r.count("delivery_done") == 6 })
+	r.await("all deliveries over", func() bool { return r.count("delivery_done") == 6 })
 
 	times := map[string][]time.Time{}
 	for _, d := range r.receiver.Deliveries() {
@@ -318,7 +317,7 @@ func TestDeliver_hangingEndpointHoldsUpNobodyElse(t *testing.T) {
 		t.Errorf("%d arrivals, want 10 hanging and 200 healthy", n)
 	}
 	// In the air they have no rows.
-	r.await(30*time.Second, "the rest waits", func() bool { return r.count("delivery") == 300 })
+	r.await("the rest waits", func() bool { return r.count("delivery") == 300 })
 	r.receiver.Close() // ends what hangs, so that the stop need not wait for it
 }
 
@@ -332,7 +331,7 @@ func TestOrder_waitsAtMostFiveSeconds(t *testing.T) {
 	lonely := event("CW-lonely", 2, r.receiver.URL("/lonely")) // its predecessor never comes
 	r.publish(lonely, event("CW-1", 2, r.receiver.URL("/slow")))
 	r.publish(event("CW-1", 1, r.receiver.URL("/slow")), event("CW-1", 3, r.receiver.URL("/slow")))
-	r.await(30*time.Second, "the lonely event waits 5 s and no longer", func() bool {
+	r.await("the lonely event waits 5 s and no longer", func() bool {
 		return r.count(`delivery WHERE url LIKE '%/lonely' AND waits AND next_at = created_at + interval '5 seconds'`) == 1
 	})
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/slow", 3)
@@ -420,7 +419,7 @@ func TestKill_losesNothing(t *testing.T) {
 		t.Logf("first delivery %v after the restart", time.Since(began))
 	}
 	r.receiver.AwaitAccepted(t, 60*time.Second, "/x", 600)
-	r.await(30*time.Second, "everything recorded", func() bool { return r.count("delivery") == 0 })
+	r.await("everything recorded", func() bool { return r.count("delivery") == 0 })
 	a := r.receiver.Audit(expected)
 	if !a.Clean() {
 		t.Errorf("%v\nlost %v\ndoubled %v\ninvalid %v", a, a.Lost, a.Doubled, a.Invalid)
@@ -459,7 +458,7 @@ func TestOutage_ofPostgresBlocksAndLosesNothing(t *testing.T) {
 	if n := mq.Depth(t, channel, wire.DeadQueue(wire.IntakeQueue)); n != 0 {
 		t.Errorf("%d messages were dead-lettered", n)
 	}
-	r.await(30*time.Second, "everything recorded", func() bool { return r.count("delivery") == 0 })
+	r.await("everything recorded", func() bool { return r.count("delivery") == 0 })
 	if a := r.clean(expected); len(a.Repeated) != 0 {
 		t.Errorf("%d repeated: the results of what was under way were lost", len(a.Repeated))
 	}

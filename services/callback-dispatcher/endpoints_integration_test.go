@@ -113,7 +113,7 @@ func TestEndpoints_everyMatchAndTheCallback(t *testing.T) {
 	if apart := pair[1].At.Sub(pair[0].At); apart > 4500*time.Millisecond { // a type that is filtered out counts as attempted
 		t.Errorf("the last event waited %v for one that the endpoint filters out", apart)
 	}
-	r.await(30*time.Second, "all recorded", func() bool { return r.count("delivery_done") == 8 })
+	r.await("all recorded", func() bool { return r.count("delivery_done") == 8 })
 	var some []string
 	for _, d := range r.receiver.Accepted("/some") {
 		some = append(some, d.ID)
@@ -158,7 +158,7 @@ func TestEndpoint_goneIsDisabledAndHeld(t *testing.T) {
 	}
 	before := len(r.receiver.Deliveries())
 	r.publish(event("CW-2", 1, ""), event("CW-1", 2, ""))
-	r.await(30*time.Second, "two more events held", func() bool { return r.count("delivery WHERE state = 'due'") == 3 })
+	r.await("two more events held", func() bool { return r.count("delivery WHERE state = 'due'") == 3 })
 	held := a.want(200, http.MethodGet, "/v1/webhooks/deliveries?status=held&endpointId="+id, "")
 	if list, _ := at(t, held, "deliveries").([]any); len(list) != 3 || at(t, held, "deliveries.0.nextAttemptAt") != nil {
 		t.Errorf("held: %v", held)
@@ -187,7 +187,7 @@ func TestEndpoint_failingWarnsThenDisables(t *testing.T) {
 	for n := range 5 {
 		r.publish(event(fmt.Sprintf("CW-%d", n), 1, ""))
 	}
-	r.await(30*time.Second, "twenty failures", func() bool { return r.count("attempt") >= 20 })
+	r.await("twenty failures", func() bool { return r.count("attempt") >= 20 })
 	for n := range 5 { // the failures span more than a tenth of the time
 		r.publish(event(fmt.Sprintf("CW-later-%d", n), 1, ""))
 	}
@@ -224,10 +224,10 @@ func TestBreaker_oneProbeAtATimeThenEverything(t *testing.T) {
 		all = append(all, event(fmt.Sprintf("CW-%d", n), 1, r.receiver.URL("/down")))
 	}
 	r.publish(all...)
-	r.await(30*time.Second, "the breaker to open", func() bool { return r.count("lane WHERE probe_at IS NOT NULL") == 1 })
+	r.await("the breaker to open", func() bool { return r.count("lane WHERE probe_at IS NOT NULL") == 1 })
 	// The dispatcher still sends events that it was taking in when the breaker opened; from then on it sends probes only.
-	r.await(20*time.Second, "everything taken in", func() bool { return r.count("event") == 100 })
-	r.await(30*time.Second, "nothing under way", func() bool { return r.count("delivery WHERE state = 'leased'") == 0 })
+	r.await("everything taken in", func() bool { return r.count("event") == 100 })
+	r.await("nothing under way", func() bool { return r.count("delivery WHERE state = 'leased'") == 0 })
 	atOpen := len(r.receiver.Deliveries())
 	r.receiver.Await(t, 20*time.Second, "three probes", func(got []receiver.Delivery) bool { return len(got) >= atOpen+3 })
 	probes := r.receiver.Deliveries()[atOpen:]
@@ -241,7 +241,7 @@ func TestBreaker_oneProbeAtATimeThenEverything(t *testing.T) {
 	}
 	r.receiver.Fault("/down", nil)
 	r.receiver.AwaitAccepted(t, 20*time.Second, "/down", 100)
-	r.await(30*time.Second, "the breaker to close", func() bool { return r.count("lane WHERE probe_at IS NOT NULL OR failures <> 0") == 0 })
+	r.await("the breaker to close", func() bool { return r.count("lane WHERE probe_at IS NOT NULL OR failures <> 0") == 0 })
 	if r.count("delivery_done WHERE state = 'exhausted'") != 0 {
 		t.Error("a delivery was given up although the breaker parked it")
 	}
@@ -255,19 +255,19 @@ func TestDelivery_retryByHandAlwaysFires(t *testing.T) {
 	r.receiver.Fault("/x", receiver.Status(404))
 	r.run("work")
 	r.publish(event("CW-1", 1, ""))
-	r.await(30*time.Second, "one failure", func() bool { return r.count("attempt") == 1 && r.count("lane WHERE probe_at IS NOT NULL") == 1 })
+	r.await("one failure", func() bool { return r.count("attempt") == 1 && r.count("lane WHERE probe_at IS NOT NULL") == 1 })
 	delivery := text(t, a.want(200, http.MethodGet, "/v1/webhooks/deliveries?endpointId="+id, ""), "deliveries.0.id")
 	// Behind an open breaker, a retry by hand is made all the same, and so is one of what is exhausted or delivered.
 	retry := func(attempts int) {
 		t.Helper()
 		a.want(200, http.MethodPost, "/v1/webhooks/deliveries/"+delivery+"/retry", "")
-		r.await(30*time.Second, "the retry", func() bool { return r.count("attempt") >= attempts })
+		r.await("the retry", func() bool { return r.count("attempt") >= attempts })
 	}
 	retry(2)
 	r.receiver.Fault("/x", nil)
 	retry(3)
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/x", 1)
-	r.await(30*time.Second, "delivered", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 1 })
+	r.await("delivered", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 1 })
 	moved := r.receiver.URL("/moved")
 	r.receiver.Secrets("/moved", text(t, a.want(200, http.MethodGet, "/v1/webhooks/endpoints/"+id+"/secret", ""), "secret"))
 	a.want(200, http.MethodPatch, "/v1/webhooks/endpoints/"+id, fmt.Sprintf(`{"url":%q}`, moved))
@@ -319,7 +319,7 @@ func TestReplay_countsPausesAndSendsTheRange(t *testing.T) {
 		all = append(all, event(fmt.Sprintf("CW-%d", n), 1, ""))
 	}
 	r.publish(all...)
-	r.await(20*time.Second, "all exhausted", func() bool { return r.count("delivery_done WHERE state = 'exhausted'") == 200 })
+	r.await("all exhausted", func() bool { return r.count("delivery_done WHERE state = 'exhausted'") == 200 })
 	from := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	body := fmt.Sprintf(`{"endpointId":%q,"from":%q,"dryRun":%%v}`, id, from)
 	if got := a.want(200, http.MethodPost, "/v1/webhooks/replays", fmt.Sprintf(body, true)); at(t, got, "replay.total") != float64(200) || at(t, got, "replay.id") != nil {
@@ -332,14 +332,14 @@ func TestReplay_countsPausesAndSendsTheRange(t *testing.T) {
 	if text(t, paused, "replay.state") != "paused" || r.count("delivery") > 32 {
 		t.Errorf("paused: %v with %d in the table", paused, r.count("delivery"))
 	}
-	r.await(20*time.Second, "what was under way", func() bool { return r.count("delivery") == 0 })
+	r.await("what was under way", func() bool { return r.count("delivery") == 0 })
 	if n := len(r.receiver.Accepted("/x")); n >= 200 {
 		t.Error("the pause came too late to show anything")
 	}
 	a.want(200, http.MethodPost, "/v1/webhooks/replays/"+replay+"/resume", "")
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/x", 200)
-	r.await(30*time.Second, "the replay to finish", func() bool { return r.count("replay WHERE state = 'finished' AND sent = 200") == 1 })
-	r.await(30*time.Second, "200 attempts of the replay in the log", func() bool { return r.count("attempt WHERE trigger = 'replay'") == 200 })
+	r.await("the replay to finish", func() bool { return r.count("replay WHERE state = 'finished' AND sent = 200") == 1 })
+	r.await("200 attempts of the replay in the log", func() bool { return r.count("attempt WHERE trigger = 'replay'") == 200 })
 }
 
 // A reader that follows the cursor sees every event once, while many are being committed at the same time.
@@ -361,7 +361,7 @@ func TestEvents_aReaderMissesNone(t *testing.T) {
 		}
 	}()
 	seen, cursor := map[string]int{}, ""
-	r.await(30*time.Second, "every event in the list", func() bool {
+	r.await("every event in the list", func() bool {
 		page := a.want(200, http.MethodGet, "/v1/events?limit=100&cursor="+cursor, "")
 		events, _ := at(t, page, "events").([]any)
 		for _, e := range events {
@@ -391,7 +391,7 @@ func TestEvents_leavesOutWhatDoesNotOpen(t *testing.T) {
 	r.run("work")
 	lost := event("CW-2", 1, "")
 	r.publish(event("CW-1", 1, ""), lost, event("CW-3", 1, ""))
-	r.await(30*time.Second, "three events", func() bool { return r.count("event") == 3 })
+	r.await("three events", func() bool { return r.count("event") == 3 })
 	gone, err := keyring.Parse("gone:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +401,7 @@ func TestEvents_leavesOutWhatDoesNotOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed, cursor, pages := map[string]bool{}, "", 0
-	r.await(30*time.Second, "the end of the list", func() bool { // an event is listed once no earlier transaction runs on the server
+	r.await("the end of the list", func() bool { // an event is listed once no earlier transaction runs on the server
 		page := a.want(200, http.MethodGet, "/v1/events?limit=1&cursor="+cursor, "")
 		if next, ok := at(t, page, "pagination.nextCursor").(string); ok && next != cursor {
 			cursor, pages = next, pages+1
@@ -440,11 +440,11 @@ func TestEvents_heldBackByTheirOwnDatabase(t *testing.T) {
 	}
 	begin(os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))
 	r.publish(event("CW-1", 1, ""))
-	r.await(30*time.Second, "an event while another database is busy", func() bool { return listed() == 1 })
+	r.await("an event while another database is busy", func() bool { return listed() == 1 })
 
 	own := begin(r.env["DATABASE_URL"])
 	r.publish(event("CW-2", 1, ""))
-	r.await(30*time.Second, "the event in the table", func() bool {
+	r.await("the event in the table", func() bool {
 		var n int
 		if err := r.db.QueryRow(t.Context(), `SELECT count(*) FROM event`).Scan(&n); err != nil {
 			t.Fatal(err)
@@ -457,7 +457,7 @@ func TestEvents_heldBackByTheirOwnDatabase(t *testing.T) {
 	if _, err := own.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
-	r.await(30*time.Second, "the event that was held back", func() bool { return listed() == 2 })
+	r.await("the event that was held back", func() bool { return listed() == 2 })
 }
 
 func TestSettlementToken_isOnlyInWhatIsSent(t *testing.T) {
@@ -484,7 +484,7 @@ func TestSettlementToken_isOnlyInWhatIsSent(t *testing.T) {
 	}
 	r.clean(nil)
 	var raw []byte
-	r.await(30*time.Second, "the event in the list", func() bool { // it is listed once no earlier transaction runs on the server
+	r.await("the event in the list", func() bool { // it is listed once no earlier transaction runs on the server
 		raw, err = json.Marshal(a.want(200, http.MethodGet, "/v1/events", ""))
 		return err != nil || bytes.Contains(raw, []byte(e.EventID))
 	})
@@ -512,7 +512,7 @@ func TestEventsCommand_opensWhatIsStored(t *testing.T) {
 		e.Body = keys.Seal(e.Body, wire.BodyPlace(e.EventID))
 	}
 	r.publish(one, two)
-	r.await(30*time.Second, "two events", func() bool { return r.count("event") == 2 })
+	r.await("two events", func() bool { return r.count("event") == 2 })
 	stop()
 	read := func(args ...string) (string, error) {
 		var out bytes.Buffer
@@ -566,9 +566,9 @@ func TestExcerpt_isSealedAndShown(t *testing.T) {
 	r.run("work")
 	first, second := event("CW-1", 1, echo.URL), event("CW-2", 1, echo.URL)
 	r.publish(first)
-	r.await(30*time.Second, "the second attempt", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 1 })
+	r.await("the second attempt", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 1 })
 	r.publish(second)
-	r.await(30*time.Second, "the second delivery", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 2 })
+	r.await("the second delivery", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 2 })
 	const kept = "(SELECT excerpt FROM attempt UNION ALL SELECT excerpt FROM delivery_done WHERE excerpt IS NOT NULL) x"
 	if all, clear := r.count(kept), r.count(kept+" WHERE position('CW-'::bytea IN excerpt) > 0"); all != 3 || clear != 0 {
 		t.Errorf("%d of %d excerpts are in the clear", clear, all)
@@ -594,7 +594,7 @@ func TestDead_isListedAndTakenInAgain(t *testing.T) {
 	bad, good := event("CW-1", 1, ""), event("CW-2", 1, r.receiver.URL("/x"))
 	bad.Sequence = 0
 	r.publish(bad)
-	r.await(30*time.Second, "the bad message in the table", func() bool { return r.count("dead WHERE reason LIKE '%sequence 0%'") == 1 })
+	r.await("the bad message in the table", func() bool { return r.count("dead WHERE reason LIKE '%sequence 0%'") == 1 })
 	stop()
 	body, err := json.Marshal(good)
 	if err != nil {
@@ -633,7 +633,7 @@ func TestDead_isDiscarded(t *testing.T) {
 	bad := event("CW-1", 1, "")
 	bad.Sequence = 0
 	r.publish(bad)
-	r.await(30*time.Second, "the bad message in the table", func() bool { return r.count("dead") == 1 })
+	r.await("the bad message in the table", func() bool { return r.count("dead") == 1 })
 	var id int64
 	if err := r.db.QueryRow(t.Context(), `SELECT id FROM dead`).Scan(&id); err != nil {
 		t.Fatal(err)
@@ -689,7 +689,7 @@ func TestManagement_tenants(t *testing.T) {
 	r.run("work")
 	r.publish(event("CW-1", 1, ""))
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/x", 1)
-	r.await(30*time.Second, "recorded", func() bool { return r.count("delivery_done") == 1 })
+	r.await("recorded", func() bool { return r.count("delivery_done") == 1 })
 	delivery := text(t, a.want(200, http.MethodGet, "/v1/webhooks/deliveries", ""), "deliveries.0.id")
 	replay := text(t, a.want(200, http.MethodPost, "/v1/webhooks/replays", `{"from":"2026-01-01T00:00:00Z"}`), "replay.id")
 	for name, who := range map[string]httpkit.Identity{

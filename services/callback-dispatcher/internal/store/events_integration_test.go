@@ -96,7 +96,7 @@ func TestEvents_aWalkOfAnyPageSizeMissesNothing(t *testing.T) {
 				}
 			})
 			slices.Sort(written)
-			deadline := time.Now().Add(30 * time.Second)
+			deadline := time.Now().Add(2 * time.Minute)
 			for _, w := range walks {
 				awaitAll(t, s, w, len(written), deadline)
 				slices.Sort(w.seen)

@@ -41,7 +41,7 @@ func blocked(t *testing.T, db *pgxpool.Pool, nth int, f func() error) (done <-ch
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- f() }()
-	looks, late := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	looks, late := time.NewTicker(10*time.Millisecond), time.After(2*time.Minute)
 	defer looks.Stop()
 	for count(t, db, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < nth {
 		select {

@@ -76,7 +76,7 @@ func (w *simulation) deposit(id string, confirmations int64) {
 // until reads messages until one deposit has the wanted state.
 func (w *simulation) until(id, what string, holds func(d wire.DepositChanged) bool) {
 	w.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute) // the machine may be busy
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
