@@ -201,7 +201,7 @@ const ether = "2000000000000000000"
 func TestRefund_kill9(t *testing.T) {
 	t.Parallel()
 	d := newApprover(t, ether, nil)
-	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": blockTime})
 	d.installSteps(t)
 	for _, sql := range []string{
 		`CREATE FUNCTION refund_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -262,7 +262,7 @@ func (d *approver) diesRefunding(t *testing.T, at func(t *testing.T) stop, side 
 func TestRefund_coin(t *testing.T) {
 	t.Parallel()
 	d := newApprover(t, "", nil)
-	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": blockTime})
 	d.await(t, "payments learns that the station is an own address", func() bool {
 		return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND address = $1 AND told`, d.station) == 1
 	})
@@ -331,7 +331,7 @@ func TestRefund_stuck(t *testing.T) {
 		return d.count(t, `SELECT count(*) FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
 WHERE o.refund = $1 AND a.raw IS NOT NULL`, o.ID) >= 3
 	})
-	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": blockTime})
 	d.paid(t, o)
 	var nonces, forms int
 	if err := d.pool.QueryRow(t.Context(), `SELECT count(DISTINCT (a.request::jsonb)->'evm'->>'nonce'), count(*) FROM outgoing_attempts a
@@ -383,7 +383,7 @@ func TestRefund_reorganised(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("rewind the scan: got %v, %s, want no error", err, out)
 	}
-	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": blockTime})
 	d.await(t, "the refund is confirmed again", func() bool {
 		states, _ := d.progress(o)
 		states = slices.Compact(states)
@@ -402,7 +402,7 @@ func TestRefund_refused(t *testing.T) {
 	d := newApprover(t, ether, func(policy string, _ map[string]string) string {
 		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
 	})
-	d.Do("/block-time", map[string]string{"every": "100ms"})
+	d.Do("/block-time", map[string]string{"every": blockTime})
 	o := d.order("USDT", "7000001")
 	d.approve(t, o)
 	d.await(t, "blocked", func() bool {

@@ -307,7 +307,7 @@ func TestRefundTron_reorganised(t *testing.T) {
 		return in(o, "mined")()
 	})
 	d.Do("/finality", map[string]int{"depth": 3})
-	d.Do("/set", map[string]any{"every": "100ms"})
+	d.Do("/set", map[string]any{"every": blockTime})
 	d.paid(t, o)
 	d.formed(t, o, 1)
 	d.booked(t, 1_000_000_000)

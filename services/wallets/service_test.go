@@ -35,6 +35,7 @@ import (
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/fixture"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/migrations"
 )
@@ -163,22 +164,11 @@ func (w *whole) replica() (stop func(), api, ops string) {
 
 func (w *whole) until(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.After(40 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	fixture.Await(w.t, what, func() bool {
 		w.mu.Lock()
-		ok := holds()
-		w.mu.Unlock()
-		if ok {
-			return
-		}
-		select {
-		case <-deadline:
-			w.t.Fatalf("not %s: %v", what, w.deposits)
-		case <-tick.C:
-		}
-	}
+		defer w.mu.Unlock()
+		return holds()
+	})
 }
 
 func TestMain(m *testing.M) {

@@ -45,7 +45,7 @@ func newBTC(t *testing.T, change func(policy string, environ map[string]string) 
 	t.Helper()
 	c := &btc{custody: custodyOf(t, "bitcoin"), treasury: vaultOf(t, 0xca)}
 	maps.Copy(c.environ, map[string]string{
-		"BITCOIN_NETWORK_LIVE": "regtest", "BITCOIN_START": "100", "BITCOIN_POLL": "50ms", "BITCOIN_FINAL_DEPTH": "3",
+		"BITCOIN_NETWORK_LIVE": "regtest", "BITCOIN_START": "100", "BITCOIN_POLL": poll, "BITCOIN_FINAL_DEPTH": "3",
 		"BITCOIN_ROLLBACK_GRACE": "200ms", "BITCOIN_MEMPOOL_POLL": "0", "BITCOIN_SWEEP_TREASURY": c.treasury, "BITCOIN_SWEEP_STUCK": "1h",
 		"BITCOIN_SWEEP_LEAST": "BTC:0.0005",
 	})
@@ -78,7 +78,7 @@ func newBTC(t *testing.T, change func(policy string, environ map[string]string) 
 }
 
 // mines makes the node mine until the test ends.
-func (c *btc) mines() { c.MineEvery(200 * time.Millisecond) }
+func (c *btc) mines() { c.MineEvery(250 * time.Millisecond) }
 
 func (c *btc) pay(to string, sats int) {
 	c.Transfer(map[string]any{"to": to, "amount": fmt.Sprint(sats), "token": false})

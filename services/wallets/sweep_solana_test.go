@@ -46,7 +46,7 @@ func newSolCustody(t *testing.T, change func(policy string, environ map[string]s
 	t.Helper()
 	c := &solCustody{custody: custodyOf(t, "solana"), treasury: soltx.Account{77, 1}, nonceAt: soltx.Account{77, 2}}
 	maps.Copy(c.environ, map[string]string{
-		"SOLANA_GENESIS": c.Genesis, "SOLANA_START": fmt.Sprint(c.Block + 1), "SOLANA_POLL": "50ms", "SOLANA_ROLLBACK_GRACE": "200ms",
+		"SOLANA_GENESIS": c.Genesis, "SOLANA_START": fmt.Sprint(c.Block + 1), "SOLANA_POLL": poll, "SOLANA_ROLLBACK_GRACE": "200ms",
 		"SOLANA_TOKENS":         "USDT:" + c.Tokens["USDT"] + ",USDC:" + c.Tokens["USDC"],
 		"SOLANA_SWEEP_TREASURY": c.treasury.String(), "SOLANA_SWEEP_LEAST": "USDC:20,SOL:0.5", "SOLANA_SWEEP_STUCK": "1h", "SOLANA_SWEEP_SETTLE": "0s",
 	})
@@ -122,7 +122,7 @@ func newSolRounds(t *testing.T, sweepers int, change func(policy string, cfg *sw
 				}
 				select {
 				case <-ctx.Done():
-				case <-time.After(50 * time.Millisecond):
+				case <-time.After(150 * time.Millisecond):
 				}
 			}
 		})
@@ -210,7 +210,7 @@ func (c *solCustody) importAddresses(t *testing.T) {
 }
 
 // flow mines until the test ends.
-func (c *solCustody) flow() { c.MineEvery(100 * time.Millisecond) }
+func (c *solCustody) flow() { c.MineEvery(250 * time.Millisecond) }
 
 // pay sends a deposit.
 func (c *solCustody) pay(at, token, amount string) {

@@ -56,6 +56,13 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
+// The pace of a test's chain, and of wallets on it. Many tests run at once, and a faster pace of one slows the others.
+const (
+	blockTime  = "250ms"
+	poll       = "150ms"
+	sweepEvery = "250ms"
+)
+
 // built are the two programs, which concurrent tests share.
 var built struct {
 	sync.Mutex
@@ -256,7 +263,7 @@ func custodyOf(t *testing.T, chain string) *custody {
 		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
 		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
 		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
-		"SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
+		"SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": sweepEvery,
 	}
 	t.Cleanup(func() { c.signer.kill(t) })
 	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so
@@ -269,7 +276,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	c.derives(t, chainSettings{XpubLiveEVM: xpubEVM})
 	maps.Copy(c.environ, map[string]string{
 		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2",
-		"EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(c.Chain), "EVM_ETHEREUM_START": "1", "EVM_ETHEREUM_POLL": "50ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "200ms",
+		"EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(c.Chain), "EVM_ETHEREUM_START": "1", "EVM_ETHEREUM_POLL": poll, "EVM_ETHEREUM_ROLLBACK_GRACE": "200ms",
 		"EVM_ETHEREUM_TOKENS":         "USDT:" + c.Tokens["USDT"] + ",USDC:" + c.Tokens["USDC"],
 		"EVM_ETHEREUM_SWEEP_TREASURY": treasury, "EVM_ETHEREUM_SWEEP_STUCK": "1h", "EVM_ETHEREUM_SWEEP_LEAST": "USDT:20,ETH:0.5",
 	})
@@ -716,7 +723,7 @@ type kills struct {
 func TestSweep_kill9(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, nil)
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	c.installSteps(t)
 	for _, kind := range []intent.Kind{intent.Fund, intent.Sweep} {
 		kills := evmKills[kind]
@@ -855,7 +862,7 @@ func TestSweep_stuck(t *testing.T) {
 	}
 	c.Mine(1)
 	c.await(t, "a sweep with a higher fee", func() bool { return c.count(t, attempts, w.ID, "sweep") >= 3 })
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	c.holds(t, w, "25000001")
 	last, nonce := new(big.Int), uint64(0)
 	_, requests := c.forms(t, intent.Sweep)
@@ -904,7 +911,7 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 	if _, err := c.pool.Exec(t.Context(), `UPDATE sweeps SET due_at = now()`); err != nil { // ten minutes have passed
 		t.Fatal(err)
 	}
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	c.holds(t, w, "25000005")
 }
 
@@ -931,7 +938,7 @@ func TestSweep_coin(t *testing.T) {
 	c.Transfer(map[string]any{"to": w.Address, "amount": "300000000000000000", "token": false})
 	c.Transfer(map[string]any{"to": w.Address, "amount": "400000000000000000", "token": false})
 	c.Transfer(map[string]any{"to": small.Address, "amount": "400000000000000000", "token": false, "mine": 1})
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	var amount, fee string
 	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::text, o.fee::text FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1`, w.ID).
@@ -1069,7 +1076,7 @@ func TestSweep_reorganised(t *testing.T) {
 		c.Mine(1)
 		c.await(t, kind+" is mined again", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
 	}
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	c.holds(t, w, "25000002")
 }
 
@@ -1101,7 +1108,7 @@ func TestSweep_refused(t *testing.T) {
 	c := newCustody(t, func(policy string, environ map[string]string) string {
 		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
 	})
-	c.Do("/block-time", map[string]string{"every": "100ms"})
+	c.Do("/block-time", map[string]string{"every": blockTime})
 	w := c.wallet(t, "USDT")
 	c.Transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
 	c.await(t, "blocked", func() bool {

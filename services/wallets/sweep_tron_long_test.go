@@ -167,7 +167,7 @@ func TestSweep_tronReorganised(t *testing.T) {
 			gate = c.door("send", kinds[i+1], false)(t)
 		}
 		c.Do("/finality", map[string]int{"depth": 3})
-		c.Do("/set", map[string]any{"every": "100ms"})
+		c.Do("/set", map[string]any{"every": blockTime})
 	}
 	c.holds(t, w, "25000002")
 	c.stationHolds(t)

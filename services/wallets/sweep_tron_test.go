@@ -41,15 +41,15 @@ type tronCustody struct {
 	hidden  sync.Map    // ids of those
 }
 
-// newTron starts a chain, a signer and wallets that sweeps tron. Blocks come every tenth of a second; the third after a
-// block makes it final.
+// newTron starts a chain, a signer and wallets that sweeps tron. A block comes every blockTime; the third after a block
+// makes it final.
 func newTron(t *testing.T, change func(policy string, environ map[string]string) string) *tronCustody {
 	t.Helper()
 	c := &tronCustody{custody: custodyOf(t, "tron")}
 	c.derives(t, chainSettings{XpubLiveTron: xpubTron})
 	maps.Copy(c.environ, map[string]string{
 		"XPUB_LIVE_TRON": xpubTron, "CONFIRMATIONS": "tron=2",
-		"TRON_GENESIS": c.Genesis, "TRON_START": "1", "TRON_POLL": "50ms", "TRON_ROLLBACK_GRACE": "200ms", "TRON_TOKENS": "USDT:" + c.Tokens["USDT"],
+		"TRON_GENESIS": c.Genesis, "TRON_START": "1", "TRON_POLL": poll, "TRON_ROLLBACK_GRACE": "200ms", "TRON_TOKENS": "USDT:" + c.Tokens["USDT"],
 		"TRON_SWEEP_TREASURY": tronTreasury, "TRON_SWEEP_LEAST": "USDT:20,TRX:30", "TRON_SWEEP_EXPIRY": "20s", "TRON_SWEEP_RESEND": "1s",
 	})
 	policy := fmt.Sprintf(`{"mode":"live","account":0,"gasAccount":1,"indexBelow":100000,"networks":{"tron":{"treasury":"%s","countPerHour":10000,
@@ -71,7 +71,7 @@ func newTron(t *testing.T, change func(policy string, environ map[string]string)
 	c.Transfer(map[string]any{"to": c.station, "amount": "5000000000", "token": false})
 	c.Transfer(map[string]any{"to": tronTreasury, "amount": "1000000", "token": false}) // it is an account
 	c.Transfer(map[string]any{"to": tronTreasury, "amount": "1", "token": "USDT"})      // it has held the token before
-	c.Do("/set", map[string]any{"every": "100ms", "stake": map[string]int64{c.station: tronStake}})
+	c.Do("/set", map[string]any{"every": blockTime, "stake": map[string]int64{c.station: tronStake}})
 	c.startWallets(t)
 	return c
 }
