@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +76,7 @@ type serveSettings struct {
 type refundSettings struct {
 	AutomaticKey  config.Secret `env:"ORDER_AUTOMATIC_KEY" doc:"base64 of the 32 bytes of the ed25519 seed that signs the orders of refunds which approve themselves; the signer of wallets pins its public key. Without both keys live mode takes no refunds on a chain: 409 refunds_closed"`
 	OperatorKey   config.Secret `env:"ORDER_OPERATOR_KEY" doc:"the same for refunds that operators have approved; another key"`
-	Networks      []string      `env:"REFUND_NETWORKS" doc:"comma separated networks on which wallets has a refund station, EVM networks, tron and solana, such as ethereum,tron; live mode takes no refund on another network: 409 refunds_closed"`
+	Networks      []string      `env:"REFUND_NETWORKS" doc:"comma separated networks on which wallets has a refund station, such as ethereum,bitcoin; live mode takes no refund on another network: 409 refunds_closed"`
 	ApprovalAbove string        `env:"REFUND_APPROVAL_ABOVE" envDefault:"NGN=100000,GHS=1000,KES=9000,ZAR=1200" doc:"worth of all refunds of one live payment, by its locked rate, above which a refund needs operators; a currency that is not named keeps its default, 0 sends every refund to operators"`
 }
 
@@ -98,15 +97,12 @@ func (s refundSettings) above() (map[money.Currency]decimal.Decimal, error) {
 	return out, nil
 }
 
-// refundFamilies are the families of networks on which wallets sends refunds.
-var refundFamilies = []money.Family{money.EVM, money.Tron, money.Solana}
-
 // networks are the networks on which refunds of live mode leave.
 func (s refundSettings) networks() ([]string, error) {
 	var out []string
 	for _, name := range s.Networks {
 		n, ok := money.NetworkOf(name)
-		if !ok || !slices.Contains(refundFamilies, n.Family) {
+		if !ok {
 			return nil, fmt.Errorf("REFUND_NETWORKS: wallets sends no refunds on %q", name)
 		}
 		out = append(out, n.Name)

@@ -168,11 +168,11 @@ func TestSecondAbove(t *testing.T) {
 
 // Refunds of live mode open only on networks on which wallets can send them.
 func TestRefundSettings_networks(t *testing.T) {
-	got, err := refundSettings{Networks: []string{"ERC20", "polygon", "tron", "solana"}}.networks()
-	if err != nil || !slices.Equal(got, []string{"ethereum", "polygon", "tron", "solana"}) {
-		t.Errorf("networks() of erc20, polygon, tron and solana = %v, %v; want ethereum, polygon, tron and solana", got, err)
+	got, err := refundSettings{Networks: []string{"ERC20", "polygon", "tron", "solana", "bitcoin"}}.networks()
+	if err != nil || !slices.Equal(got, []string{"ethereum", "polygon", "tron", "solana", "bitcoin"}) {
+		t.Errorf("networks() of erc20, polygon, tron, solana and bitcoin = %v, %v; want ethereum, polygon, tron, solana and bitcoin", got, err)
 	}
-	for _, name := range []string{"bitcoin", "nowhere", ""} {
+	for _, name := range []string{"nowhere", ""} {
 		if _, err := (refundSettings{Networks: []string{name}}).networks(); err == nil {
 			t.Errorf("networks() of %q = no error, want it refused", name)
 		}

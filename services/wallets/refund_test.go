@@ -196,13 +196,14 @@ func (d *approver) paid(t *testing.T, o order.Order) {
 
 const ether = "2000000000000000000"
 
-// TestRefund_kill9 kills wallets, or the signer, at every step of a refund, and starts it again. The payer gets the
-// money once.
-func TestRefund_kill9(t *testing.T) {
-	t.Parallel()
-	d := newApprover(t, ether, nil)
-	d.Do("/block-time", map[string]string{"every": blockTime})
-	d.installSteps(t)
+// refundSteps are the rows of a refund that a process can die at.
+var refundSteps = []string{
+	"refund planned", "refund signed", "refund broadcast", "refund mined", "refund final", "taking signing", "taking sent", "taking confirmed",
+}
+
+// installTaking lets a test hold wallets where it writes a state of a refund.
+func (d *approver) installTaking(t *testing.T) {
+	t.Helper()
 	for _, sql := range []string{
 		`CREATE FUNCTION refund_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			PERFORM pg_advisory_xact_lock_shared(hashtextextended('step taking ' || new.state, 0)); RETURN new; END $$`,
@@ -212,6 +213,16 @@ func TestRefund_kill9(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRefund_kill9 kills wallets, or the signer, at every step of a refund, and starts it again. The payer gets the
+// money once.
+func TestRefund_kill9(t *testing.T) {
+	t.Parallel()
+	d := newApprover(t, ether, nil)
+	d.Do("/block-time", map[string]string{"every": blockTime})
+	d.installSteps(t)
+	d.installTaking(t)
 	for _, side := range []string{"wallets", "signer"} {
 		for _, answered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("signing, answered %v, %s dies", answered, side), func(t *testing.T) {
@@ -224,7 +235,7 @@ func TestRefund_kill9(t *testing.T) {
 			d.diesRefunding(t, d.door("send", intent.Sweep, answered), "wallets") // a token's transfer
 		})
 	}
-	for _, state := range []string{"refund planned", "refund signed", "refund broadcast", "refund mined", "refund final", "taking signing", "taking sent", "taking confirmed"} {
+	for _, state := range refundSteps {
 		t.Run("writing "+state, func(t *testing.T) { d.diesRefunding(t, d.row(state), "wallets") })
 	}
 	d.mu.Lock()

@@ -1,7 +1,8 @@
-// Package btctx makes and checks the one kind of bitcoin transaction that the product sends: it spends outputs of
-// deposit addresses (P2WPKH) and pays everything but the fee to one treasury, so that no change is left behind. Wallets
-// and the signer build it from the same terms with btcsuite's libraries. A PSBT (BIP-174) carries the previous
-// transactions to the signer. It is pure and holds no key.
+// Package btctx makes and checks the two kinds of bitcoin transactions that the product sends. A sweep spends outputs
+// of deposit addresses (P2WPKH) and pays everything but the fee to one treasury. A refund spends outputs of the refund
+// station (P2WPKH), pays an exact amount to a payer, and returns the change to the station. Wallets and the signer
+// build them from the same terms with btcsuite's libraries. A PSBT (BIP-174) carries the previous transactions to the
+// signer. The package is pure and holds no key.
 package btctx
 
 import (
@@ -41,8 +42,10 @@ type Input struct {
 // Transaction is what is signed, without its witnesses.
 type Transaction struct {
 	Inputs []Input
-	To     []byte // script of the treasury
+	To     []byte // script of the treasury, or of the payer
 	Value  int64  // that it receives
+	Back   []byte // script of the refund station, which receives the change; nil without change
+	Change int64
 }
 
 // Point reads the name of an output.
@@ -67,8 +70,11 @@ func (t Transaction) Check() error {
 		}
 		seen[in.Point] = true
 	}
-	if t.Value <= 0 || t.Fee() < 0 || len(t.To) == 0 {
+	if t.Value <= 0 || t.Value > mostValue || t.Change < 0 || t.Change > mostValue || t.Fee() < 0 || len(t.To) == 0 {
 		return errors.New("the inputs do not pay the amount")
+	}
+	if (t.Change > 0) != (len(t.Back) > 0) {
+		return errors.New("change has an address, and nothing else has one")
 	}
 	return nil
 }
@@ -82,10 +88,15 @@ func (t Transaction) Sum() (sum int64) {
 }
 
 // Fee is what the miner gets.
-func (t Transaction) Fee() int64 { return t.Sum() - t.Value }
+func (t Transaction) Fee() int64 { return t.Sum() - t.Value - t.Change }
 
 // Size is the most virtual bytes that it takes once it is signed.
-func (t Transaction) Size() int64 { return Size(len(t.Inputs), t.To) }
+func (t Transaction) Size() int64 {
+	if t.Change == 0 {
+		return Size(len(t.Inputs), t.To)
+	}
+	return Size(len(t.Inputs), t.To, t.Back)
+}
 
 // The parts of a transaction in bytes. A P2WPKH witness holds a signature of at most 72 bytes with its type, and a key.
 const (
@@ -96,9 +107,12 @@ const (
 	scale      = 4 // bytes outside of witnesses count four times (BIP-141)
 )
 
-// Size is the most virtual bytes of a transaction with so many inputs that pays one script.
-func Size(inputs int, to []byte) int64 {
-	base := head + counted(inputs) + inputs*inputBytes + 8 + counted(len(to)) + len(to)
+// Size is the most virtual bytes of a transaction with so many inputs that pays these scripts.
+func Size(inputs int, scripts ...[]byte) int64 {
+	base := head + counted(inputs) + inputs*inputBytes
+	for _, to := range scripts {
+		base += 8 + counted(len(to)) + len(to)
+	}
 	weight := base*scale + marks + inputs*witness
 	return int64((weight + scale - 1) / scale)
 }
@@ -118,6 +132,9 @@ func (t Transaction) unsigned() *wire.MsgTx {
 		tx.AddTxIn(from)
 	}
 	tx.AddTxOut(wire.NewTxOut(t.Value, t.To))
+	if t.Change > 0 {
+		tx.AddTxOut(wire.NewTxOut(t.Change, t.Back))
+	}
 	return tx
 }
 
@@ -147,13 +164,20 @@ func (t Transaction) PSBT(previous map[chainhash.Hash]*wire.MsgTx) (string, erro
 	return packet.B64Encode()
 }
 
-// Reprice is a PSBT of the same inputs with another amount.
-func Reprice(text string, value int64) (string, error) {
-	packet, err := psbt.NewFromRawBytes(strings.NewReader(text), true)
+// Reprice is a PSBT of this transaction with the proofs of another one, which has the same inputs in the same order.
+func (t Transaction) Reprice(text string) (string, error) {
+	before, err := psbt.NewFromRawBytes(strings.NewReader(text), true)
 	if err != nil {
 		return "", fmt.Errorf("reading the PSBT: %w", err)
 	}
-	packet.UnsignedTx.TxOut[0].Value = value
+	if len(before.Inputs) != len(t.Inputs) {
+		return "", errors.New("the PSBT is of other inputs")
+	}
+	packet, err := psbt.NewFromUnsignedTx(t.unsigned())
+	if err != nil {
+		return "", fmt.Errorf("making a PSBT: %w", err)
+	}
+	packet.Inputs = before.Inputs
 	return packet.B64Encode()
 }
 
@@ -279,6 +303,41 @@ func Treasury(text string) ([]byte, error) {
 		return key, nil
 	}
 	return nil, fmt.Errorf("%.100q is not a bitcoin address in its usual form", text)
+}
+
+// Payee is the script of an address that a refund may pay, on one net: P2PKH, P2SH, P2WPKH, P2WSH or P2TR. Of an output
+// of another witness version anybody could take the money.
+func Payee(net address.Net, text string) ([]byte, error) {
+	if _, err := address.Parse(money.Bitcoin, net, text); err != nil {
+		return nil, fmt.Errorf("the address %w", err)
+	}
+	script, err := Treasury(address.Canonical(money.Bitcoin, text))
+	if err != nil {
+		return nil, err
+	}
+	switch txscript.GetScriptClass(script) {
+	case txscript.PubKeyHashTy, txscript.ScriptHashTy, txscript.WitnessV0PubKeyHashTy, txscript.WitnessV0ScriptHashTy,
+		txscript.WitnessV1TaprootTy:
+		return script, nil
+	default:
+		return nil, fmt.Errorf("%.100q is of a kind that nobody may be able to spend", text)
+	}
+}
+
+// The bytes that spending an output costs, as nodes count them for dust.
+const (
+	spendLegacy  = 36 + 4 + 1 + 107
+	spendWitness = 36 + 4 + 1 + 107/scale
+	dustRate     = 3 // satoshi for each byte of an output and of its spending
+)
+
+// Dust is the least value of an output that nodes pass on.
+func Dust(script []byte) int64 {
+	spend := spendLegacy
+	if txscript.IsWitnessProgram(script) {
+		spend = spendWitness
+	}
+	return int64(dustRate * (8 + counted(len(script)) + len(script) + spend))
 }
 
 const keyHash = 20

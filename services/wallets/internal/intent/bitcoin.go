@@ -7,27 +7,33 @@ import (
 	"causeway.internal/services/wallets/internal/btctx"
 )
 
-// Bitcoin are the terms of a transaction that sweeps the outputs of many deposit addresses to the treasury. The amount
-// of the request is what the treasury receives; the rest of the inputs is the fee.
+// Bitcoin are the terms of a transaction that sweeps the outputs of many deposit addresses to the treasury, or that
+// refunds a payer from outputs of the refund station. The amount of the request is what the treasury or the payer
+// receives; the rest of the inputs is the change of a refund, and the fee.
 type Bitcoin struct {
 	Inputs []Output `json:"inputs"`
+	// Station receives the change of a refund. A sweep has neither.
+	Station string `json:"station,omitempty"`
+	Change  int64  `json:"change,omitempty"` // satoshi
 	// PSBT (BIP-174, base64) holds the previous transaction of every input, which proves its value. It adds nothing to
 	// the terms, since the inputs name these transactions by their hashes.
 	PSBT string `json:"psbt,omitempty"`
 }
 
-// Output is an output of a deposit address.
+// Output is an output of a deposit address, or of the refund station.
 type Output struct {
 	TxID  string `json:"txid"`
 	Vout  uint32 `json:"vout"`
 	Value int64  `json:"value"` // satoshi
-	Index uint32 `json:"index"` // of the deposit address
+	Index uint32 `json:"index"` // of the deposit address; 0 for the station
 }
 
 // Terms is the request without the proofs of its terms: what makes it the same request, and what a log keeps.
 func (r Request) Terms() Request {
 	if r.Bitcoin != nil {
-		r.Bitcoin = &Bitcoin{Inputs: r.Bitcoin.Inputs}
+		bare := *r.Bitcoin
+		bare.PSBT = ""
+		r.Bitcoin = &bare
 	}
 	return r
 }
@@ -44,6 +50,11 @@ func (r Request) Collection() (btctx.Transaction, error) {
 	tx := btctx.Transaction{Value: amount.Int64(), Inputs: make([]btctx.Input, len(r.Bitcoin.Inputs))}
 	if tx.To, err = btctx.Treasury(r.To); err != nil {
 		return btctx.Transaction{}, err
+	}
+	if tx.Change = r.Bitcoin.Change; r.Bitcoin.Station != "" {
+		if tx.Back, err = btctx.Treasury(r.Bitcoin.Station); err != nil {
+			return btctx.Transaction{}, err
+		}
 	}
 	for i, in := range r.Bitcoin.Inputs {
 		point, err := btctx.Point(in.TxID, in.Vout)

@@ -101,6 +101,7 @@ const (
 	Order       = "order"       // the transfer is not what its order says, or the order is not approved
 	OrderSpent  = "order_spent" // another transaction was signed for the same order
 	Forms       = "forms"       // every form that an order may have was signed
+	Dust        = "dust"        // an output that nodes do not pass on
 )
 
 // Passing reports whether the same request may be accepted later.

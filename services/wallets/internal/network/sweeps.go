@@ -61,7 +61,7 @@ func (c *Chains) sweepable() []sweepable {
 			network: "bitcoin", treasury: bitcoin.Treasury, account: c.bitcoinAccount,
 			complete: func(n money.Network, cfg *sweeper.Config) (err error) {
 				cfg.Batches, err = bitcoin.Batches(n)
-				cfg.Stuck, cfg.Resend = bitcoin.Stuck, resendAfter(bitcoin.Stuck)
+				cfg.Stuck, cfg.Resend, cfg.From = bitcoin.Stuck, resendAfter(bitcoin.Stuck), bitcoin.From
 				return err
 			},
 		},

@@ -342,6 +342,9 @@ func (s Refunds) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, 
 		if err := stillFinal(ctx, tx, o.Sweep.Network, r); err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, spentOutputsSQL, o.ID); err != nil {
+			return fmt.Errorf("forgetting spent outputs: %w", err)
+		}
 		if err := s.bookRefund(ctx, tx, o, sweep.Outcome{OK: ok, Amount: amount, Fee: r.Fee, Rent: r.Rent}); err != nil {
 			return err
 		}
@@ -401,6 +404,9 @@ func refundJournal(mode tenant.Mode, outgoing string, version int64) string {
 // reverseRefunds takes confirmed and failed refunds above a fork back to sent: their transactions are sent and followed
 // again, and their journals are reversed.
 func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, fork int64) error {
+	if err := unsearch(ctx, tx, c, fork); err != nil {
+		return err
+	}
 	rows, err := tx.Query(ctx, reversedRefundsSQL, c.Mode, c.Network, fork)
 	if err != nil {
 		return fmt.Errorf("taking refunds back: %w", err)

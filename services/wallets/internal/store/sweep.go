@@ -122,14 +122,14 @@ due_at = CASE WHEN state = 'blocked' THEN now() + interval '1 minute' ELSE due_a
 SELECT $1, s.id FROM sweeps s WHERE s.id = ANY($2) AND s.state = 'open' ORDER BY s.id FOR SHARE OF s ON CONFLICT DO NOTHING`
 
 	bindInputsSQL = `INSERT INTO outgoing_inputs (outgoing, mode, network, sweep, tx_hash, ordinal, amount, idx, block)
-SELECT $1, 'live', $2, i.sweep, i.tx_hash, i.ordinal, i.amount::numeric, i.idx, i.block
+SELECT $1, 'live', $2, nullif(i.sweep, ''), i.tx_hash, i.ordinal, i.amount::numeric, i.idx, i.block
 FROM unnest($3::text[], $4::text[], $5::int[], $6::text[], $7::bigint[], $8::text[]) AS i(sweep, tx_hash, ordinal, amount, idx, block)
 ON CONFLICT DO NOTHING`
 
 	batchOfSQL = `SELECT c.outgoing, ` + sweepColumns + ` FROM outgoing_sweeps c JOIN sweeps s ON s.id = c.sweep
 WHERE c.outgoing = ANY($1) ORDER BY c.outgoing, s.id`
 
-	inputsOfSQL = `SELECT outgoing, sweep, tx_hash, ordinal, amount::text, idx, block FROM outgoing_inputs
+	inputsOfSQL = `SELECT outgoing, coalesce(sweep, ''), tx_hash, ordinal, amount::text, idx, block FROM outgoing_inputs
 WHERE outgoing = ANY($1) ORDER BY outgoing, tx_hash, ordinal`
 
 	outputsSQL = `SELECT '', d.sweep, d.tx_hash, d.ordinal, d.amount::text, s.idx, d.block_hash FROM deposits d JOIN sweeps s ON s.id = d.sweep
@@ -755,7 +755,7 @@ func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sw
 		if tag.RowsAffected() == 0 {
 			return sweeper.ErrStale
 		}
-		if to.Over() && len(o.Inputs) > 0 {
+		if to.Over() && len(o.Inputs) > 0 && o.Kind != intent.Refund { // a rewind may take a refund back
 			if _, err := tx.Exec(ctx, unprovedSQL, o.ID); err != nil {
 				return err
 			}

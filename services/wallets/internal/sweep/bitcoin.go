@@ -50,9 +50,14 @@ func (b Batches) Ready(sum int64, now Rate, age time.Duration) error {
 // sum is worth. It reports false when that is less than nodes want of a replacement: the price of its own bytes on top
 // of the fee before.
 func (b Batches) Raise(fee, size, sum int64, now Rate) (int64, bool) {
+	return b.RaiseWithin(fee, size, sum/worthInput, now)
+}
+
+// RaiseWithin is Raise up to a fee that the transaction can pay.
+func (b Batches) RaiseWithin(fee, size, purse int64, now Rate) (int64, bool) {
 	old := RateOf(fee, size)
 	step := fee + RelayStep.Fee(size)
-	raised := min(max(now.Fee(size), (old+old/8).Fee(size), step), b.Most.Fee(size), sum/worthInput)
+	raised := min(max(now.Fee(size), (old+old/8).Fee(size), step), b.Most.Fee(size), purse)
 	return raised, raised >= step
 }
 
@@ -60,4 +65,10 @@ func (b Batches) Raise(fee, size, sum int64, now Rate) (int64, bool) {
 type Spending struct {
 	Block, Parent string
 	TxHashes      []string
+}
+
+// Paying is a block with its outputs to one script.
+type Paying struct {
+	Block   string
+	Outputs []Input
 }

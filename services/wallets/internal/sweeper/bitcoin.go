@@ -29,6 +29,8 @@ type Bitcoin interface {
 	// At is the hash of the block at a height, and Spending its transactions that spend outputs; false above the head.
 	At(ctx context.Context, height int64) (hash string, ok bool, err error)
 	Spending(ctx context.Context, height int64, outputs []string) (sweep.Spending, bool, error)
+	// Paying are the outputs of the block at a height that pay an address (P2WPKH); false above the head.
+	Paying(ctx context.Context, height int64, to string) (sweep.Paying, bool, error)
 }
 
 // bitcoin sweeps bitcoin: one transaction for the deposits of many addresses.
@@ -148,9 +150,21 @@ func (s *bitcoin) wait(ctx context.Context, o sweep.Outgoing, final int64) error
 	if w := s.walks[o.ID]; w != nil && w.spender.TxHash != "" {
 		return s.replaced(ctx, o, w.spender, final)
 	}
+	return s.urge(ctx, o, func(tx btctx.Transaction, rate sweep.Rate) (btctx.Transaction, bool) {
+		fee, ok := s.cfg.Batches.Raise(tx.Fee(), tx.Size(), tx.Sum(), rate)
+		tx.Value = tx.Sum() - fee
+		return tx, ok
+	})
+}
+
+// reprice is a transaction with a higher fee, if it can pay one.
+type reprice func(tx btctx.Transaction, rate sweep.Rate) (btctx.Transaction, bool)
+
+// urge sends a transaction again that no block holds, with a higher fee once it is stuck.
+func (s *bitcoin) urge(ctx context.Context, o sweep.Outgoing, higher reprice) error {
 	newest := o.Newest()
 	if newest.SignedAgo >= s.cfg.Stuck {
-		if raised, err := s.raise(ctx, o); err != nil || raised {
+		if raised, err := s.raise(ctx, o, higher); err != nil || raised {
 			return err
 		}
 	}
@@ -173,8 +187,8 @@ func (s *bitcoin) replaced(ctx context.Context, o sweep.Outgoing, by sweep.Recei
 	return s.store.Replaced(ctx, o)
 }
 
-// raise plans the same inputs with a higher fee, which comes off the amount.
-func (s *bitcoin) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
+// raise plans the same inputs with a higher fee, which comes off the amount of a sweep and the change of a refund.
+func (s *bitcoin) raise(ctx context.Context, o sweep.Outgoing, higher reprice) (bool, error) {
 	rate, err := s.rate(ctx)
 	if err != nil {
 		return false, err
@@ -184,19 +198,19 @@ func (s *bitcoin) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	fee, ok := s.cfg.Batches.Raise(tx.Fee(), tx.Size(), tx.Sum(), rate)
+	tx, ok := higher(tx, rate)
 	if !ok {
 		return false, nil
 	}
-	amount := tx.Sum() - fee
 	terms := *r.Bitcoin
-	if terms.PSBT, err = btctx.Reprice(terms.PSBT, amount); err != nil {
+	terms.Change = tx.Change
+	if terms.PSBT, err = tx.Reprice(terms.PSBT); err != nil {
 		return false, err
 	}
-	r.Amount, r.Bitcoin = strconv.FormatInt(amount, 10), &terms
+	r.Amount, r.Bitcoin = strconv.FormatInt(tx.Value, 10), &terms
 	next := sweep.Attempt{Number: o.Newest().Number + 1, Request: r}
 	next.Request.ID = sweep.RequestID(o.ID, next.Number)
-	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "fee", fee)
+	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "fee", tx.Fee())
 	return true, s.store.Again(ctx, o, next)
 }
 
@@ -206,19 +220,28 @@ func (s *bitcoin) plan(ctx context.Context, idle []sweep.Sweep, note func(what s
 		clear(s.reasons)
 		return
 	}
-	underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
+	err := s.forget(ctx)
 	if err == nil && len(idle) == roundMost { // they wait for one another, so that all of them count
 		idle, err = s.store.Idle(ctx, s.cfg.Network, idleMost)
 	}
 	if err == nil {
-		maps.DeleteFunc(s.walks, func(id string, _ *walk) bool {
-			return !slices.ContainsFunc(underway, func(o sweep.Outgoing) bool { return o.ID == id })
-		})
 		err = s.planAll(ctx, idle, note)
 	}
 	if err != nil {
 		note("planning", err)
 	}
+}
+
+// forget drops the walks of transactions that have ended.
+func (s *bitcoin) forget(ctx context.Context) error {
+	underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(s.walks, func(id string, _ *walk) bool {
+		return !slices.ContainsFunc(underway, func(o sweep.Outgoing) bool { return o.ID == id })
+	})
+	return nil
 }
 
 // idleMost bounds the sweeps that one round of bitcoin looks at.
@@ -327,18 +350,7 @@ func (s *bitcoin) planBatch(ctx context.Context, ready []candidate, rate sweep.R
 func (s *bitcoin) previous(ctx context.Context, c candidate) (txs map[chainhash.Hash]*wire.MsgTx, size int, err error) {
 	txs = map[chainhash.Hash]*wire.MsgTx{}
 	for i, out := range c.outputs {
-		unspent, err := s.chain.Unspent(ctx, out.TxHash, out.Output)
-		if err != nil {
-			return nil, 0, err
-		}
-		if !unspent {
-			return nil, 0, fmt.Errorf("%w: output %s:%d is spent", errShort, out.TxHash, out.Output)
-		}
-		raw, err := s.chain.Previous(ctx, out.TxHash, out.Block)
-		if err != nil {
-			return nil, 0, err
-		}
-		tx, err := btctx.Parse(raw)
+		tx, err := s.origin(ctx, out)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -350,6 +362,22 @@ func (s *bitcoin) previous(ctx context.Context, c candidate) (txs map[chainhash.
 	return txs, size, nil
 }
 
+// origin is the transaction of an output. It fails with errShort when the chain does not have the output any more.
+func (s *bitcoin) origin(ctx context.Context, out sweep.Input) (*wire.MsgTx, error) {
+	unspent, err := s.chain.Unspent(ctx, out.TxHash, out.Output)
+	if err != nil {
+		return nil, err
+	}
+	if !unspent {
+		return nil, fmt.Errorf("%w: output %s:%d is spent", errShort, out.TxHash, out.Output)
+	}
+	raw, err := s.chain.Previous(ctx, out.TxHash, out.Block)
+	if err != nil {
+		return nil, err
+	}
+	return btctx.Parse(raw)
+}
+
 // request is the intent of a batch's first form, and the set of inputs in place of a sender.
 func (s *bitcoin) request(o sweep.Outgoing, previous map[chainhash.Hash]*wire.MsgTx, rate sweep.Rate) (intent.Request, string, error) {
 	r := intent.Request{
@@ -359,8 +387,7 @@ func (s *bitcoin) request(o sweep.Outgoing, previous map[chainhash.Hash]*wire.Ms
 	sum := new(big.Int)
 	for _, in := range o.Inputs {
 		sum.Add(sum, in.Amount)
-		//nolint:gosec // an output's number is not negative
-		r.Bitcoin.Inputs = append(r.Bitcoin.Inputs, intent.Output{TxID: in.TxHash, Vout: uint32(in.Output), Value: in.Amount.Int64(), Index: in.Index})
+		r.Bitcoin.Inputs = append(r.Bitcoin.Inputs, spending(in))
 	}
 	script, err := btctx.Treasury(s.cfg.Treasury)
 	if err != nil {
@@ -373,4 +400,10 @@ func (s *bitcoin) request(o sweep.Outgoing, previous map[chainhash.Hash]*wire.Ms
 	}
 	r.Bitcoin.PSBT, err = tx.PSBT(previous)
 	return r, tx.Slot(), err
+}
+
+// spending is an output as the signer is asked to spend it.
+func spending(in sweep.Input) intent.Output {
+	//nolint:gosec // an output's number is not negative
+	return intent.Output{TxID: in.TxHash, Vout: uint32(in.Output), Value: in.Amount.Int64(), Index: in.Index}
 }

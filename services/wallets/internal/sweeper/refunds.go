@@ -29,6 +29,8 @@ func refunds(s *Sweeper) family {
 	switch chain := s.cfg.Chain.(type) {
 	case EVM:
 		return evmRefunds{evm{s, chain}}
+	case Bitcoin:
+		return bitcoinRefunds{newBitcoin(s, chain)}
 	case Solana:
 		return solanaRefunds{solana{s, chain}}
 	case Tron:
@@ -110,6 +112,7 @@ type RefundStore interface {
 	Spent(ctx context.Context, s sweep.Sweep, reason string) error
 	// Refuse ends a refund whose order the signer refuses for good. It fails with ErrStale when something may be signed.
 	Refuse(ctx context.Context, s sweep.Sweep, reason string) error
+	StationStore
 	// Unblock undoes a Block that a later answer of the chain has contradicted.
 	Unblock(ctx context.Context, s sweep.Sweep) error
 }

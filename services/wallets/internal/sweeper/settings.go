@@ -34,6 +34,7 @@ type BitcoinSettings struct {
 	MaxRate  int64         `env:"SWEEP_MAX_FEE_RATE" envDefault:"100" doc:"most satoshi per virtual byte; while the network asks for more, sweeps wait"`
 	Quiet    int64         `env:"SWEEP_QUIET_FEE_RATE" envDefault:"15" doc:"satoshi per virtual byte up to which the network counts as quiet, and money is swept at once. It is also the rate while the node has no estimate"`
 	Latest   time.Duration `env:"SWEEP_LATEST" envDefault:"72h" doc:"age from which money waits for a quiet network or the smallest sum no longer"`
+	From     int64         `env:"REFUND_FROM" doc:"height of a block before the first payment to the refund station, which wallets searches the blocks behind it for; read when wallets sees a station for the first time. Empty: the final block of that moment"`
 	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"2h" doc:"time without a block after which a transaction is signed again with a higher fee"`
 }
 

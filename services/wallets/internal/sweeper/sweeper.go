@@ -161,6 +161,7 @@ type Config struct {
 	// Authorized are the tokens of an EVM network whose contract takes authorizations, by symbol, as the signer says.
 	Authorized map[string]intent.Domain
 	Batches    sweep.Batches // on bitcoin
+	From       int64         // on bitcoin: outputs of a new refund station are in later blocks; 0 for the final ones of now
 	Tron       TronConfig
 	Refunds    RefundStore   // it pays refunds from Station, a refund station, instead; nil for sweeps
 	Stuck      time.Duration // time without a block after which a transaction is sent again with a higher fee

@@ -1,17 +1,21 @@
 package bitcoin
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -100,6 +104,31 @@ func (d *Driver) Spending(ctx context.Context, height int64, outputs []string) (
 	for _, tx := range held.txs[1:] {
 		if slices.ContainsFunc(tx.inputs, func(from outpoint) bool { return slices.Contains(outputs, from.String()) }) {
 			b.TxHashes = append(b.TxHashes, tx.id.String())
+		}
+	}
+	return b, true, nil
+}
+
+// Paying are the outputs of the block at a height that pay an address (P2WPKH). It is false above the head.
+func (d *Driver) Paying(ctx context.Context, height int64, to string) (b sweep.Paying, ok bool, err error) {
+	key, err := address.Parse(money.Bitcoin, d.net, to)
+	if err != nil {
+		return b, false, fmt.Errorf("the address %w", err)
+	}
+	fetched, err := d.Fetch(ctx, height)
+	if errors.Is(err, chain.ErrNoBlock) {
+		return b, false, nil
+	}
+	if err != nil {
+		return b, false, err
+	}
+	held := fetched.(*matchable).block
+	b.Block = held.hash.String()
+	for _, tx := range held.txs[1:] { // a miner's reward cannot be spent for a hundred blocks
+		for vout, o := range tx.outputs {
+			if o.value > 0 && bytes.Equal(o.key(), key) {
+				b.Outputs = append(b.Outputs, sweep.Input{TxHash: tx.id.String(), Output: vout, Amount: big.NewInt(o.value), Block: b.Block})
+			}
 		}
 	}
 	return b, true, nil

@@ -246,7 +246,7 @@ func (h *Handler) carryOut(plan policy.Plan) (raw []byte, hash string, err error
 		return raw, soltx.Hash(raw), nil
 	}
 	if c := plan.Bitcoin; c != nil {
-		if raw, err = h.vault.SignBitcoin(h.policy.Account, c.Transaction, c.Scripts, c.Indices); err == nil {
+		if raw, err = h.vault.SignBitcoin(plan.Account, c.Transaction, c.Scripts, c.Indices); err == nil {
 			hash, err = c.Verify(raw, c.Scripts)
 		}
 		return raw, hash, err
@@ -359,7 +359,10 @@ func (h *Handler) Stations() (Stations, error) {
 func (h *Handler) refundStations(nonces bool) (map[money.Family]string, error) {
 	evm, err := h.vault.Account(h.policy.RefundAccount, 0)
 	tron, tronErr := h.vault.TronAccount(h.policy.RefundAccount, 0)
-	out, err := map[money.Family]string{money.EVM: evm.String(), money.Tron: tron.String()}, errors.Join(err, tronErr)
+	key, keyErr := h.vault.Witness(h.policy.RefundAccount, 0)
+	bitcoin, encodeErr := address.Encode(money.Bitcoin, h.policy.Net(), key[:])
+	out := map[money.Family]string{money.EVM: evm.String(), money.Tron: tron.String(), money.Bitcoin: bitcoin}
+	err = errors.Join(err, tronErr, keyErr, encodeErr)
 	if !nonces {
 		return out, err
 	}

@@ -24,7 +24,15 @@ type Bitcoin struct {
 type Collection struct {
 	btctx.Transaction
 	Scripts [][]byte // of the outputs that it spends, each proved by its previous transaction
-	Indices []uint32 // of the keys that they belong to
+	Indices []uint32 // of the keys that they belong to, in the account of the plan
+}
+
+// fee refuses a fee above the limits.
+func (b Bitcoin) fee(tx btctx.Transaction) *intent.Refusal {
+	if most := min(b.MaxFee, b.MaxFeeRate*tx.Size()); tx.Fee() > most {
+		return intent.Refuse(intent.Fee, "a fee of %d for %d virtual bytes is more than %d", tx.Fee(), tx.Size(), most)
+	}
+	return nil
 }
 
 // String names the set of inputs, which takes the place of a sender.
@@ -69,26 +77,29 @@ func (p Policy) bitcoin(n Network, r intent.Request, keys Keys, h hour) (Plan, *
 	if r.Index != 0 {
 		return Plan{}, intent.Refuse(intent.Malformed, "want an index for each input instead of one"), nil
 	}
+	if r.Bitcoin.Station != "" || r.Bitcoin.Change != 0 {
+		return Plan{}, intent.Refuse(intent.Malformed, "a sweep leaves no change"), nil
+	}
 	tx, err := r.Collection()
 	if err != nil {
 		return Plan{}, intent.Refuse(intent.Malformed, "%s", err), nil
 	}
 	_, listed := n.Assets[r.Asset]
-	most := min(n.Bitcoin.MaxFee, n.Bitcoin.MaxFeeRate*tx.Size())
 	switch {
 	case !bytes.Equal(tx.To, n.Bitcoin.script):
 		return Plan{}, intent.Refuse(intent.Destination, "%.100s is not the treasury of %s", r.To, r.Network), nil
 	case !listed:
 		return Plan{}, intent.Refuse(intent.Asset, "%.20q is not in the policy of %s", r.Asset, r.Network), nil
-	case tx.Fee() > most:
-		return Plan{}, intent.Refuse(intent.Fee, "a fee of %d for %d virtual bytes is more than %d", tx.Fee(), tx.Size(), most), nil
+	}
+	if refusal := n.Bitcoin.fee(tx); refusal != nil {
+		return Plan{}, refusal, nil
 	}
 	scripts, err := tx.Scripts(r.Bitcoin.PSBT)
 	if err != nil {
 		return Plan{}, intent.Refuse(intent.Malformed, "%s", err), nil
 	}
 	c := &Collection{Transaction: tx, Scripts: scripts}
-	plan := Plan{From: c, Bitcoin: c}
+	plan := Plan{Account: p.Account, From: c, Bitcoin: c}
 	for i, in := range r.Bitcoin.Inputs {
 		if in.Index >= p.IndexBelow {
 			return Plan{}, intent.Refuse(intent.Address, "index %d is not served", in.Index), nil

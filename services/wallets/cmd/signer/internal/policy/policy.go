@@ -175,7 +175,7 @@ type Keys interface {
 	// Solana is a deposit address, and SolanaStation the address that pays for sweeps of solana.
 	Solana(index uint32) (soltx.Account, error)
 	SolanaStation(account uint32) (soltx.Account, error)
-	// Witness is the hash of the public key of a bitcoin deposit address (P2WPKH).
+	// Witness is the hash of the public key of a bitcoin address (P2WPKH).
 	Witness(account, index uint32) ([20]byte, error)
 }
 
@@ -245,7 +245,7 @@ type Plan struct {
 	Tron           *trontx.Transaction // in place of Transaction, on tron
 	Solana         *SolanaPlan         // in place of Account, Index and Transaction, on solana
 	SolanaRefund   *soltx.Refund       // the same, in a refund
-	Bitcoin        *Collection         // in place of Account, Index and Transaction, on bitcoin
+	Bitcoin        *Collection         // in place of Index and Transaction, on bitcoin
 	Spend          Spend
 }
 
@@ -334,11 +334,9 @@ func (n Network) speaks(r intent.Request) bool {
 // kinds are the kinds of intents that exist on the network.
 func (n Network) kinds() []intent.Kind {
 	switch {
-	case n.Bitcoin != nil:
-		return []intent.Kind{intent.Sweep}
 	case n.Solana != nil && len(n.Solana.RefundNonces) == 0:
 		return []intent.Kind{intent.Sweep}
-	case n.Solana != nil:
+	case n.Solana != nil, n.Bitcoin != nil:
 		return []intent.Kind{intent.Sweep, intent.Refund}
 	case n.Tron != nil:
 		return []intent.Kind{intent.Sweep, intent.Fund, intent.Delegate, intent.Undelegate, intent.Refund}

@@ -71,6 +71,8 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 		return p.solanaRefund(n, r, keys, h)
 	case n.Tron != nil:
 		return p.tronRefund(n, r, keys, h)
+	case n.Bitcoin != nil:
+		return p.bitcoinRefund(n, r, keys, h)
 	}
 	return p.evmRefund(n, r, keys, h)
 }

@@ -1,0 +1,357 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/btcsuite/btcd/chainhash/v2"
+	btcwire "github.com/btcsuite/btcd/wire/v2"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/btctx"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// btcApprover is a custody of bitcoin with a refund station, and payments beside it.
+type btcApprover struct {
+	*approver
+	btc *btc
+}
+
+// newBTCApprover starts the processes. Each of fill is an output of the refund station.
+func newBTCApprover(t *testing.T, fill []int, change func(policy string, environ map[string]string) string) *btcApprover {
+	t.Helper()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_REFUND_FROM"] = "100"
+		policy = strings.NewReplacer(`"indexBelow"`, orderKeys()+`,"indexBelow"`,
+			`"BTC":{"perHour"`, `"BTC":{"refundPerHour":"100000000","automaticPerHour":"50000000","perHour"`).Replace(policy)
+		if change != nil {
+			policy = change(policy, environ)
+		}
+		return policy
+	})
+	d := &btcApprover{approver: &approver{custody: c.custody, changes: map[string]map[int64]wire.RefundChanged{}}, btc: c}
+	stations, err := c.client.Stations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.station = stations.Refunds[money.Bitcoin]
+	for _, sats := range fill {
+		d.btc.pay(d.station, sats)
+	}
+	d.Mine(6)
+	d.open(t)
+	return d
+}
+
+// order makes an order to a payer of its own, whose address has any of the usual forms.
+func (d *btcApprover) order(t *testing.T, sats int) order.Order {
+	t.Helper()
+	d.orders++
+	key := bytes.Repeat([]byte{byte(d.orders)}, 32)
+	scripts := [][]byte{
+		slices.Concat([]byte{0, 20}, key[:20]), slices.Concat([]byte{0, 32}, key), slices.Concat([]byte{0x51, 32}, key),
+		slices.Concat([]byte{0x76, 0xa9, 20}, key[:20], []byte{0x88, 0xac}), slices.Concat([]byte{0xa9, 20}, key[:20], []byte{0x87}),
+	}
+	to, ok := address.OfScript(address.Regtest, scripts[d.orders%len(scripts)])
+	if !ok {
+		t.Fatal("write the address of a payer: got none")
+	}
+	return order.Order{
+		Kind: order.Refund, ID: fmt.Sprint("rfd_", d.orders), Mode: tenant.Live, Network: "bitcoin", Asset: "BTC", Amount: fmt.Sprint(sats),
+		To: to, Approval: order.Automatic,
+	}
+}
+
+// received are the values of all outputs of the chain that pay an address.
+func (d *btcApprover) received(t *testing.T, to string) (values []int64) {
+	t.Helper()
+	script, err := btctx.Payee(address.Regtest, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head int64
+	if err := json.Unmarshal(d.call(t, "getblockcount"), &head); err != nil {
+		t.Fatal(err)
+	}
+	for height := int64(108); height <= head; height++ {
+		var hash, text string
+		if err := json.Unmarshal(d.call(t, "getblockhash", height), &hash); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(d.call(t, "getblock", hash, 0), &text); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b btcwire.MsgBlock
+		if err := b.Deserialize(bytes.NewReader(raw)); err != nil {
+			t.Fatal(err)
+		}
+		for _, tx := range b.Transactions {
+			for _, out := range tx.TxOut {
+				if bytes.Equal(out.PkScript, script) {
+					values = append(values, out.Value)
+				}
+			}
+		}
+	}
+	return values
+}
+
+// refunded checks the end of a refund: the chain paid its amount once, payments received each state with the fee, and
+// the books have both.
+func (d *btcApprover) refunded(t *testing.T, o order.Order) {
+	t.Helper()
+	d.await(t, "refund "+o.ID+" is confirmed", func() bool { return d.state(o) == string(wire.RefundConfirmed) })
+	states, last := d.progress(o)
+	if want := []string{"signing", "sent", "confirmed"}; !slices.Equal(slices.Compact(states), want) {
+		t.Errorf("follow %s: got the states %v, want %v", o.ID, states, want)
+	}
+	if last.Amount != o.Amount || last.Fee == "0" || last.TxHash == "" || last.Reason != "" {
+		t.Errorf("read the end of %s: got %+v, want its amount, fee and hash", o.ID, last)
+	}
+	d.once(t, o)
+	if fee := d.count(t, `SELECT sum(credit - debit)::bigint - $2::bigint FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
+WHERE e.account = 'refund_station' AND j.deposit = $1`, o.ID, o.Amount); fmt.Sprint(fee) != last.Fee {
+		t.Errorf("read the books of %s: got a fee of %d, want %s", o.ID, fee, last.Fee)
+	}
+}
+
+// once checks that the chain paid a refund's amount once.
+func (d *btcApprover) once(t *testing.T, o order.Order) {
+	t.Helper()
+	if got := d.received(t, o.To); len(got) != 1 || fmt.Sprint(got[0]) != o.Amount {
+		t.Errorf("read the chain's outputs for %s: got %v, want %s once", o.ID, got, o.Amount)
+	}
+}
+
+// TestRefundBitcoin_kill9 kills wallets, or the signer, at every step of a refund, and starts it again. The payer gets
+// the money once.
+func TestRefundBitcoin_kill9(t *testing.T) {
+	t.Parallel()
+	d := newBTCApprover(t, slices.Repeat([]int{1_000_000}, 15), nil)
+	d.btc.mines()
+	d.installSteps(t)
+	d.installTaking(t)
+	die := func(name string, at func(t *testing.T) stop, side string) {
+		t.Run(name, func(t *testing.T) {
+			o := d.order(t, 100_001+d.orders)
+			place := at(t)
+			d.approve(t, o)
+			d.killAt(t, place, side)
+			d.refunded(t, o)
+		})
+	}
+	for _, answered := range []bool{false, true} {
+		for _, side := range []string{"wallets", "signer"} {
+			die(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
+		}
+		die(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")
+	}
+	for _, state := range refundSteps {
+		die("writing "+state, d.row(state), "wallets")
+	}
+}
+
+// A refund that no block takes is signed again with a higher fee, of the same inputs, out of the change; one of its
+// forms is mined.
+func TestRefundBitcoin_stuck(t *testing.T) {
+	t.Parallel()
+	d := newBTCApprover(t, []int{1_000_000}, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_STUCK"] = "1s"
+		return policy
+	})
+	o := d.order(t, 300_001)
+	d.approve(t, o)
+	d.await(t, "three forms are with the node", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
+	})
+	raws, requests := d.forms(t, intent.Refund)
+	last := int64(0)
+	for i, r := range requests {
+		tx, err := r.Collection()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && tx.Fee() < last+tx.Size() || tx.Slot() != mustSlot(t, requests[0]) || r.Amount != o.Amount || r.Bitcoin.Station != d.station {
+			t.Errorf("read form %d: got a fee of %d after %d and %+v, want a higher one of the same inputs, paid by the change", i+1, tx.Fee(), last, r.Bitcoin)
+		}
+		last = tx.Fee()
+	}
+	d.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])}) // a miner takes the first form
+	d.btc.mines()
+	d.refunded(t, o)
+}
+
+func mustSlot(t *testing.T, r intent.Request) string {
+	t.Helper()
+	tx, err := r.Collection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tx.Slot()
+}
+
+// The block of a refund leaves the chain: the same form is sent again, and the payer gets the money once.
+func TestRefundBitcoin_reorganised(t *testing.T) {
+	t.Parallel()
+	d := newBTCApprover(t, []int{1_000_000}, nil)
+	o := d.order(t, 300_002)
+	d.approve(t, o)
+	in := func(state string) func() bool {
+		return func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
+		}
+	}
+	d.await(t, "the refund is with the node", in("broadcast"))
+	d.Mine(1)
+	d.await(t, "the refund is mined", in("mined"))
+	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.Do("/drop", map[string]any{})
+	d.await(t, "the refund is in no block", in("broadcast"))
+	raws, _ := d.forms(t, intent.Refund)
+	if len(raws) != 1 {
+		t.Errorf("count the forms after the reorganisation: got %d, want the first alone", len(raws))
+	}
+	d.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	d.btc.mines()
+	d.refunded(t, o)
+}
+
+// The station has too little, and the refund waits, visible in the gauge. It is paid once operators fill the station.
+func TestRefundBitcoin_emptyStation(t *testing.T) {
+	t.Parallel()
+	d := newBTCApprover(t, []int{200_000}, nil)
+	d.btc.mines()
+	o := d.order(t, 200_000)
+	d.approve(t, o)
+	d.await(t, "the gauge shows the refund that waits", func() bool {
+		return metric("http://"+d.environ["OPS_ADDR"], `wallets_refunds{asset="BTC",network="bitcoin",state="short"} 1`)
+	})
+	if got := d.state(o); got != string(wire.RefundSigning) {
+		t.Errorf("read the state of a refund that waits: got %s, want signing", got)
+	}
+	d.btc.pay(d.station, 150_000)
+	d.await(t, "the new output is found", func() bool {
+		return d.count(t, `SELECT count(*) FROM station_outputs WHERE amount = 150000`) == 1
+	})
+	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
+		t.Fatal(err)
+	}
+	d.refunded(t, o)
+	if n := d.count(t, `SELECT count(*) FROM outgoing_inputs`); n != 2 {
+		t.Errorf("count the inputs of the refund: got %d, want both outputs", n)
+	}
+}
+
+// A hostile wallets gets no signature for anything but the order, and none for other inputs of an order that is signed.
+func TestRefundBitcoin_refused(t *testing.T) {
+	t.Parallel()
+	d := newBTCApprover(t, []int{1_000_000, 900_000}, nil)
+	d.btc.mines()
+	o := d.order(t, 300_003)
+	d.approve(t, o)
+	d.refunded(t, o)
+	_, requests := d.forms(t, intent.Refund)
+	deposit := d.wallet(t, "BTC")
+	d.btc.pay(deposit.Address, 10_000)
+	thief := vaultOf(t, 0xde)
+	d.await(t, "the other outputs are found", func() bool {
+		return d.count(t, `SELECT count(*) FROM station_outputs`) == 2 && d.count(t, `SELECT count(*) FROM deposits`) == 1
+	})
+	other := d.spend(t, `SELECT tx_hash, ordinal, amount::bigint FROM station_outputs ORDER BY amount LIMIT 1`)
+	foreign := d.spend(t, `SELECT tx_hash, ordinal, amount::bigint FROM deposits`)
+	second := d.order(t, 100_000)
+	sign := func(name string, of order.Order, change func(r *intent.Request), want string) {
+		r := requests[0]
+		r.ID, r.To, r.Amount = "theft "+name, of.To, of.Amount
+		r.Order = &intent.Ordered{Order: of, Signature: of.Sign(automaticKey)}
+		amount, err := intent.Units(of.Amount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Bitcoin = &intent.Bitcoin{Inputs: []intent.Output{other}, Station: d.station, Change: other.Value - amount.Int64() - 1_000}
+		if change != nil {
+			change(&r)
+		}
+		d.prove(t, &r)
+		_, err = d.client.Sign(t.Context(), r)
+		no, refused := errors.AsType[*intent.Refusal](err)
+		if refused != (want != "") || refused && no.Code != want || !refused && err != nil {
+			t.Errorf("sign a refund %s: got %v, want the refusal %q", name, err, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		of     order.Order
+		change func(r *intent.Request)
+		want   string
+	}{
+		"to a thief":              {second, func(r *intent.Request) { r.To = thief }, intent.Destination},
+		"to a thief by its order": {second, func(r *intent.Request) { r.Order.To, r.To = thief, thief }, intent.Order},
+		"of another amount":       {second, func(r *intent.Request) { r.Amount = "100001" }, intent.Order},
+		"with change to a thief":  {second, func(r *intent.Request) { r.Bitcoin.Station = thief }, intent.Destination},
+		"with a foreign input":    {second, func(r *intent.Request) { r.Bitcoin.Inputs = append(r.Bitcoin.Inputs, foreign) }, intent.Address},
+		"with a huge fee":         {second, func(r *intent.Request) { r.Bitcoin.Change -= 100_000 }, intent.Fee},
+		"of dust":                 {d.order(t, 200), nil, intent.Dust},
+		"a second time":           {o, nil, intent.OrderSpent},
+	} {
+		sign(name, c.of, c.change, c.want)
+	}
+	sign("as ordered", second, nil, "") // last, because its order is spent afterwards
+	if got := d.received(t, thief); len(got) != 0 {
+		t.Errorf("read the thief's outputs: got %v, want none", got)
+	}
+}
+
+// spend is an output that a statement reads.
+func (d *btcApprover) spend(t *testing.T, sql string) (out intent.Output) {
+	t.Helper()
+	if err := d.pool.QueryRow(t.Context(), sql).Scan(&out.TxID, &out.Vout, &out.Value); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// prove gives a request its PSBT.
+func (d *btcApprover) prove(t *testing.T, r *intent.Request) {
+	t.Helper()
+	tx, err := r.Collection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	previous := map[chainhash.Hash]*btcwire.MsgTx{}
+	for _, in := range r.Bitcoin.Inputs {
+		var text string
+		if err := json.Unmarshal(d.call(t, "getrawtransaction", in.TxID, 0), &text); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := btctx.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(previous, map[chainhash.Hash]*btcwire.MsgTx{from.TxHash(): from})
+	}
+	if r.Bitcoin.PSBT, err = tx.PSBT(previous); err != nil {
+		t.Fatal(err)
+	}
+}
