@@ -33,9 +33,23 @@ func segwitNet(text string) (Net, bool) {
 }
 
 func parseBitcoin(text string) (key []byte, nets []Net, err error) {
+	script, nets, err := parseScript(text)
+	if len(script) == 2+hashLength && script[0] == 0 { // P2WPKH
+		return script[2:], nets, err
+	}
+	return script, nets, err
+}
+
+// Script is the output script of a bitcoin address of any net.
+func Script(text string) ([]byte, error) {
+	script, _, err := parseScript(text)
+	return script, err
+}
+
+func parseScript(text string) (script []byte, nets []Net, err error) {
 	if net, ok := segwitNet(text); ok {
-		key, err = parseSegwit(prefixes[net], text)
-		return key, []Net{net}, err
+		script, err = parseSegwit(prefixes[net], text)
+		return script, []Net{net}, err
 	}
 	version, hash, err := parseHash(text, keyVersion, scriptVersion, keyVersionTest, scriptVersionTest)
 	if err != nil {
@@ -61,9 +75,10 @@ const (
 	versionOne  = 0x51 // OP_1, the opcode of witness version 1; version 0 is OP_0
 	mostVersion = 16
 	mostProgram = 40
+	taproot     = 32 // bytes of a program of version 1 that has rules (BIP-341)
 )
 
-// parseSegwit reads a segwit address (BIP-173 for witness version 0, BIP-350 for the others) and returns its key.
+// parseSegwit reads a segwit address (BIP-173 for witness version 0, BIP-350 for the others) and returns its script.
 func parseSegwit(prefix, text string) ([]byte, error) {
 	found, data, encoding, err := bech32.DecodeGeneric(text)
 	var sum bech32.ErrInvalidChecksum
@@ -80,13 +95,40 @@ func parseSegwit(prefix, text string) ([]byte, error) {
 	if err != nil || len(program) < 2 || len(program) > mostProgram || (version == 0 && len(program) != 20 && len(program) != 32) {
 		return nil, ErrShape
 	}
-	switch {
-	case version == 0 && len(program) == hashLength:
-		return program, nil
-	case version > 0:
+	if version > 0 {
 		version += versionOne - 1
 	}
 	return append([]byte{version, byte(len(program))}, program...), nil //nolint:gosec // a program has at most 40 bytes
+}
+
+// checkVersion refuses an address of a witness version without rules, where the network lets anybody take the money.
+func checkVersion(text string) error {
+	script, err := Script(text)
+	if err == nil && isWitness(script) && script[0] != 0 && (script[0] != versionOne || len(script) != 2+taproot) {
+		err = errWitness
+	}
+	return err
+}
+
+// isWitness reports whether the script of an address is a witness program.
+func isWitness(script []byte) bool {
+	return script[0] == 0 || script[0] >= versionOne && script[0] < versionOne+mostVersion
+}
+
+// The bytes that spending an output costs, as nodes count them for dust.
+const (
+	spendLegacy  = 36 + 4 + 1 + 107
+	spendWitness = 36 + 4 + 1 + 107/4
+	dustRate     = 3 // satoshi for each byte of an output and of its spending
+)
+
+// Dust is the least satoshi of an output with the script of an address that nodes pass on.
+func Dust(script []byte) int64 {
+	spend := spendLegacy
+	if isWitness(script) {
+		spend = spendWitness
+	}
+	return int64(dustRate * (8 + 1 + len(script) + spend))
 }
 
 func encodeSegwit(net Net, version byte, program []byte) (string, error) {
@@ -129,7 +171,7 @@ func OfScript(net Net, script []byte) (text string, ok bool) {
 	case script[0] == 0 && (n == 22 || n == 34):
 		text, err := encodeSegwit(net, 0, script[2:])
 		return text, err == nil
-	case script[0] >= versionOne && script[0] < versionOne+mostVersion:
+	case isWitness(script) && script[0] != 0:
 		text, err := encodeSegwit(net, script[0]-versionOne+1, script[2:])
 		return text, err == nil
 	}

@@ -8,13 +8,23 @@ import (
 	"causeway.internal/libs/money"
 )
 
-var errProgram = errors.New("belongs to a program: no key signs for it, so money there may be out of reach")
+var (
+	errProgram = errors.New("belongs to a program: no key signs for it, so money there may be out of reach")
+	errWitness = errors.New("is of a kind that bitcoin does not know yet: anybody could take money there")
+)
 
-// CheckOwner is Check for an address that money leaves for: on solana a key must sign for it. Token accounts and the
-// addresses of programs are off the curve, or zero.
+// CheckOwner is Check for an address that money leaves for. On bitcoin it must be P2PKH, P2SH, P2WPKH, P2WSH or P2TR:
+// the network does not protect outputs of later witness versions. On solana a key must sign for it: token accounts and
+// the addresses of programs are off the curve, or zero.
 func CheckOwner(family money.Family, mainnet bool, text string) error {
-	if err := Check(family, mainnet, text); err != nil || family != money.Solana {
+	err := Check(family, mainnet, text)
+	switch {
+	case err != nil:
 		return err
+	case family == money.Bitcoin:
+		return checkVersion(text)
+	case family != money.Solana:
+		return nil
 	}
 	key, err := parseSolana(text)
 	if err == nil && (!slices.ContainsFunc(key, func(b byte) bool { return b != 0 }) || !OnCurve(key)) {

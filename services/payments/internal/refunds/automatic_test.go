@@ -8,6 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
@@ -154,6 +155,27 @@ func TestRequest_refused(t *testing.T) {
 		}
 		if fault.As(err).Code != code || len(r.Facts) != 0 {
 			t.Errorf("request = %v with %d facts, want %s with none", err, len(r.Facts), code)
+		}
+	}
+}
+
+// No refund on bitcoin is an output that nodes do not pass on, whatever kind of address it goes to.
+func TestRequest_dust(t *testing.T) {
+	for _, to := range []string{"1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"} {
+		script, err := address.Script(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for amount, want := range map[string]string{
+			decimal.New(address.Dust(script)-1, -8).String(): "validation_failed", "0.00002999": "validation_failed", "0.00003": "",
+		} {
+			v, a, sum := live(), &Refunds{Signing: keys(), Networks: []string{"bitcoin"}}, dec(amount)
+			v.Payment.RefundAddress = to
+			v.Rows[0].Network, v.Rows[0].Asset, v.Rows[0].Contract = "bitcoin", "BTC", ""
+			_, _, err := a.request(v, Order{Amount: &sum}, destination{address: to}, time.Now())
+			if got := fault.As(err).Code; err != nil && got != want || (err == nil) != (want == "") {
+				t.Errorf("request a refund of %s BTC to %s: got %v, want the code %q", amount, to, err, want)
+			}
 		}
 	}
 }

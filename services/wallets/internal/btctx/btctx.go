@@ -291,53 +291,23 @@ func Parse(raw []byte) (*wire.MsgTx, error) {
 
 // Treasury is the script of an address in any of bitcoin's forms, as a cold key may have.
 func Treasury(text string) ([]byte, error) {
-	for _, net := range []address.Net{address.Mainnet, address.Testnet, address.Regtest} {
-		key, err := address.Parse(money.Bitcoin, net, text)
-		if err != nil || address.Canonical(money.Bitcoin, text) != text {
-			continue
-		}
-		// A script of a later witness version may have the length of a key's hash.
-		if own, err := address.Encode(money.Bitcoin, net, key); err == nil && own == text {
-			return Script([keyHash]byte(key)), nil
-		}
-		return key, nil
+	script, err := address.Script(text)
+	if err != nil || address.Canonical(money.Bitcoin, text) != text {
+		return nil, fmt.Errorf("%.100q is not a bitcoin address in its usual form", text)
 	}
-	return nil, fmt.Errorf("%.100q is not a bitcoin address in its usual form", text)
+	return script, nil
 }
 
-// Payee is the script of an address that a refund may pay, on one net: P2PKH, P2SH, P2WPKH, P2WSH or P2TR. Of an output
-// of another witness version anybody could take the money.
+// Payee is the script of an address that a refund may pay, on one net.
 func Payee(net address.Net, text string) ([]byte, error) {
-	if _, err := address.Parse(money.Bitcoin, net, text); err != nil {
+	_, err := address.Parse(money.Bitcoin, net, text)
+	if err == nil {
+		err = address.CheckOwner(money.Bitcoin, net == address.Mainnet, text)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the address %w", err)
 	}
-	script, err := Treasury(address.Canonical(money.Bitcoin, text))
-	if err != nil {
-		return nil, err
-	}
-	switch txscript.GetScriptClass(script) {
-	case txscript.PubKeyHashTy, txscript.ScriptHashTy, txscript.WitnessV0PubKeyHashTy, txscript.WitnessV0ScriptHashTy,
-		txscript.WitnessV1TaprootTy:
-		return script, nil
-	default:
-		return nil, fmt.Errorf("%.100q is of a kind that nobody may be able to spend", text)
-	}
-}
-
-// The bytes that spending an output costs, as nodes count them for dust.
-const (
-	spendLegacy  = 36 + 4 + 1 + 107
-	spendWitness = 36 + 4 + 1 + 107/scale
-	dustRate     = 3 // satoshi for each byte of an output and of its spending
-)
-
-// Dust is the least value of an output that nodes pass on.
-func Dust(script []byte) int64 {
-	spend := spendLegacy
-	if txscript.IsWitnessProgram(script) {
-		spend = spendWitness
-	}
-	return int64(dustRate * (8 + counted(len(script)) + len(script) + spend))
+	return address.Script(text)
 }
 
 const keyHash = 20

@@ -11,6 +11,7 @@ import (
 	"github.com/btcsuite/btcd/chainhash/v2"
 	"github.com/btcsuite/btcd/wire/v2"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -94,7 +95,7 @@ func (s bitcoinRefunds) planRefund(ctx context.Context, w sweep.Sweep, free []sw
 	if err != nil {
 		return free, err
 	}
-	if w.Amount.Cmp(big.NewInt(btctx.Dust(to))) < 0 {
+	if w.Amount.Cmp(big.NewInt(address.Dust(to))) < 0 {
 		s.log.ErrorContext(ctx, "refund blocked: dust", "refund", w.ID, "amount", w.Amount)
 		return free, s.store.Block(ctx, w, "the refund is dust: nodes do not pass on so small an output")
 	}
@@ -102,7 +103,7 @@ func (s bitcoinRefunds) planRefund(ctx context.Context, w sweep.Sweep, free []sw
 		// Room for the highest fee: a refund that is stuck can take no further input.
 		inputs := choose(free, func(inputs int) *big.Int {
 			fee := s.cfg.Batches.Most.Fee(btctx.Size(inputs, to, back))
-			return new(big.Int).Add(w.Amount, big.NewInt(fee+btctx.Dust(back)))
+			return new(big.Int).Add(w.Amount, big.NewInt(fee+address.Dust(back)))
 		})
 		if inputs == nil {
 			return free, ErrStation
@@ -216,7 +217,7 @@ func (s bitcoinRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64)
 
 // lessChange takes a higher fee from the change.
 func (s bitcoinRefunds) lessChange(tx btctx.Transaction, rate sweep.Rate) (btctx.Transaction, bool) {
-	fee, ok := s.cfg.Batches.RaiseWithin(tx.Fee(), tx.Size(), tx.Fee()+tx.Change-btctx.Dust(tx.Back), rate)
+	fee, ok := s.cfg.Batches.RaiseWithin(tx.Fee(), tx.Size(), tx.Fee()+tx.Change-address.Dust(tx.Back), rate)
 	tx.Change = tx.Sum() - tx.Value - fee
 	return tx, ok
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/big"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/services/wallets/internal/btctx"
 	"causeway.internal/services/wallets/internal/intent"
 )
@@ -50,7 +51,7 @@ func (p Policy) bitcoinRefundTerms(n Network, r intent.Request, tx btctx.Transac
 		return intent.Refuse(intent.Destination, "%.100q is not the destination of the order", r.To)
 	case tx.Change > 0 && !bytes.Equal(tx.Back, station):
 		return intent.Refuse(intent.Destination, "%.100q is not the refund station, which receives the change", r.Bitcoin.Station)
-	case tx.Value < btctx.Dust(tx.To) || tx.Change > 0 && tx.Change < btctx.Dust(tx.Back):
+	case tx.Value < address.Dust(tx.To) || tx.Change > 0 && tx.Change < address.Dust(tx.Back):
 		return intent.Refuse(intent.Dust, "nodes do not pass on an output of %d or change of %d", tx.Value, tx.Change)
 	}
 	return n.Bitcoin.fee(tx)
