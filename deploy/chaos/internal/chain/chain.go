@@ -76,10 +76,15 @@ func (r *reading) holds(address, asset string, units *big.Int) {
 	r.Balances[address][asset] = units
 }
 
-// Canonical writes an address as a Reading does.
+// Canonical writes an address as a Reading does. Text that is no address stays as it is.
 func (s Subject) Canonical(address string) string {
-	if s.Family == "evm" {
+	switch s.Family {
+	case "evm":
 		return strings.ToLower(address)
+	case "tron":
+		if number, err := tronHex(address); err == nil {
+			return number
+		}
 	}
 	return address
 }

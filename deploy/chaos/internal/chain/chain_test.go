@@ -102,18 +102,22 @@ func TestRead_bitcoin(t *testing.T) {
 func TestRead_solana(t *testing.T) {
 	url := node(t, map[string]string{
 		"getTokenAccountsByOwner": `{"value":[{"account":{"data":["` + base64.StdEncoding.EncodeToString(append(make([]byte, 64), 7, 0, 0, 0, 0, 0, 0, 0)) + `","base64"]}}]}`,
-		"getSlot":                 "3", "getBlocks": "[3]", "getMultipleAccounts": `{"value":[{"lamports":900},{"lamports":900}]}`,
+		"getSlot":                 "3", "getBlocks": "[3]", "getMultipleAccounts": `{"value":[{"lamports":900},{"lamports":900},{"lamports":900}]}`,
 		"getBlock[": `{"transactions":[{"transaction":{"signatures":["p"],"message":{"accountKeys":["payer","atas"]}},"meta":{
 			"preBalances":[90,0],"postBalances":[40,50],"preTokenBalances":[{"accountIndex":3,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"30"}}],
 			"postTokenBalances":[{"accountIndex":1,"mint":"M","owner":"deposit","uiTokenAmount":{"amount":"25"}},
 				{"accountIndex":3,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"5"}}]}},{"transaction":{"signatures":["s"],"message":{"accountKeys":["station","atas","atat","thief"]}},"meta":{
 			"preBalances":[1000,50,0,0],"postBalances":[900,0,20,120],
 			"preTokenBalances":[],
-			"postTokenBalances":[{"accountIndex":2,"mint":"M","owner":"treasury","uiTokenAmount":{"amount":"25"}}]}}]}`,
+			"postTokenBalances":[{"accountIndex":2,"mint":"M","owner":"treasury","uiTokenAmount":{"amount":"25"}}]}},
+			{"transaction":{"signatures":["r"],"message":{"accountKeys":["atar","atap"]}},"meta":{"preBalances":[50,50],"postBalances":[50,50],
+			"preTokenBalances":[{"accountIndex":0,"mint":"M","owner":"refunds","uiTokenAmount":{"amount":"9"}}],
+			"postTokenBalances":[{"accountIndex":0,"mint":"M","owner":"refunds","uiTokenAmount":{"amount":"5"}},
+				{"accountIndex":1,"mint":"M","owner":"payer","uiTokenAmount":{"amount":"4"}}]}}]}`,
 	})
 	s := Subject{Family: "solana", URL: url, Coin: "SOL", Tokens: map[string]string{"USDC": "M"}}
-	got, err := s.Read(t.Context(), []string{"station", "deposit"})
-	want := "s SOL station>thief 120; s SOL station>treasury 20 of rent; s USDC deposit>treasury 25; deposit has 900 SOL; deposit has 7 USDC; station has 900 SOL; station has 7 USDC"
+	got, err := s.Read(t.Context(), []string{"station", "deposit", "refunds"})
+	want := "r USDC refunds>payer 4; s SOL station>thief 120; s SOL station>treasury 20 of rent; s USDC deposit>treasury 25; deposit has 900 SOL; deposit has 7 USDC; refunds has 900 SOL; refunds has 7 USDC; station has 900 SOL; station has 7 USDC"
 	if text := shown(got); err != nil || text != want {
 		t.Errorf("read the chain: got %s, %v, want %s", text, err, want)
 	}

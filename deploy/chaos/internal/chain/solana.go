@@ -21,6 +21,7 @@ type solanaTx struct {
 		Err          any            `json:"err"`
 		PreBalances  []int64        `json:"preBalances"`
 		PostBalances []int64        `json:"postBalances"`
+		PreTokens    []tokenBalance `json:"preTokenBalances"`
 		PostTokens   []tokenBalance `json:"postTokenBalances"`
 		Loaded       struct {
 			Writable []string `json:"writable"`
@@ -77,8 +78,8 @@ func (s Subject) readSolana(ctx context.Context, r *reading) error {
 	return s.balancesSolana(ctx, r)
 }
 
-// followSolana notes the moves of a transaction. It knows itself what token accounts held before: Surfpool leaves out
-// those that a transaction closes.
+// followSolana notes the moves of a transaction. It knows itself what token accounts held before, because Surfpool
+// leaves out those that a transaction closes; it takes from the transaction those that no transaction made.
 func (s Subject) followSolana(tx solanaTx, accounts map[string]tokenAccount, r *reading) {
 	keys := slices.Concat(tx.Transaction.Message.AccountKeys, tx.Meta.Loaded.Writable, tx.Meta.Loaded.Readonly)
 	changes := map[holding]*big.Int{}
@@ -90,6 +91,11 @@ func (s Subject) followSolana(tx solanaTx, accounts map[string]tokenAccount, r *
 	}
 	opened := map[string]string{} // owners of new token accounts, by the accounts
 	if tx.Meta.Err == nil {
+		for _, t := range tx.Meta.PreTokens {
+			if t.Account < len(keys) && accounts[keys[t.Account]].units == nil {
+				accounts[keys[t.Account]] = tokenAccount{holding{t.Owner, s.symbol(t.Mint)}, decimal(t.Amount.Amount)}
+			}
+		}
 		closed := map[string]bool{}
 		for _, key := range keys {
 			if before, known := accounts[key]; known {

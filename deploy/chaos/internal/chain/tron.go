@@ -39,20 +39,6 @@ type tronBlock struct {
 }
 
 func (s Subject) readTron(ctx context.Context, r *reading) error {
-	texts := map[string]string{} // by what nodes write
-	for address := range r.known {
-		number, err := tronHex(address)
-		if err != nil {
-			return err
-		}
-		texts[number] = address
-	}
-	name := func(number string) string {
-		if text := texts[number]; text != "" {
-			return text
-		}
-		return number
-	}
 	var head tronBlock
 	if err := s.tron(ctx, "getnowblock", nil, &head); err != nil {
 		return err
@@ -65,7 +51,7 @@ func (s Subject) readTron(ctx context.Context, r *reading) error {
 			return err
 		}
 		for _, b := range span.Block {
-			if err := s.followTron(ctx, b, name, r); err != nil {
+			if err := s.followTron(ctx, b, r); err != nil {
 				return err
 			}
 		}
@@ -74,13 +60,13 @@ func (s Subject) readTron(ctx context.Context, r *reading) error {
 }
 
 // followTron notes the moves of a block.
-func (s Subject) followTron(ctx context.Context, b tronBlock, name func(string) string, r *reading) error {
+func (s Subject) followTron(ctx context.Context, b tronBlock, r *reading) error {
 	calls := false
 	for _, tx := range b.Transactions {
 		for _, c := range tx.RawData.Contract {
 			v := c.Parameter.Value
 			if c.Type == "TransferContract" && len(tx.Ret) > 0 && tx.Ret[0].ContractRet == "SUCCESS" {
-				r.moved(Move{Tx: tx.TxID, Asset: s.Coin, From: name(v.Owner), To: name(v.To), Units: big.NewInt(v.Amount)})
+				r.moved(Move{Tx: tx.TxID, Asset: s.Coin, From: v.Owner, To: v.To, Units: big.NewInt(v.Amount)})
 			}
 			calls = calls || c.Type == "TriggerSmartContract"
 		}
@@ -124,11 +110,11 @@ func (s Subject) followTron(ctx context.Context, b tronBlock, name func(string) 
 				asset = l.Address
 			}
 			from, to := "41"+strings.TrimPrefix(evmAddress(l.Topics[1]), "0x"), "41"+strings.TrimPrefix(evmAddress(l.Topics[2]), "0x")
-			r.moved(Move{Tx: i.ID, Asset: asset, From: name(from), To: name(to), Units: hexadecimal(l.Data)})
+			r.moved(Move{Tx: i.ID, Asset: asset, From: from, To: to, Units: hexadecimal(l.Data)})
 		}
 		for _, m := range i.Internal {
 			for _, v := range m.Values {
-				r.moved(Move{Tx: i.ID, Asset: s.Coin, From: name(m.Caller), To: name(m.To), Units: big.NewInt(v.Value)})
+				r.moved(Move{Tx: i.ID, Asset: s.Coin, From: m.Caller, To: m.To, Units: big.NewInt(v.Value)})
 			}
 		}
 	}
@@ -136,18 +122,14 @@ func (s Subject) followTron(ctx context.Context, b tronBlock, name func(string) 
 }
 
 func (s Subject) balancesTron(ctx context.Context, r *reading) error {
-	for address := range r.touched {
-		number, err := tronHex(address)
-		if err != nil {
-			return err
-		}
+	for number := range r.touched {
 		var account struct {
 			Balance int64 `json:"balance"`
 		}
 		if err := s.tron(ctx, "getaccount", map[string]any{"address": number}, &account); err != nil {
 			return err
 		}
-		r.holds(address, s.Coin, big.NewInt(account.Balance))
+		r.holds(number, s.Coin, big.NewInt(account.Balance))
 		for symbol, at := range s.Tokens {
 			contract, err := tronHex(at)
 			if err != nil {
@@ -166,7 +148,7 @@ func (s Subject) balancesTron(ctx context.Context, r *reading) error {
 			if len(told.Result) == 1 {
 				held = hexadecimal(told.Result[0])
 			}
-			r.holds(address, symbol, held)
+			r.holds(number, symbol, held)
 		}
 	}
 	return nil
