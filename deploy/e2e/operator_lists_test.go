@@ -16,7 +16,7 @@ func TestOperatorLists(t *testing.T) {
 	operator := c.With(s.AdminToken)
 	lists := map[string]string{
 		"/v1/admin/holds": "payments", "/v1/admin/payouts": "payouts", "/v1/admin/deposits/unattributed": "deposits", "/v1/admin/differences?status=all": "differences",
-		"/v1/admin/owed?to=payer&mode=test": "owed",
+		"/v1/admin/owed?to=payer&mode=test": "owed", "/v1/admin/unclaimed?status=all": "unclaimed",
 	}
 	for path, name := range lists {
 		c.Call(t, http.MethodGet, path, nil).Want(t, http.StatusUnauthorized)

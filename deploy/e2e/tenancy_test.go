@@ -294,6 +294,7 @@ func TestTenancy_walk(t *testing.T) {
 	v.ids["/v1/admin/payments/"] = v.ids["/v1/payments/"]
 	v.ids["/v1/admin/refunds/"] = refunded(t, v.client)
 	v.ids["/v1/admin/fee-schedules/"] = "fee_ngn_1"
+	v.ids["/v1/admin/unclaimed/"] = "unc_none"
 	v.ids["/v1/admin/payouts/"] = v.client.Call(t, http.MethodGet, "/v1/payments/"+v.ids["/v1/sandbox/payouts/"], nil).Want(t, http.StatusOK).Text(t, "payment.payout.id")
 	callers := intruders(t, s, c, v)
 	before := v.read(t)

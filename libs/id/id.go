@@ -22,6 +22,7 @@ const (
 	Message  = "msg_"
 	Endpoint = "whe_"
 	Refund   = "rfd_"
+	Lapse    = "unc_"
 	Fees     = "fee_"
 )
 

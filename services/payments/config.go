@@ -48,6 +48,7 @@ type settings struct {
 	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time; mined later, it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network, a person decides (docs/networks.md); 0: never"`
 	RefundHold         time.Duration `env:"REFUND_ADDRESS_HOLD" envDefault:"24h" doc:"time after a change of a payment's refund address in which no refund leaves; test mode has none"`
+	UnclaimedAfter     time.Duration `env:"UNCLAIMED_AFTER" envDefault:"8760h" doc:"time for which nothing has moved on the accounts of money that is owed, after which two operators may book it as unclaimed; from 720h to 87600h (docs/operators.md)"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line or JSON; read again every 20 s, so that it is replaced without a restart; empty uses the list in the program (docs/runbooks/payments-operations.md#screening)"`
 	SanctionsMaxAge    time.Duration `env:"SANCTIONS_MAX_AGE" envDefault:"168h" doc:"age of the list of sanctioned addresses, by the time that it states or else the time of its file, from which on no live crypto is sent; money still comes in; 0: any age"`
 	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" envDefault:"NGN=1000000,GHS=10000,KES=90000,ZAR=12000" doc:"amounts above which an operator's accept, retry, refund, ask or conclude needs a second operator; a currency that is not named keeps its default; a retry of a live payment to another account then needs two at any amount; off: one operator always suffices, refused where live mode moves real money (docs/operators.md)"`
@@ -209,6 +210,9 @@ func (s settings) rules() (r rules, err error) {
 	if r.policy, err = s.policy(); err != nil {
 		return r, err
 	}
+	if err := s.bounded(); err != nil {
+		return r, err
+	}
 	r.policy.Screen = true
 	if err := s.Limits.narrow(&r.policy); err != nil {
 		return r, err
@@ -256,6 +260,20 @@ func amounts(text string) (map[money.Currency]decimal.Decimal, error) {
 		out[money.Currency(name)] = amount
 	}
 	return out, nil
+}
+
+// The bounds of UNCLAIMED_AFTER: a month and ten years.
+const (
+	unclaimedLeast = 720 * time.Hour
+	unclaimedMost  = 87_600 * time.Hour
+)
+
+// bounded refuses an UNCLAIMED_AFTER outside of its bounds.
+func (s settings) bounded() error {
+	if s.UnclaimedAfter < unclaimedLeast || s.UnclaimedAfter > unclaimedMost {
+		return fmt.Errorf("UNCLAIMED_AFTER: %s is not between %s and %s", s.UnclaimedAfter, unclaimedLeast, unclaimedMost)
+	}
+	return nil
 }
 
 // policy is the policy of docs/api-contract.md#money and docs/api-contract.md#payment-life with the configured depths.

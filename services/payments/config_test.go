@@ -166,6 +166,15 @@ func TestSecondAbove(t *testing.T) {
 	}
 }
 
+// Money becomes unclaimed after a month at the earliest and ten years at the latest.
+func TestSettings_unclaimedAfter(t *testing.T) {
+	for after, want := range map[time.Duration]bool{719 * time.Hour: false, 720 * time.Hour: true, 8760 * time.Hour: true, 87_600 * time.Hour: true, 87_601 * time.Hour: false} {
+		if err := (settings{UnclaimedAfter: after}).bounded(); (err == nil) != want {
+			t.Errorf("UNCLAIMED_AFTER=%s: %v, want it taken: %t", after, err, want)
+		}
+	}
+}
+
 // Refunds of live mode open only on networks on which wallets can send them.
 func TestRefundSettings_networks(t *testing.T) {
 	got, err := refundSettings{Networks: []string{"ERC20", "polygon", "tron", "solana", "bitcoin"}}.networks()

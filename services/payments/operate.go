@@ -48,6 +48,7 @@ var operations = []command.Verb{
 	{Name: "refunds unmatched", Args: "< REFUNDS", Run: operate(unmatchedRefunds)},
 	{Name: "books", Run: operate(balances)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
+	{Name: "unclaimed", Run: operate(lines((*store.Store).EachUnclaimed))},
 	{Name: "unmarked-gifts", Run: operate(unmarkedGifts)},
 	{Name: "accused", Run: operate(lines((*store.Store).ConfirmedAddresses))},
 	{Name: "expiry", Run: operate(lines((*store.Store).Expiries))},

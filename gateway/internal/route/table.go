@@ -212,6 +212,9 @@ func Table() []Route {
 		operatedBy(http.MethodGet, "/v1/admin/fee-schedules", Payments).reads("fiatCurrency", "mode", "merchantId", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/fee-schedules", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/fee-schedules/{id}", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/unclaimed", Payments).reads("status", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/unclaimed", Payments),
+		operatedBy(http.MethodPost, "/v1/admin/unclaimed/{id}/return", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),

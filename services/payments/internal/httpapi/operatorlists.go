@@ -40,6 +40,7 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 	})
 	feeRoutes(s, u)
+	unclaimedRoutes(s, u)
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
 			in := httpkit.From(ctx)

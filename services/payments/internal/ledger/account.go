@@ -81,6 +81,9 @@ func Merchant(merchant string, cur money.Currency) Account {
 // Suspense is crypto that arrived and belongs to no running payment.
 func Suspense(asset string) Account { return shared(Credit, asset, "suspense", asset) }
 
+// Unclaimed is money of others that nobody has asked for in a long time. It is still owed to those who come late.
+func Unclaimed(asset string) Account { return shared(Credit, asset, "unclaimed", asset) }
+
 // Position is Causeway's trading position in an asset or a currency. A conversion posts to one of each.
 func Position(asset string) Account { return shared(Credit, asset, "fx", asset) }
 

@@ -28,6 +28,8 @@ const (
 	EventRefundBack    = "refund_given_back"
 	EventRefundSent    = "refund_confirmed"
 	EventRefundUndone  = "refund_reversed"
+	EventUnclaimed     = "unclaimed_booked"
+	EventUnclaimedBack = "unclaimed_returned"
 	EventSwept         = "swept"
 	EventGasSpent      = "gas_spent"
 	EventTraderSold    = "desk_sold"
@@ -201,6 +203,34 @@ func (p Payback) Confirmed() Journal {
 // Reversed reverses the confirmation after a reorg.
 func (p Payback) Reversed() Journal {
 	return p.Confirmed().reversed(count("rundo", p.Refund, p.N), EventRefundUndone)
+}
+
+// Lapse is money that is booked as unclaimed, from the accounts that owe it.
+type Lapse struct {
+	ID      string // of the booking
+	Payment string // "" for a stray deposit
+	Asset   string
+	Parts   []LapsePart
+}
+
+// LapsePart is money of a lapse and the account that owed it.
+type LapsePart struct {
+	From   Account
+	Amount decimal.Decimal
+}
+
+// Booked moves the money out of the accounts that owe it.
+func (l Lapse) Booked() Journal {
+	j := Journal{Key: "unclaim:" + l.ID, Event: EventUnclaimed, Payment: l.Payment}
+	for _, part := range l.Parts {
+		j.move(part.From, Unclaimed(l.Asset), part.Amount)
+	}
+	return j
+}
+
+// Returned moves the money back, so that it is owed as before.
+func (l Lapse) Returned() Journal {
+	return l.Booked().reversed("reclaim:"+l.ID, EventUnclaimedBack)
 }
 
 // Refund is crypto that was returned to the payer outside of this system.

@@ -24,6 +24,7 @@ func TestPostings(t *testing.T) {
 		Payment: "p", Refund: "rfd_1", N: 2, Network: "ethereum", Asset: "USDT", Coin: "ETH", Fee: dec("0.001"),
 		Parts: []PaybackPart{{Customer("p", "USDT"), dec("60")}, {Suspense("USDT"), dec("40")}},
 	}
+	l := Lapse{ID: "unc_1", Payment: "p", Asset: "USDT", Parts: []LapsePart{{Customer("p", "USDT"), dec("3")}, {Suspense("USDT"), dec("4")}}}
 	for _, c := range []struct {
 		j    Journal
 		key  string
@@ -55,6 +56,8 @@ func TestPostings(t *testing.T) {
 		{o.Succeeded(decimal.Zero), "done:cw-x-1", "clearing:payout:sim:NGN > fiat:float:sim:NGN 159000"},
 		{o.Returned(), "rev:cw-x-1", "fiat:float:sim:NGN > payable:p:NGN 159000"},
 		{SettledByCaller("p", "m", money.NGN, dec("5")), "self:p", "payable:p:NGN > merchant:m:NGN 5"},
+		{l.Booked(), "unclaim:unc_1", "customer:p:USDT > unclaimed:USDT 3; suspense:USDT > unclaimed:USDT 4"},
+		{l.Returned(), "reclaim:unc_1", "unclaimed:USDT > customer:p:USDT 3; unclaimed:USDT > suspense:USDT 4"},
 		{r.Sent(), "ref:p#1", "customer:p:USDT > crypto:hot:ethereum:USDT 100"},
 		{
 			Swept("0x2", "ethereum", "USDT", dec("100"), "ETH", dec("0.001")), "sweep:0x2",

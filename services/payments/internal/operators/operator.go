@@ -31,16 +31,17 @@ import (
 
 // Operators decides payments and payouts that wait for a person, and lists them.
 type Operators struct {
-	Store        Store
-	Access       *access.Payments
-	Providers    map[tenant.Mode]provider.Set
-	Receivers    *receivers.Receivers
-	Destinations destination.Checker
-	Policy       payment.Policy
-	Render       views.Renderer
-	Keys         *keyring.Ring
-	SecondAbove  map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
-	Now          func() time.Time
+	Store          Store
+	Access         *access.Payments
+	Providers      map[tenant.Mode]provider.Set
+	Receivers      *receivers.Receivers
+	Destinations   destination.Checker
+	Policy         payment.Policy
+	Render         views.Renderer
+	Keys           *keyring.Ring
+	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
+	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
+	Now            func() time.Time
 }
 
 // needsSecond reports whether an order needs a second operator: it moves more than SecondAbove, or it pays a live
@@ -159,6 +160,14 @@ type Store interface {
 
 	// Owed is a page of the last list of what is owed, and when that list was made.
 	Owed(ctx context.Context, f OwedFilter) (rows []OwedRow, made time.Time, err error)
+
+	// BookUnclaimed decides on a booking of unclaimed money by the rule, under the lock of its payment or deposit, and
+	// stores the answer under the key.
+	BookUnclaimed(ctx context.Context, d Debtor, k idempotency.Key, rule UnclaimedRule) (idempotency.Answer, error)
+	// ReturnUnclaimed decides on the return of unclaimed money under its lock, and stores the answer under the key.
+	ReturnUnclaimed(ctx context.Context, unclaimedID string, k idempotency.Key, rule ReturnRule) (idempotency.Answer, error)
+	// Unclaimed lists bookings, with all also those that were returned.
+	Unclaimed(ctx context.Context, all bool, before string, most int) ([]Unclaimed, error)
 
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)

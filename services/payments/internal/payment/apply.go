@@ -23,6 +23,9 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 	if cell.Outcome == Refuse {
 		return p, nil, refusal(p, t.Name())
 	}
+	if p.Unclaimed > 0 && disposes(t) {
+		return p, nil, errUnclaimed
+	}
 	c := &change{
 		pol: pol, p: p, now: now, trigger: t.Name(), from: p.State(), status: p.Status(), rows: slices.Clone(rowsOf(t)),
 		refunds: slices.Clone(refundsOf(t)),

@@ -260,6 +260,7 @@ type Payment struct {
 	Token         Token
 	RefundTx      string
 	Refunds       int    // number of refunds on a chain, in any state
+	Unclaimed     int    // number of assets whose money is booked as unclaimed
 	SettlementRef string // the caller's own reference of the payout it made
 
 	RefundAddress         string    // the address of a refund, "" without one

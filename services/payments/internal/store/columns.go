@@ -109,6 +109,7 @@ var columns = []column{
 	{"refund_proposals", "integer", 0, func(r *record) any { return &r.RefundProposals }},
 	{"refund_tx", "text", isShown, func(r *record) any { return &r.RefundTx }},
 	{"refunds", "integer", isShown, func(r *record) any { return &r.Refunds }},
+	{"unclaimed", "integer", 0, func(r *record) any { return &r.Unclaimed }},
 	{"settlement_ref", "text", 0, func(r *record) any { return &r.SettlementRef }},
 	{"created_at", "timestamptz", isFixed | isBorn | isShown, func(r *record) any { return (*instant)(&r.CreatedAt) }},
 	{"expires_at", "timestamptz", isBorn | isShown, func(r *record) any { return (*instant)(&r.ExpiresAt) }},

@@ -53,24 +53,25 @@ type Store interface {
 
 // Parts are what the use cases are made of.
 type Parts struct {
-	Store       Store
-	Full        func(ctx context.Context) error // an error while the outbox is too full for new work
-	Providers   map[tenant.Mode]provider.Set
-	Families    map[tenant.Mode][]money.Family
-	Policy      payment.Policy
-	Render      views.Renderer
-	Refusal     func(ctx context.Context, f *fault.Error) idempotency.Answer
-	Now         func() time.Time
-	Log         *slog.Logger
-	Screening   admission.Screening
-	Pauses      *admission.Pauses
-	Scans       *admission.Scans
-	Daily       admission.Daily
-	Capacity    *admission.Capacity
-	Metrics     payouts.Metrics
-	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
-	Keys        *keyring.Ring
-	Recovery    bool // the database was restored
+	Store          Store
+	Full           func(ctx context.Context) error // an error while the outbox is too full for new work
+	Providers      map[tenant.Mode]provider.Set
+	Families       map[tenant.Mode][]money.Family
+	Policy         payment.Policy
+	Render         views.Renderer
+	Refusal        func(ctx context.Context, f *fault.Error) idempotency.Answer
+	Now            func() time.Time
+	Log            *slog.Logger
+	Screening      admission.Screening
+	Pauses         *admission.Pauses
+	Scans          *admission.Scans
+	Daily          admission.Daily
+	Capacity       *admission.Capacity
+	Metrics        payouts.Metrics
+	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
+	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
+	Keys           *keyring.Ring
+	Recovery       bool // the database was restored
 	API
 }
 
@@ -124,7 +125,7 @@ func New(p Parts) *Set {
 		Sandbox:   &sandbox.Sandbox{Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Policy: p.Policy, Render: p.Render},
 		Operators: &operators.Operators{
 			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
-			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, Now: p.Now,
+			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, UnclaimedAfter: p.UnclaimedAfter, Now: p.Now,
 		},
 		Refunds: &refunds.Refunds{
 			Store: p.Store, Access: access, Policy: p.Policy, Screening: p.Screening, Pauses: p.Pauses, Scans: p.Scans, Signing: p.Signing,
