@@ -235,6 +235,34 @@ func TestRefundSolana_expired(t *testing.T) {
 	d.agreed(t, solFunds)
 }
 
+// Two thirds of the stake have confirmed the block of a refund, and it still leaves the chain: payments has heard of no
+// confirmation, the same bytes are sent again under the same nonce, and the payer has the money once.
+func TestRefundSolana_reorganised(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.Do("/finality", map[string]int{"depth": 12})
+	d.Mine(16)
+	in := func(o order.Order, state string) func() bool {
+		return func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
+		}
+	}
+	o := d.order("USDC", "7500001")
+	d.payments.approve(t, o)
+	d.await(t, "the refund is with the node", in(o, "broadcast"))
+	d.Mine(1)
+	d.await(t, "the refund is mined", in(o, "mined"))
+	d.setRefundNonce(t, soltx.Account{77, 6}) // the node of tests takes back blocks and no accounts
+	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.await(t, "the refund is in no block", in(o, "broadcast"))
+	if n := d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND state = 'sent' AND NOT blocked`, o.ID); n != 1 {
+		t.Errorf("read the refund after the rollback: got %d that are sent and not blocked, want 1", n)
+	}
+	d.flow()
+	d.paid(t, o)
+	d.agreed(t, solFunds)
+}
+
 // A refund that fails in its block has failed: nothing is paid, its fee is booked, and nothing else is signed for it.
 func TestRefundSolana_failedOnChain(t *testing.T) {
 	t.Parallel()
