@@ -253,7 +253,7 @@ const (
 	RefundOrderChanged       = "order_changed"       // another order came under the same id
 	RefundOrderRefused       = "order_refused"       // the signer does not accept its approval
 	RefundDestinationOwned   = "destination_owned"   // the destination belongs to this system
-	RefundDestinationRefused = "destination_refused" // the signer does not send there
+	RefundDestinationRefused = "destination_refused" // the signer or the network does not send there
 	RefundAssetRefused       = "asset_refused"       // the signer does not refund the asset on the network
 )
 

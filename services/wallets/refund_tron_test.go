@@ -353,6 +353,24 @@ func TestRefundTron_rewound(t *testing.T) {
 	d.booked(t, 1_000_000_000)
 }
 
+// No node takes TRX for a contract: such a refund fails before anything is signed. A refund of a token to it is paid.
+func TestRefundTron_toAContract(t *testing.T) {
+	t.Parallel()
+	d := newTronApprover(t, trx, nil)
+	coin, token := d.order("TRX", "2600000"), d.order("USDT", "2600001")
+	coin.To, token.To = d.Tokens["FAKE"], d.Tokens["FAKE"]
+	d.approve(t, coin)
+	d.approve(t, token)
+	d.await(t, "the refund of TRX has failed", func() bool { return d.state(coin) == string(wire.RefundFailed) })
+	if _, last := d.progress(coin); last.Reason != wire.RefundDestinationRefused {
+		t.Errorf("read the end of a refund to a contract: got %+v, want destination_refused", last)
+	}
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, coin.ID); n != 0 {
+		t.Errorf("count the transactions of the refund: got %d, want none", n)
+	}
+	d.confirmed(t, token)
+}
+
 // The station is short at first: the refund waits, is not failed, and the gauge shows it.
 func TestRefundTron_short(t *testing.T) {
 	t.Parallel()

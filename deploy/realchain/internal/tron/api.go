@@ -1,6 +1,7 @@
 package tron
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -250,6 +251,9 @@ func (c *chain) account(r object, tip int64) any {
 	if err != nil || len(who) != 21 {
 		return object{}
 	}
+	if c.contract(who) {
+		return object{"address": hex.EncodeToString(who), "type": "Contract"}
+	}
 	if tip == c.head().number {
 		a := c.state.accounts[string(who)]
 		switch {
@@ -264,6 +268,16 @@ func (c *chain) account(r object, tip int64) any {
 		return object{"address": hex.EncodeToString(who), "balance": sum.Int64()}
 	}
 	return object{}
+}
+
+// contract reports an address of a token's contract.
+func (c *chain) contract(who []byte) bool {
+	for _, at := range c.tokens {
+		if bytes.Equal(at, who) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *chain) constant(r object, tip int64) any {

@@ -312,6 +312,9 @@ func (c *chain) broadcast(raw, signature []byte) (string, error) {
 	if err := c.valid(r); err != nil {
 		return "", err
 	}
+	if r.Type == transferContract && c.contract(r.To) {
+		return "", errors.New("Contract validate error : Cannot transfer TRX to a smartContract.") //nolint:revive,staticcheck // as nodes write it
+	}
 	sum := sha256.Sum256(raw)
 	t := &tx{id: hex.EncodeToString(sum[:]), raw: raw, data: r, signature: signature}
 	if c.known[t.id] {

@@ -45,6 +45,7 @@ func (r Rates) bytes(size, has int64) int64 {
 // Means are what an account on tron can pay with.
 type Means struct {
 	Active    bool  // the network knows the account; its first TRX made it
+	Contract  bool  // it is a contract, which takes no TRX by a transfer
 	Coins     int64 // sun that may be spent; at a deposit address without merchants' money
 	Energy    int64 // left today
 	Bandwidth int64 // left today, of the larger of its own and the free one

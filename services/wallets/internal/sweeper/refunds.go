@@ -52,17 +52,23 @@ func (s *Sweeper) planEach(ctx context.Context, idle []sweep.Sweep, plan func(w 
 		}
 		if err != nil {
 			err = s.postponeRefund(ctx, w, err)
+		} else {
+			delete(s.short, w.ID)
 		}
 		note("refund "+w.ID, err)
 	}
 }
 
-// postponeRefund handles the reason why a refund has no transaction now.
+// postponeRefund handles the reason why a refund has no transaction now. It logs once that the station cannot pay a
+// refund; the gauge shows it for as long as that holds.
 func (s *Sweeper) postponeRefund(ctx context.Context, w sweep.Sweep, why error) error {
 	if !errors.Is(why, ErrStation) {
 		return s.postpone(ctx, w, why)
 	}
-	s.log.ErrorContext(ctx, "refund station short", "address", s.cfg.Station, "refund", w.ID, "asset", w.Asset, "amount", w.Amount)
+	if !s.short[w.ID] {
+		s.short[w.ID] = true
+		s.log.ErrorContext(ctx, "refund station short", "address", s.cfg.Station, "refund", w.ID, "asset", w.Asset, "amount", w.Amount)
+	}
 	return s.store.Wait(ctx, w, waitStation, ErrStation.Error())
 }
 

@@ -2,11 +2,16 @@ package sweeper
 
 import (
 	"context"
+	"errors"
 	"math/big"
 
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
 )
+
+// errContract is a refund of TRX that every node refuses.
+var errContract = errors.New("the destination is a contract, and the network sends no TRX to one")
 
 // tronRefunds pays refunds on tron from the refund station, which burns TRX for the energy and bandwidth that it lacks.
 // A refund has one transaction. Once its form has expired, and the chain's final blocks show that it can land no more,
@@ -28,6 +33,10 @@ func (s tronRefunds) plan(ctx context.Context, idle []sweep.Sweep, note func(wha
 	}
 	s.planEach(ctx, idle, func(w sweep.Sweep) error {
 		r, pay, err := s.form(ctx, w, p)
+		if errors.Is(err, errContract) {
+			s.log.WarnContext(ctx, "refund of TRX to a contract refused", "refund", w.ID)
+			return s.cfg.Refunds.Refuse(ctx, w, wire.RefundDestinationRefused)
+		}
 		if err != nil {
 			return err
 		}
@@ -71,9 +80,13 @@ func (s tronRefunds) renew(ctx context.Context, o sweep.Outgoing, e end) error {
 		return err
 	}
 	r, _, err := s.form(ctx, o.Sweep, p)
+	if errors.Is(err, errContract) { // since an earlier form was signed
+		return s.store.Block(ctx, o.Sweep, err.Error())
+	}
 	if err != nil {
 		return s.postponeRefund(ctx, o.Sweep, err)
 	}
+	delete(s.short, o.Sweep.ID)
 	if lost, err := s.lost(ctx, o, e); err != nil || !lost {
 		return err
 	}
@@ -157,6 +170,9 @@ func (s tronRefunds) form(ctx context.Context, w sweep.Sweep, p *tronPurse) (r i
 		at, err := s.chain.Means(ctx, w.Treasury)
 		if err != nil {
 			return r, pay, err
+		}
+		if at.Contract {
+			return r, pay, errContract
 		}
 		active = at.Active
 	} else {

@@ -79,6 +79,7 @@ type resources struct {
 type accountAnswer struct {
 	Address string `json:"address"`
 	Balance amount `json:"balance"`
+	Type    string `json:"type"`
 }
 
 // Means are the coins and the resources of an account at the head.
@@ -93,7 +94,7 @@ func (d *Driver) Means(ctx context.Context, of string) (m sweep.Means, err error
 	}
 	r, err := ask[resources](ctx, d, "/wallet/getaccountresource", map[string]any{"address": at})
 	return sweep.Means{
-		Active: true, Coins: int64(a.Balance), Energy: max(0, int64(r.EnergyLimit-r.EnergyUsed)),
+		Active: true, Contract: a.Type == "Contract", Coins: int64(a.Balance), Energy: max(0, int64(r.EnergyLimit-r.EnergyUsed)),
 		Bandwidth: max(0, int64(r.FreeNetLimit-r.FreeNetUsed), int64(r.NetLimit-r.NetUsed)),
 	}, err
 }

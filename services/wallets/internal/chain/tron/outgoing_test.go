@@ -139,6 +139,11 @@ func TestMeans(t *testing.T) {
 	if m, err := d.Means(t.Context(), somebody); err != nil || m != (sweep.Means{Active: true, Coins: 7, Bandwidth: 1_995}) {
 		t.Errorf("an account has %+v, %v, want 7 sun, 1995 bytes and no energy", m, err)
 	}
+	n.Set("/wallet/getaccountresource", `{}`)
+	n.Set("/wallet/getaccount", `{"address":"41","type":"Contract"}`)
+	if m, err := d.Means(t.Context(), somebody); err != nil || m != (sweep.Means{Active: true, Contract: true}) {
+		t.Errorf("a contract has %+v, %v, want it to be known as one", m, err)
+	}
 	n.Set("/wallet/getaccountresource", `{"freeNetLimit":-1}`)
 	if m, err := d.Means(t.Context(), somebody); err == nil {
 		t.Errorf("a negative limit gives %+v", m)
