@@ -122,7 +122,7 @@ func newSolRounds(t *testing.T, sweepers int, change func(policy string, cfg *sw
 				}
 				select {
 				case <-ctx.Done():
-				case <-time.After(150 * time.Millisecond):
+				case <-time.After(100 * time.Millisecond):
 				}
 			}
 		})
@@ -210,7 +210,7 @@ func (c *solCustody) importAddresses(t *testing.T) {
 }
 
 // flow mines until the test ends.
-func (c *solCustody) flow() { c.MineEvery(250 * time.Millisecond) }
+func (c *solCustody) flow() { c.MineEvery(150 * time.Millisecond) }
 
 // pay sends a deposit.
 func (c *solCustody) pay(at, token, amount string) {

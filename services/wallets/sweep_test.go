@@ -58,9 +58,9 @@ const (
 
 // The pace of a test's chain, and of wallets on it. Many tests run at once, and a faster pace of one slows the others.
 const (
-	blockTime  = "250ms"
-	poll       = "150ms"
-	sweepEvery = "250ms"
+	blockTime  = "150ms"
+	poll       = "100ms"
+	sweepEvery = "150ms"
 )
 
 // built are the two programs, which concurrent tests share.
