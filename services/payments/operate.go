@@ -45,6 +45,7 @@ var operations = []command.Verb{
 	{Name: "fees end", Args: "--currency NGN --mode live --merchant m1 [--from TIME] --note TEXT", Run: operate(publishFees(true))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
 	{Name: "payouts unmatched", Args: "< REFERENCES", Run: operate(unmatchedReferences)},
+	{Name: "refunds send", Args: "--from TIME", Run: operate(sendOrders)},
 	{Name: "refunds unmatched", Args: "< REFUNDS", Run: operate(unmatchedRefunds)},
 	{Name: "books", Run: operate(balances)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/store"
 )
 
@@ -142,6 +145,34 @@ func unmatchedRefunds(in command.Input) (operation, error) {
 		}
 		_, err = fmt.Fprintf(in.Out, "%d of %d refunds have another state here\n", unmatched, looked)
 		return err
+	}, nil
+}
+
+// sendOrders sends the orders of open refunds again, to a wallets whose database was restored, and prints their ids.
+func sendOrders(in command.Input) (operation, error) {
+	var from string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&from, "from", "", "since when they were approved, such as 2026-04-01T00:00:00Z")
+	}); err != nil {
+		return nil, err
+	}
+	since, err := time.Parse(time.RFC3339Nano, from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %q is no time such as 2026-04-01T00:00:00Z", from)
+	}
+	settings, err := config.Read[refundSettings](in.Environ)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := settings.keys()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		return s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
+			fmt.Fprintln(in.Out, r.ID, r.State)
+			return keys.Command(r, time.Now())
+		})
 	}, nil
 }
 

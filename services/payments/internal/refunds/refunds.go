@@ -270,12 +270,18 @@ func (a *Refunds) approve(v change.View, r change.Result, of refund.Refund, by r
 	}
 	r.Payment, r.Facts = next, append(r.Facts, facts...)
 	approved := kept(r)
-	ordered, err := a.Signing.order(approved)
+	ordered, err := a.Signing.Command(approved, now)
 	if err != nil {
 		return change.Result{}, of, err
 	}
-	r.Commands = append(r.Commands, change.Command{Name: wire.RefundApprovedV1, ID: id.New(id.Message, now), Payload: ordered})
+	r.Commands = append(r.Commands, ordered)
 	return r, approved, nil
+}
+
+// Command is the message with the signed order of an approved refund.
+func (k Keys) Command(r refund.Refund, now time.Time) (change.Command, error) {
+	ordered, err := k.order(r)
+	return change.Command{Name: wire.RefundApprovedV1, ID: id.New(id.Message, now), Payload: ordered}, err
 }
 
 // order is the signed order of an approved refund. Test mode may have no keys; its simulated chain has no signer.

@@ -443,3 +443,39 @@ func TestRefund_ofConvertedMoney(t *testing.T) {
 	}
 	w.Balanced()
 }
+
+// A wallets whose database was restored gets the orders of all open refunds again, which are those that it had.
+func TestRefund_ordersAgain(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := owing(w)
+	var open []string
+	for range 3 {
+		r, err := ask(w, p, "1", idempotency.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, r.ID)
+	}
+	if err := reports(w)(open[2], 1, wire.RefundConfirmed, func(m *wire.RefundChanged) { m.Amount = "1000000" }); err != nil {
+		t.Fatal(err)
+	}
+	w.SQL(`UPDATE refunds SET approved_at = now() - interval '2 hours' WHERE id = $1`, open[0])
+	orders := func() string {
+		return fixture.Ask[string](w, `SELECT string_agg(convert_from(body, 'UTF8')::jsonb ->> 'id', ' ' ORDER BY id) FROM outbox WHERE name = $1`, string(wire.RefundApprovedV1))
+	}
+	for _, c := range []struct {
+		since time.Duration
+		want  []string
+	}{{time.Hour, open[1:2]}, {3 * time.Hour, open[:2]}} {
+		w.SQL(`DELETE FROM outbox`)
+		if err := w.Store.SendOrders(t.Context(), time.Now().Add(-c.since), func(r refund.Refund) (change.Command, error) {
+			return w.Refunds.Signing.Command(r, time.Now())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := orders(); got != strings.Join(c.want, " ") {
+			t.Errorf("send the orders of %s again: got %s, want %v", c.since, got, c.want)
+		}
+	}
+}

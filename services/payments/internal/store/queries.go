@@ -303,7 +303,7 @@ func Statements() map[string]string {
 		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
-		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "assetSums": assetSums,
+		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,
 		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "lockProgress": lockProgress, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,

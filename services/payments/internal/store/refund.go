@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/refund"
@@ -30,7 +31,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	// The refunds that wait for operators, or for the end of a cancellation, newest first.
 	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state NOT IN ('confirmed', 'failed') AND (r.state = 'requested' OR r.cancelled <> '')
 AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
-	refundStates = `SELECT mode, state, count(*), (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint FROM refunds
+	unendedRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state IN ('approved', 'signing', 'sent') AND r.approved_at >= $1 ORDER BY r.id`
+	refundStates   = `SELECT mode, state, count(*), (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint FROM refunds
 WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
 )
 
@@ -115,6 +117,36 @@ func (s *Store) ReportRefund(ctx context.Context, messageID, refundID string, f 
 			return fmt.Errorf("find the payment of refund %s: %w", refundID, err)
 		}
 		return s.change(ctx, tx, done, f, byID(paymentID))
+	})
+}
+
+// SendOrders sends the orders of all refunds again that were approved since a time and have not ended, and gives each
+// refund to order first, which makes its message. Wallets that has an order already ignores it.
+func (s *Store) SendOrders(ctx context.Context, since time.Time, order func(refund.Refund) (change.Command, error)) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		rows, err := tx.Query(ctx, unendedRefunds, since)
+		if err != nil {
+			return fmt.Errorf("list refunds: %w", err)
+		}
+		found, err := pgx.CollectRows(rows, scanRefund)
+		if err != nil {
+			return fmt.Errorf("list refunds: %w", err)
+		}
+		for _, r := range found {
+			c, err := order(r)
+			if err != nil {
+				return fmt.Errorf("order refund %s: %w", r.ID, err)
+			}
+			msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
+			if err != nil {
+				return err
+			}
+			if err := outbox.Insert(ctx, tx, msg); err != nil {
+				return fmt.Errorf("send the order of refund %s: %w", r.ID, err)
+			}
+			done.messages = true
+		}
+		return nil
 	})
 }
 

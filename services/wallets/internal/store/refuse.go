@@ -30,6 +30,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10) ON CON
 	unsignedRefundSQL = `SELECT state = 'failed', state = 'signing' AND NOT spent AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
 FROM refunds WHERE id = $1`
 
+	// After a restore the signer may have signed what this database has forgotten.
+	restoredRefundSQL = `SELECT EXISTS (SELECT FROM recoveries
+WHERE started_at > coalesce((SELECT created_at FROM refunds WHERE id = $1), '-infinity'))`
+
 	keepRefundSQL = `UPDATE refunds SET version = version + 1 WHERE id = $1 AND state IN ('signing', 'sent')
 RETURNING version, mode, network, state, tx_hash, amount::text, fee::text`
 )
@@ -55,6 +59,15 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 		RefundID: o.ID, Version: 1, Mode: o.Mode, Network: o.Network, State: wire.RefundFailed, Amount: o.Amount, Fee: "0", Reason: reason,
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
+		if reason == wire.RefundCancelled {
+			var restored bool
+			if err := tx.QueryRow(ctx, restoredRefundSQL, o.ID).Scan(&restored); err != nil {
+				return err
+			}
+			if restored {
+				return app.ErrOtherOrder
+			}
+		}
 		tag, err := tx.Exec(ctx, refuseRefundSQL, o.ID, o.Mode, o.Network, network.Family, o.Asset, o.Contract, o.Amount, o.To, string(text), reason)
 		if err != nil {
 			return err

@@ -3,12 +3,14 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
@@ -81,6 +83,33 @@ func TestRecover_refunds(t *testing.T) {
 	}
 	if idle, err := s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].ID != waits.ID {
 		t.Errorf("list the refunds that wait after a release: got %+v, %v, want %s", idle, err, waits.ID)
+	}
+}
+
+// After a restore nothing that is missing here shows that nothing was signed: a cancellation of a refund from before it
+// comes too late, whether its row was restored or lost.
+func TestRefuseRefund_restored(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	if err := s.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.TakeRefund(ctx, approved("rfd_3", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	changes(t, pool)
+	for id, late := range map[string]bool{"rfd_1": true, "rfd_2": true, "rfd_3": false} {
+		err := s.RefuseRefund(ctx, approved(id, tenant.Live).Ordered, wire.RefundCancelled)
+		if errors.Is(err, app.ErrOtherOrder) != late || !late && err != nil {
+			t.Errorf("cancel %s after a restore: got %v, want it too late: %t", id, err, late)
+		}
+	}
+	if got := drain[wire.RefundChanged](t, pool, wire.RefundChangedV1); len(got) != 1 || got[0].RefundID != "rfd_3" || got[0].State != wire.RefundFailed {
+		t.Errorf("read the messages after the cancellations: got %+v, want rfd_3 failed alone", got)
 	}
 }
 
