@@ -246,7 +246,8 @@ func (d *draft) sum() {
 }
 
 // tried runs the transaction on a node without sending it. A sweep whose call fails is blocked and leaves the batch, so
-// that one frozen account does not hold the others.
+// that one frozen account does not hold the others. First it is tried without closing its token account, which cannot
+// be closed when a payment came after its balance was read.
 func (s solana) tried(ctx context.Context, d *draft) error {
 	for len(d.sweeps) > 0 {
 		tx, err := d.request.SolanaTransaction()
@@ -268,6 +269,10 @@ func (s solana) tried(ctx context.Context, d *draft) error {
 		bad := tx.MoveOf(fault.Call, fault.Account)
 		if bad < 0 {
 			return fmt.Errorf("%w: a node says %.200s", errBusy, fault.Text)
+		}
+		if m := &d.request.Solana.Moves[bad]; m.Close {
+			m.Close = false
+			continue
 		}
 		if err := s.postpone(ctx, d.sweeps[bad], fmt.Errorf("%w: %.200s", sweep.ErrReverts, fault.Text)); err != nil {
 			return err

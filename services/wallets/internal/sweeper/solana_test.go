@@ -1,8 +1,10 @@
 package sweeper
 
 import (
+	"context"
 	"testing"
 
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweep"
 )
@@ -26,6 +28,38 @@ func TestAlike(t *testing.T) {
 		if w.Treasury != "earlier" || w.Contract != "mint" {
 			t.Errorf("sweep %s to %s of %s is beside the first one", w.ID, w.Treasury, w.Contract)
 		}
+	}
+}
+
+// node answers trials with these faults, and then with none.
+type node struct {
+	Solana
+	faults []*sweep.Fault
+}
+
+func (n *node) Try(context.Context, []byte) (fault *sweep.Fault, err error) {
+	if len(n.faults) > 0 {
+		fault, n.faults = n.faults[0], n.faults[1:]
+	}
+	return fault, nil
+}
+
+// A payment that comes between the reading of a balance and the trial blocks no sweep: its token account stays open.
+func TestTried_paymentAfterTheBalance(t *testing.T) {
+	account := func(n byte) string { return soltx.Account{n}.String() }
+	d := draft{sweeps: make([]sweep.Sweep, 2), request: intent.Request{
+		Kind: intent.Sweep, Network: "solana", Asset: "USDC", To: account(1),
+		Solana: &intent.Solana{
+			Station: account(2), NonceAt: account(3), Nonce: account(4), Mint: account(5), Decimals: 6,
+			Moves: []intent.SolanaMove{{Owner: account(6), Amount: "1", Close: true}, {Owner: account(7), Amount: "2", Close: true}},
+		},
+	}}
+	d.sum()
+	// The nonce and two terms come first; each move has a call that transfers and one that closes.
+	n := &node{faults: []*sweep.Fault{{Call: 6, Account: -1, Text: `{"InstructionError":[6,{"Custom":11}]}`}}}
+	err := solana{chain: n}.tried(t.Context(), &d)
+	if moves := d.request.Solana.Moves; err != nil || len(d.sweeps) != 2 || !moves[0].Close || moves[1].Close {
+		t.Errorf("try two sweeps: got %v, %d sweeps, moves %+v, want both, the second account open", err, len(d.sweeps), moves)
 	}
 }
 
