@@ -71,6 +71,32 @@ func TestRefundAddress(t *testing.T) {
 	awaitCallbacks(t, hook, path, "payment.refund_address_proposed", "payment.refund_address_changed")
 }
 
+// TestRefundAddress_ofPrograms: on solana neither a merchant nor a payer names an address for which no key signs, such
+// as a token account. The owner's own address is taken.
+func TestRefundAddress_ofPrograms(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	ref := create(t, c, transfer(api.Object{"network": "solana", "crypto": "USDC"})).Text(t, "payment.reference")
+	owe(t, c, ref)
+	const owner = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	for _, of := range []struct {
+		who  *api.Client
+		path string
+	}{{c, "/v1/payments/" + ref + "/refund-address"}, {c.With(""), "/v1/checkout/" + ref + "/refund-address"}} {
+		for _, to := range []string{"FcaAcjcy9kw63CHtTgKFtdesZ1zBXpPpSVTPqBj8ZeTf", "11111111111111111111111111111111"} {
+			a := refuse(t, of.who, of.path, api.Object{"address": to}, http.StatusBadRequest, "")
+			if a.Text(t, "error.code") != "validation_failed" || !strings.Contains(string(a.Body), "belongs to a program") {
+				t.Errorf("name %s by %s: got %s, want its field refused as a program's", to, of.path, a.Body)
+			}
+		}
+	}
+	shown := c.Call(t, http.MethodGet, "/v1/payments/"+ref, nil).Want(t, http.StatusOK)
+	if _, set := shown.At("payment.refundAddress"); set {
+		t.Errorf("read the payment after the refusals: got %s, want no refund address", shown.Body)
+	}
+	c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": owner}).Want(t, http.StatusOK)
+}
+
 // TestRefundAddress_operator: an operator confirms by the payment's id.
 func TestRefundAddress_operator(t *testing.T) {
 	t.Parallel()
