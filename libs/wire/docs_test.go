@@ -64,7 +64,7 @@ var examples = map[wire.Name]any{
 			Kind: order.Refund, ID: "rfd_01", Mode: tenant.Live, Network: "ethereum", Asset: "USDT",
 			Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", Amount: "25000000", To: addressExample, Approval: order.Automatic,
 		},
-		Signature: "3q2+7w==", ApprovedAt: at,
+		Signature: "3q2+7w==", ApprovedAt: at, Currency: money.NGN,
 	},
 	wire.RefundWithdrawnV1: wire.RefundWithdrawn{
 		Order: order.Order{
@@ -73,6 +73,7 @@ var examples = map[wire.Name]any{
 		},
 		WithdrawnAt: at,
 	},
+	wire.RefundsPausedV1: wire.RefundsPaused{Version: 1775048400000000, Pauses: []wire.RefundPause{{Currency: money.NGN, Network: "tron"}}},
 	wire.RefundChangedV1: wire.RefundChanged{
 		RefundID: "rfd_01", Version: 3, Mode: tenant.Live, Network: "ethereum", State: wire.RefundConfirmed, TxHash: hashExample,
 		Amount: "25000000", Fee: "1200000000000000", Reason: wire.RefundReverted, OccurredAt: at,

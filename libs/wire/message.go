@@ -203,6 +203,22 @@ type RefundApproved struct {
 	order.Order
 	Signature  string    `json:"signature"` // base64
 	ApprovedAt time.Time `json:"approvedAt"`
+	// Currency is that of the payment. Pauses name it; without it, a pause of any currency holds the refund.
+	Currency money.Currency `json:"currency,omitempty"`
+}
+
+// RefundsPaused is the list of the pauses of refunds. One with a larger Version replaces an older one; an equal or
+// smaller one is stale. Wallets asks for no signature while a refund is paused. The list is repeated, so that one that
+// was lost does no lasting harm.
+type RefundsPaused struct {
+	Version int64         `json:"version"`
+	Pauses  []RefundPause `json:"pauses"`
+}
+
+// RefundPause stops the refunds of a currency, on a network. An empty field means all.
+type RefundPause struct {
+	Currency money.Currency `json:"currency"`
+	Network  string         `json:"network"`
 }
 
 // RefundWithdrawn says that an operator has cancelled an approved refund. Wallets fails it as cancelled if nothing can

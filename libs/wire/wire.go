@@ -18,6 +18,7 @@ const (
 	LookAtTransactionV1    Name = "payments.look_at_transaction.v1"
 	RefundApprovedV1       Name = "payments.refund_approved.v1"
 	RefundWithdrawnV1      Name = "payments.refund_withdrawn.v1"
+	RefundsPausedV1        Name = "payments.refunds_paused.v1"
 	RefundChangedV1        Name = "wallets.refund_changed.v1"
 	FindTransferV1         Name = "payments.find_transfer.v1"
 	TransferFoundV1        Name = "wallets.transfer_found.v1"
@@ -76,6 +77,7 @@ func Topology() []Route {
 		route(LookAtTransactionV1, Payments, Wallets),
 		route(RefundApprovedV1, Payments, Wallets),
 		route(RefundWithdrawnV1, Payments, Wallets),
+		route(RefundsPausedV1, Payments, Wallets),
 		route(RefundChangedV1, Wallets, Payments),
 		route(FindTransferV1, Payments, Wallets),
 		route(TransferFoundV1, Wallets, Payments),

@@ -169,15 +169,16 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 
 // Intervals of the timers. The leader runs them.
 const (
-	stockEvery   = 200 * time.Millisecond
-	expireEvery  = 500 * time.Millisecond
-	cleanEvery   = 2 * time.Second
-	retainEvery  = time.Minute
-	eraseEvery   = 10 * time.Minute
-	floatEvery   = time.Minute
-	screenEvery  = 2 * time.Second
-	unknownEvery = 10 * time.Second
-	openEvery    = 30 * time.Second
+	stockEvery      = 200 * time.Millisecond
+	expireEvery     = 500 * time.Millisecond
+	cleanEvery      = 2 * time.Second
+	retainEvery     = time.Minute
+	sendPausesEvery = 20 * time.Second
+	eraseEvery      = 10 * time.Minute
+	floatEvery      = time.Minute
+	screenEvery     = 2 * time.Second
+	unknownEvery    = 10 * time.Second
+	openEvery       = 30 * time.Second
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it begins.
 	reconcileEvery = time.Minute
 	collectEvery   = 10 * time.Minute
@@ -222,6 +223,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return cases.Reconcile(ctx, metrics.compared) })
 			leading.Every("cost of collecting", collectEvery, metrics.countCollecting(cases.Collecting))
 			leading.Every("screening", screenEvery, cases.Rescreen)
+			leading.Every("pauses of refunds", sendPausesEvery, p.store.SendPauses)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 			leading.Every("owed list", cfg.OwedEvery, metrics.listOwed(p.store, p.tel.Log))

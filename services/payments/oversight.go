@@ -171,7 +171,7 @@ func sendOrders(in command.Input) (operation, error) {
 	return func(ctx context.Context, s *store.Store) error {
 		return s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
 			fmt.Fprintln(in.Out, r.ID, r.State)
-			return keys.Command(r, time.Now())
+			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
 		})
 	}, nil
 }

@@ -270,7 +270,7 @@ func (a *Refunds) approve(v change.View, r change.Result, of refund.Refund, by r
 	}
 	r.Payment, r.Facts = next, append(r.Facts, facts...)
 	approved := kept(r)
-	ordered, err := a.Signing.Command(approved, now)
+	ordered, err := a.Signing.Command(approved, r.Payment.Currency, now)
 	if err != nil {
 		return change.Result{}, of, err
 	}
@@ -278,9 +278,10 @@ func (a *Refunds) approve(v change.View, r change.Result, of refund.Refund, by r
 	return r, approved, nil
 }
 
-// Command is the message with the signed order of an approved refund.
-func (k Keys) Command(r refund.Refund, now time.Time) (change.Command, error) {
+// Command is the message with the signed order of an approved refund of a payment in a currency.
+func (k Keys) Command(r refund.Refund, currency money.Currency, now time.Time) (change.Command, error) {
 	ordered, err := k.order(r)
+	ordered.Currency = currency
 	return change.Command{Name: wire.RefundApprovedV1, ID: id.New(id.Message, now), Payload: ordered}, err
 }
 

@@ -470,7 +470,7 @@ func TestRefund_ordersAgain(t *testing.T) {
 	}{{time.Hour, open[1:2]}, {3 * time.Hour, open[:2]}} {
 		w.SQL(`DELETE FROM outbox`)
 		if err := w.Store.SendOrders(t.Context(), time.Now().Add(-c.since), func(r refund.Refund) (change.Command, error) {
-			return w.Refunds.Signing.Command(r, time.Now())
+			return w.Refunds.Signing.Command(r, money.NGN, time.Now())
 		}); err != nil {
 			t.Fatal(err)
 		}

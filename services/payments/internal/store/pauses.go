@@ -7,7 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 )
@@ -20,7 +23,12 @@ const (
 	selectPaused  = `SELECT EXISTS (SELECT FROM pauses WHERE what = 'payouts' AND currency IN ('', $1) AND network IN ('', $2) AND rail IN ('', $3))`
 	selectPauses  = `SELECT what, currency, network, rail, operator, at FROM pauses ORDER BY what, currency, network, rail`
 	insertPause   = `INSERT INTO pauses (what, currency, network, rail, operator) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
-	deletePause   = `DELETE FROM pauses WHERE what = $1 AND currency = $2 AND network = $3 AND rail = $4`
+	// The version grows with the clock too, so that it is no older after a restore. The row's lock comes before the list
+	// is read, so a newer version never has an older list.
+	numberPauses = `UPDATE refund_pauses_sent SET version = greatest(version + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
+	sent_at = clock_timestamp() WHERE $1 OR sent_at < clock_timestamp() - interval '1 minute' RETURNING version`
+	refundPauses = `SELECT currency, network FROM pauses WHERE what = 'refunds' ORDER BY currency, network`
+	deletePause  = `DELETE FROM pauses WHERE what = $1 AND currency = $2 AND network = $3 AND rail = $4`
 )
 
 // errNothing refuses a second pause and a resume without a pause.
@@ -63,7 +71,44 @@ func (s *Store) Pause(ctx context.Context, p admission.Pause, resume bool) error
 		if tag.RowsAffected() == 0 {
 			return errNothing
 		}
+		if p.What == admission.PauseRefunds {
+			if err := s.sendPauses(ctx, tx, true); err != nil {
+				return err
+			}
+		}
 		return s.audit(ctx, tx, p.Operator, action, map[string]any{"currency": p.Currency, "network": p.Network, "rail": p.Rail})
 	})
+	if err == nil {
+		s.Wake()
+	}
 	return wrap(err, action)
+}
+
+// SendPauses sends wallets the pauses of refunds once a minute, however many processes call it.
+func (s *Store) SendPauses(ctx context.Context) error {
+	return wrap(postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error { return s.sendPauses(ctx, tx, false) }), "send the pauses of refunds")
+}
+
+// sendPauses sends wallets the pauses of refunds, now, or a minute after the last time.
+func (s *Store) sendPauses(ctx context.Context, tx pgx.Tx, now bool) error {
+	list := wire.RefundsPaused{Pauses: []wire.RefundPause{}}
+	if err := tx.QueryRow(ctx, numberPauses, now).Scan(&list.Version); errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("number the pauses: %w", err)
+	}
+	rows, err := tx.Query(ctx, refundPauses)
+	if err != nil {
+		return fmt.Errorf("list the pauses: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wire.RefundPause])
+	if err != nil {
+		return fmt.Errorf("list the pauses: %w", err)
+	}
+	list.Pauses = append(list.Pauses, found...)
+	m, err := outbox.Encode(ctx, wire.RefundsPausedV1, id.New(id.Message, s.now()), list)
+	if err != nil {
+		return err
+	}
+	return outbox.Insert(ctx, tx, m)
 }

@@ -308,7 +308,7 @@ func Statements() map[string]string {
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
-		"insertPause": insertPause, "deletePause": deletePause,
+		"insertPause": insertPause, "deletePause": deletePause, "numberPauses": numberPauses, "refundPauses": refundPauses,
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,

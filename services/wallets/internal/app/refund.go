@@ -19,7 +19,8 @@ type Refund struct {
 	Ordered  intent.Ordered
 	Network  money.Network
 	To       string
-	Contract string // "" for the network's own coin
+	Contract string         // "" for the network's own coin
+	Currency money.Currency // of the payment, "" where payments does not say
 }
 
 // Refunds keeps approved refunds.
@@ -32,6 +33,8 @@ type Refunds interface {
 	RefuseRefund(ctx context.Context, o intent.Ordered, reason string) error
 	// KeepRefund tells payments that a refund which has not ended was not cancelled.
 	KeepRefund(ctx context.Context, id string) error
+	// PauseRefunds keeps the pauses of refunds, unless newer ones are known.
+	PauseRefunds(ctx context.Context, p wire.RefundsPaused) error
 }
 
 // The orders that wallets refuses.
@@ -43,8 +46,9 @@ var (
 // TakeRefund takes an approved refund. It cannot verify the approval, since only the signer has the keys: in live mode
 // nothing is sent without it. An order that is refused for good ends its refund, so that payments owes the money again,
 // unless something may have been signed for it: that is a permanent fault.
-func (a *App) TakeRefund(ctx context.Context, o intent.Ordered) error {
+func (a *App) TakeRefund(ctx context.Context, o intent.Ordered, currency money.Currency) error {
 	r, err := a.readRefund(o)
+	r.Currency = currency
 	reason := wire.RefundOrderInvalid
 	if err == nil {
 		switch err = a.refunds.TakeRefund(ctx, r); {
@@ -85,6 +89,11 @@ func (a *App) WithdrawRefund(ctx context.Context, o order.Order) error {
 		a.log.InfoContext(ctx, "refund cancelled by operator", "refund", o.ID, "network", o.Network, "asset", o.Asset)
 	}
 	return err
+}
+
+// PauseRefunds keeps the pauses of refunds: no signature is asked for while a refund is paused.
+func (a *App) PauseRefunds(ctx context.Context, p wire.RefundsPaused) error {
+	return a.refunds.PauseRefunds(ctx, p)
 }
 
 // tellable reports an order with the fields by which payments knows its refund.

@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
@@ -20,7 +21,8 @@ type Cases interface {
 	Simulate(ctx context.Context, messageID string, s app.Simulate) error
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
-	TakeRefund(ctx context.Context, o intent.Ordered) error
+	TakeRefund(ctx context.Context, o intent.Ordered, currency money.Currency) error
+	PauseRefunds(ctx context.Context, p wire.RefundsPaused) error
 	WithdrawRefund(ctx context.Context, o order.Order) error
 	FindTransfer(ctx context.Context, messageID string, f wire.FindTransfer) error
 }
@@ -71,7 +73,7 @@ func Consume(link Consumer, cases Cases) {
 		if err := decode(m, &p); err != nil {
 			return err
 		}
-		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature})
+		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature}, p.Currency)
 	})
 	link.Handle(queue(wire.RefundWithdrawnV1), refundParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.RefundWithdrawn
@@ -79,6 +81,13 @@ func Consume(link Consumer, cases Cases) {
 			return err
 		}
 		return cases.WithdrawRefund(ctx, p.Order)
+	})
+	link.Handle(queue(wire.RefundsPausedV1), 1, func(ctx context.Context, m bus.Message) error {
+		var p wire.RefundsPaused
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.PauseRefunds(ctx, p)
 	})
 	link.Handle(queue(wire.FindTransferV1), findParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.FindTransfer

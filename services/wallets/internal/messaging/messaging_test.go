@@ -48,13 +48,18 @@ func (r *recorder) LookAtTransaction(_ context.Context, l app.LookAt, _ bool) er
 	return nil
 }
 
-func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered) error {
+func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered, _ money.Currency) error {
 	r.calls = append(r.calls, fmt.Sprint("refund ", o))
 	return nil
 }
 
 func (r *recorder) WithdrawRefund(_ context.Context, o order.Order) error {
 	r.calls = append(r.calls, fmt.Sprint("withdraw ", o.ID))
+	return nil
+}
+
+func (r *recorder) PauseRefunds(_ context.Context, p wire.RefundsPaused) error {
+	r.calls = append(r.calls, fmt.Sprint("pause ", p.Version))
 	return nil
 }
 
@@ -66,7 +71,7 @@ func (r *recorder) FindTransfer(_ context.Context, messageID string, f wire.Find
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 7 {
+	if len(r.handlers) != 8 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{

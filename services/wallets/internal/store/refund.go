@@ -36,8 +36,8 @@ var (
 func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 
 const (
-	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'signing') ON CONFLICT (id) DO NOTHING`
+	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing') ON CONFLICT (id) DO NOTHING`
 
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
 
@@ -50,7 +50,7 @@ WHERE id = $1 AND state IN ('signing', 'sent')`
 extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
 
 	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
-WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL
+WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + pausedRefund + `
 ORDER BY r.due_at, r.id LIMIT $2`
 
 	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, o.presented, ` + refundColumns + `
@@ -63,9 +63,9 @@ WHERE mode = 'live' AND network = $1), false)`
 	stillFinalSQL = `SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' AND finalized >= $2
 FROM cursors WHERE mode = 'live' AND network = $1 FOR SHARE`
 
-	planRefundSQL = `INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height)
-SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5 FROM refunds r
-WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked FOR SHARE OF r ON CONFLICT DO NOTHING`
+	planRefundSQL = `INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height, asked)
+SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5, false FROM refunds r
+WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + pausedRefund + ` FOR SHARE OF r ON CONFLICT DO NOTHING`
 
 	// A sent one waits for money for its next form.
 	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state IN ('signing', 'sent')`
@@ -89,7 +89,7 @@ WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3)
 AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1 AND state = 'replaced')`
 
 	unfinishedRefundsSQL = `SELECT r.id, r.mode, r.network, r.asset, r.amount::text, r.address, r.state, r.blocked, r.reason, r.created_at,
-coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash
+coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash, ` + pausedRefund + `
 FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id WHERE r.state IN ('signing', 'sent') ORDER BY r.created_at LIMIT 1000`
 
 	refundLevelsSQL = `SELECT network, asset, count(*), count(*) FILTER (WHERE blocked), count(*) FILTER (WHERE reason = $1),
@@ -97,7 +97,7 @@ extract(epoch FROM now() - min(created_at))::bigint FROM refunds
 WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 
 	// Two states of test mode after each other, so that none is skipped.
-	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds WHERE mode = 'test' AND (state = 'signing' AND changed_at < now() - interval '1 second'
+	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT ` + pausedRefund + ` AND changed_at < now() - interval '1 second'
 OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 	// The refunds that ended above a fork, either way: their transactions are followed again.
@@ -116,7 +116,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	}
 	fresh, o := false, r.Ordered
 	err = s.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text))
+		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency))
 		if err != nil {
 			return err
 		}
@@ -536,6 +536,7 @@ type UnfinishedRefund struct {
 	Outgoing  string    `json:"lastState,omitempty"`
 	Attempt   int       `json:"attempt,omitempty"`
 	TxHash    string    `json:"txHash,omitempty"`
+	Paused    bool      `json:"paused,omitempty"`
 }
 
 // UnfinishedRefunds lists the oldest refunds that have not ended.

@@ -75,6 +75,14 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 		if tag.RowsAffected() == 1 {
 			return s.publishRefund(ctx, tx, m)
 		}
+		if reason == wire.RefundCancelled {
+			if _, err := tx.Exec(ctx, lockRefundSQL, o.ID); err != nil {
+				return err
+			}
+			if err := dropUnasked(ctx, tx, o.ID); err != nil {
+				return err
+			}
+		}
 		return s.endUnsigned(ctx, tx, m)
 	})
 	if err != nil {

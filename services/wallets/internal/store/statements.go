@@ -58,5 +58,7 @@ func Statements() map[string]string {
 		"unbound": unboundSQL, "unproved": unprovedSQL, "part": partSQL, "foreign": foreignSQL, "lent": lentSQL,
 		"returned": returnedSQL, "returning": returningSQL, "failed": failedSQL, "unwitnessed": unwitnessedSQL,
 		"in block": inBlockSQL, "contradicted": contradictedSQL,
+		"newer pauses": newerPausesSQL, "forget pauses": forgetPausesSQL, "keep pauses": keepPausesSQL,
+		"ask": askSQL, "unasked": unaskedSQL,
 	}
 }

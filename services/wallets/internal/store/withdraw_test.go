@@ -45,8 +45,18 @@ func TestWithdrawRefund(t *testing.T) {
 		t.Fatalf("list the refunds that wait: got %+v, %v, want rfd_2 and rfd_3", idle, err)
 	}
 	planned, waits := idle[0].ID, idle[1].ID
-	if err := s.Refunds().Plan(ctx, plannedRefund("out_1", idle[0], 0)); err != nil {
-		t.Fatal(err)
+	follows(t, s, pool)
+	for i, w := range idle {
+		o := plannedRefund(fmt.Sprint("out_", i), w, uint64(i))
+		if err := s.Refunds().Plan(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if w.ID != planned {
+			continue
+		}
+		if may, err := s.Refunds().Ask(ctx, o); err != nil || !may {
+			t.Fatalf("ask for a signature of refund %s: got %t, %v, want true", w.ID, may, err)
+		}
 	}
 	for _, c := range []struct {
 		id   string
@@ -73,11 +83,12 @@ func TestWithdrawRefund(t *testing.T) {
 	tells(t, pool, "answer about a refund that has ended")
 }
 
-// Of a plan and an end without a transaction at the same time exactly one succeeds.
-func TestWithdrawRefund_whilePlanned(t *testing.T) {
+// A signature is asked for, or the refund ends without a transaction, and never both, however the two meet.
+func TestWithdrawRefund_whileAsked(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
+	follows(t, s, pool)
 	ends := map[string]func(r app.Refund) error{
 		"withdraw": func(r app.Refund) error { return s.RefuseRefund(ctx, r.Ordered, wire.RefundCancelled) },
 		"give up":  func(r app.Refund) error { return s.Refunds().GiveUpRefund(ctx, r.Ordered.ID) },
@@ -93,8 +104,18 @@ func TestWithdrawRefund_whilePlanned(t *testing.T) {
 			}
 			w := sweep.Sweep{ID: r.Ordered.ID, Order: &r.Ordered}
 			var wg sync.WaitGroup
-			var planned, ended error
-			wg.Go(func() { planned = s.Refunds().Plan(ctx, plannedRefund("out_"+w.ID, w, uint64(i))) })
+			var ended error
+			asked := false
+			wg.Go(func() {
+				o := plannedRefund("out_"+w.ID, w, uint64(i))
+				if err := s.Refunds().Plan(ctx, o); err != nil {
+					return
+				}
+				var err error
+				if asked, err = s.Refunds().Ask(ctx, o); err != nil {
+					t.Errorf("ask for a signature of refund %s: got %v, want no error", w.ID, err)
+				}
+			})
 			wg.Go(func() { ended = end(r) })
 			wg.Wait()
 			var state string
@@ -103,8 +124,8 @@ func TestWithdrawRefund_whilePlanned(t *testing.T) {
 				Scan(&state, &plans); err != nil {
 				t.Fatal(err)
 			}
-			if (planned == nil) == (ended == nil) || (state == "failed") != (ended == nil) || (plans == 1) != (planned == nil) {
-				t.Fatalf("plan and %s refund %d at once: got %v and %v, %d plans, state %s, want one of the two", name, i, planned, ended, plans, state)
+			if asked == (ended == nil) || (state == "failed") != (ended == nil) || (plans == 1) != asked {
+				t.Fatalf("ask and %s refund %d at once: got asked %t, ended %v, %d plans, state %s, want one of the two", name, i, asked, ended, plans, state)
 			}
 			if _, err := pool.Exec(ctx, `UPDATE outgoing_tx SET sender = id`); err != nil { // the number is free for the next round
 				t.Fatal(err)

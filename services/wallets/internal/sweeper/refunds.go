@@ -119,6 +119,9 @@ type RefundStore interface {
 	// Refuse ends a refund whose order the signer refuses for good. It fails with ErrStale when something may be signed.
 	Refuse(ctx context.Context, s sweep.Sweep, reason string) error
 	StationStore
+	// Ask notes that the signer will be asked to sign a transaction. It reports false while the refund is paused, its
+	// network is halted, or it has ended; a transaction that the signer was never asked for is dropped then.
+	Ask(ctx context.Context, o sweep.Outgoing) (bool, error)
 	// Unblock undoes a Block that a later answer of the chain has contradicted.
 	Unblock(ctx context.Context, s sweep.Sweep) error
 }

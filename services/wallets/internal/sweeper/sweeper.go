@@ -319,6 +319,11 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 // sign requests the signature and stores the bytes. Repeated after a crash it gives the same bytes.
 func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 	a := o.Newest()
+	if o.Kind == intent.Refund {
+		if may, err := s.cfg.Refunds.Ask(ctx, o); err != nil || !may {
+			return err
+		}
+	}
 	signed, err := s.signer.Sign(ctx, a.Request)
 	if refusal, no := errors.AsType[*intent.Refusal](err); no {
 		return s.refused(ctx, o, refusal)
