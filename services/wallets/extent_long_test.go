@@ -15,6 +15,11 @@ var everyKill = kills{
 	sending: []bool{false, true}, writing: []string{"planned", "signed", "broadcast", "mined", "final"},
 }
 
+// refundAnswers and refundRows are all points of refunds on bitcoin, solana and tron.
+var refundAnswers = []bool{false, true}
+
+func refundRows(steps []string) []string { return steps }
+
 // tronKills are all points of each transaction.
 func tronKills(intent.Kind) (list []tronKill) {
 	for _, answered := range []bool{false, true} {

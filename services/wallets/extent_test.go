@@ -2,7 +2,12 @@
 
 package main
 
-import "causeway.internal/services/wallets/internal/intent"
+import (
+	"slices"
+	"strings"
+
+	"causeway.internal/services/wallets/internal/intent"
+)
 
 // solanaStates are the rows at whose writing wallets dies during a sweep of solana. The store is the same on every
 // chain.
@@ -15,6 +20,14 @@ var evmKills = map[intent.Kind]kills{
 		signing: map[string][]bool{"wallets": {true}, "signer": {true}},
 		sending: []bool{false, true}, writing: []string{"signed", "mined"},
 	},
+}
+
+// refundAnswers and refundRows are some points of refunds on bitcoin, solana and tron. Those of ethereum have all, with
+// the same store and the same signer.
+var refundAnswers = []bool{true}
+
+func refundRows(steps []string) []string {
+	return slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return !strings.HasSuffix(step, "signed") && !strings.HasSuffix(step, "final") })
 }
 
 // tronKills are two points of each transaction; the sweep itself has one of each kind.

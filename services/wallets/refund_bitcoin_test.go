@@ -158,13 +158,13 @@ func TestRefundBitcoin_kill9(t *testing.T) {
 			d.refunded(t, o)
 		})
 	}
-	for _, answered := range []bool{false, true} {
+	for _, answered := range refundAnswers {
 		for _, side := range []string{"wallets", "signer"} {
 			die(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
 		}
 		die(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")
 	}
-	for _, state := range refundSteps {
+	for _, state := range refundRows(refundSteps) {
 		die("writing "+state, d.row(state), "wallets")
 	}
 }

@@ -136,13 +136,13 @@ func TestRefundSolana_kill9(t *testing.T) {
 			d.paid(t, o)
 		})
 	}
-	for _, answered := range []bool{false, true} {
+	for _, answered := range refundAnswers {
 		for _, side := range []string{"wallets", "signer"} {
 			dies(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
 		}
 		dies(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")
 	}
-	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+	for _, state := range refundRows([]string{"planned", "signed", "broadcast", "mined", "final"}) {
 		dies("writing "+state, d.row("refund "+state), "wallets")
 	}
 	d.agreed(t, solFunds)

@@ -150,8 +150,11 @@ func TestRefundTron_kill9(t *testing.T) {
 	coin := d.order("TRX", "3000000")
 	d.approve(t, coin)
 	d.paid(t, coin)
-	kills := []tronKill{killAtDoor("sign", false, "wallets"), killAtDoor("sign", true, "wallets"), killAtDoor("sign", true, "signer")}
-	for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+	var kills []tronKill
+	for _, answered := range refundAnswers {
+		kills = append(kills, killAtDoor("sign", answered, "wallets"), killAtDoor("sign", answered, "signer"))
+	}
+	for _, state := range refundRows([]string{"planned", "signed", "broadcast", "mined", "final"}) {
 		kills = append(kills, killAtRow(state))
 	}
 	for _, k := range kills {
@@ -163,7 +166,7 @@ func TestRefundTron_kill9(t *testing.T) {
 			d.paid(t, o)
 		})
 	}
-	for _, answered := range []bool{false, true} {
+	for _, answered := range refundAnswers {
 		t.Run(fmt.Sprintf("sending, answered %v", answered), func(t *testing.T) {
 			o := d.order("USDT", fmt.Sprint(1_000_001+d.orders))
 			place := d.door("send", intent.Sweep, answered)(t) // a token's transfer
