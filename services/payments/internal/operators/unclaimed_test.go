@@ -3,6 +3,7 @@
 package operators_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -245,6 +246,90 @@ func TestUnclaimed_strays(t *testing.T) {
 		t.Errorf("the reason of the live booking is %q, want those of both operators", got)
 	}
 	agreed(w)
+}
+
+// A deposit without a payment is owed once, also when a chain takes it back while it is unclaimed, and mines it again
+// before or after its return.
+func TestUnclaimed_strayReorganised(t *testing.T) {
+	t.Parallel()
+	for name, returnedFirst := range map[string]bool{"mined again after the return": true, "mined again before the return": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			watched(w, 1)
+			version := int64(0)
+			see := func(reverted bool) (key string) {
+				version++
+				m := w.Message(payment.Payment{Address: "TNobody"}, fixture.Coin{Key: "s1", Amount: "7", Version: version, Depth: fixture.Enough, Reverted: reverted})
+				w.Deliver(m)
+				return m.Key
+			}
+			d := operators.Debtor{Deposit: see(false), Mode: tenant.Test}
+			id := bookUnclaimed(w, d, "ada")
+			see(true)
+			back := func() {
+				if got := returnUnclaimed(w, id); got != "" {
+					t.Fatalf("ReturnUnclaimed(%s) = %q, want no error", id, got)
+				}
+			}
+			if returnedFirst {
+				back()
+			}
+			see(false)
+			if !returnedFirst {
+				back()
+			}
+			if got := owes(w); len(got) != 1 || got[0] != "payer "+d.Deposit+" 7 USDT" {
+				t.Errorf("%q are owed after the return, want the deposit", got)
+			}
+			if got := bookUnclaimed(w, d, "ada"); !strings.HasPrefix(got, "unc_") {
+				t.Fatalf("BookUnclaimed() = %q, want a booking", got)
+			}
+			if got := balance(w, "suspense:USDT") + " " + balance(w, "unclaimed:USDT"); got != "0 7" {
+				t.Errorf("suspense and unclaimed hold %s USDT after another booking, want 0 7", got)
+			}
+			agreed(w)
+		})
+	}
+}
+
+// A booking that waits for the payment's lock sees the refund that was requested under it, also one that has taken no
+// money yet.
+func TestUnclaimed_waitsForARefund(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(8)
+	p := failed(w)
+	tx, err := w.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	for _, sql := range []string{
+		`SELECT FROM payments WHERE id = $1 FOR UPDATE`,
+		`INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, version, created_at)
+VALUES ('rfd_1', $1, 'test', 'tron', 'USDT', '', 1, 'T1', '[]', '', '', 'requested', 1, now())`,
+	} {
+		if _, err := tx.Exec(t.Context(), sql, p.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	booked := make(chan string, 1)
+	go func() { booked <- bookUnclaimed(w, operators.Debtor{PaymentID: p.ID, Asset: "NGN"}, "ada") }()
+	for waits := 0; waits == 0; {
+		waits = fixture.Ask[int](w, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		select {
+		case got := <-booked:
+			t.Fatalf("a booking of a locked payment = %q, want it to wait", got)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-booked; got != "nothing_owed" {
+		t.Errorf("a booking after a request of a refund = %q, want nothing_owed", got)
+	}
 }
 
 // Bookings and refunds of the same money at the same time take turns: the money is in one place only.

@@ -280,7 +280,7 @@ func Statements() map[string]string {
 		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment,
 		"findOwned": findOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
-		"lockDebtor": lockDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
+		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
 		"lockUnclaimed": lockUnclaimed, "endUnclaimed": endUnclaimed, "listUnclaimed": listUnclaimed, "lockPaymentRow": lockPaymentRow,
 		"countUnclaimed": countUnclaimed, "markStray": markStray,
 		"compareRefunds": compareRefunds,

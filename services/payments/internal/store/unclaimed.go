@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// A payment that runs owes nobody yet, and money that moves is in another account before it is here again.
-	lockDebtor = `SELECT p.mode, p.merchant_id, clock_timestamp(), p.status IN ('settled', 'expired', 'cancelled', 'needs_review', 'refunded')
+	// A payment that runs owes nobody yet, and money that moves is in another account before it is here again. The lock
+	// is a statement of its own: one that waits for a lock does not see what was written under it.
+	findDebtor = `SELECT p.mode, p.merchant_id, clock_timestamp(), p.status IN ('settled', 'expired', 'cancelled', 'needs_review', 'refunded')
 	AND NOT EXISTS (SELECT FROM refunds r WHERE r.payment_id = p.id AND r.state NOT IN ('confirmed', 'failed'))
 	AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND o.state IN ('created', 'sending', 'pending', 'unknown'))
-FROM payments p WHERE p.id = $1 FOR UPDATE OF p`
+FROM payments p WHERE p.id = $1`
 	selectDebt = `SELECT e.account, sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(j.created_at), max(j.created_at)
 FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id WHERE j.payment_id = $1 AND e.account = ANY($2)
 GROUP BY e.account HAVING sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END) <> 0 ORDER BY e.account`
@@ -43,7 +44,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
 	lockPaymentRow = `SELECT FROM payments WHERE id = $1 FOR UPDATE`
 	countUnclaimed = `UPDATE payments SET unclaimed = (SELECT count(*) FROM unclaimed WHERE payment_id = $1 AND returned_at IS NULL) WHERE id = $1`
-	markStray      = `UPDATE deposits SET refunded = CASE WHEN $3 THEN booked_amount ELSE booked_amount - $4 END WHERE mode = $1 AND key = $2`
+	// A chain may have taken the booking of the deposit back meanwhile, and perhaps it books it again.
+	markStray = `UPDATE deposits SET refunded = refunded + $3 WHERE mode = $1 AND key = $2`
 )
 
 func scanUnclaimed(row pgx.Row, more ...any) (u operators.Unclaimed, err error) {
@@ -94,9 +96,12 @@ func (s *Store) BookUnclaimed(ctx context.Context, d operators.Debtor, k idempot
 func debtOfPayment(ctx context.Context, tx pgx.Tx, d operators.Debtor) (debt operators.Debt, err error) {
 	var owes bool
 	debt.Asset = d.Asset
-	err = tx.QueryRow(ctx, lockDebtor, d.PaymentID).Scan(&debt.Mode, &debt.MerchantID, (*instant)(&debt.Now), &owes)
+	if _, err := tx.Exec(ctx, lockPaymentRow, d.PaymentID); err != nil {
+		return debt, fmt.Errorf("lock a payment: %w", err)
+	}
+	err = tx.QueryRow(ctx, findDebtor, d.PaymentID).Scan(&debt.Mode, &debt.MerchantID, (*instant)(&debt.Now), &owes)
 	if err != nil {
-		return debt, notFound(err, "lock a payment")
+		return debt, notFound(err, "read a payment")
 	}
 	if !owes {
 		return debt, nil
@@ -190,9 +195,9 @@ func (s *Store) moveUnclaimed(ctx context.Context, tx pgx.Tx, u operators.Unclai
 			}
 		}
 	}
-	j, gone := lapse.Booked(), u.ReturnedAt.IsZero()
-	if !gone {
-		j = lapse.Returned()
+	j, gone := lapse.Booked(), u.Amount
+	if !u.ReturnedAt.IsZero() {
+		j, gone = lapse.Returned(), u.Amount.Neg()
 	}
 	if err := j.Check(); err != nil {
 		return err
@@ -202,7 +207,7 @@ func (s *Store) moveUnclaimed(ctx context.Context, tx pgx.Tx, u operators.Unclai
 	if u.PaymentID != "" {
 		batch.Queue(countUnclaimed, u.PaymentID)
 	} else {
-		batch.Queue(markStray, string(u.Mode), u.Deposit, gone, u.Amount)
+		batch.Queue(markStray, string(u.Mode), u.Deposit, gone)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book unclaimed money %s: %w", u.ID, err)
