@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
@@ -21,6 +22,7 @@ type Refund struct {
 	To       string
 	Contract string         // "" for the network's own coin
 	Currency money.Currency // of the payment, "" where payments does not say
+	Approved time.Time      // zero where payments does not say
 }
 
 // Refunds keeps approved refunds.
@@ -46,9 +48,10 @@ var (
 // TakeRefund takes an approved refund. It cannot verify the approval, since only the signer has the keys: in live mode
 // nothing is sent without it. An order that is refused for good ends its refund, so that payments owes the money again,
 // unless something may have been signed for it: that is a permanent fault.
-func (a *App) TakeRefund(ctx context.Context, o intent.Ordered, currency money.Currency) error {
+func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
+	o := intent.Ordered{Order: m.Order, Signature: m.Signature}
 	r, err := a.readRefund(o)
-	r.Currency = currency
+	r.Currency, r.Approved = m.Currency, m.ApprovedAt
 	reason := wire.RefundOrderInvalid
 	if err == nil {
 		switch err = a.refunds.TakeRefund(ctx, r); {

@@ -7,11 +7,9 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -21,7 +19,7 @@ type Cases interface {
 	Simulate(ctx context.Context, messageID string, s app.Simulate) error
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
-	TakeRefund(ctx context.Context, o intent.Ordered, currency money.Currency) error
+	TakeRefund(ctx context.Context, m wire.RefundApproved) error
 	PauseRefunds(ctx context.Context, p wire.RefundsPaused) error
 	WithdrawRefund(ctx context.Context, o order.Order) error
 	FindTransfer(ctx context.Context, messageID string, f wire.FindTransfer) error
@@ -73,7 +71,7 @@ func Consume(link Consumer, cases Cases) {
 		if err := decode(m, &p); err != nil {
 			return err
 		}
-		return cases.TakeRefund(ctx, intent.Ordered{Order: p.Order, Signature: p.Signature}, p.Currency)
+		return cases.TakeRefund(ctx, p)
 	})
 	link.Handle(queue(wire.RefundWithdrawnV1), refundParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.RefundWithdrawn

@@ -15,7 +15,6 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -48,7 +47,7 @@ func (r *recorder) LookAtTransaction(_ context.Context, l app.LookAt, _ bool) er
 	return nil
 }
 
-func (r *recorder) TakeRefund(_ context.Context, o intent.Ordered, _ money.Currency) error {
+func (r *recorder) TakeRefund(_ context.Context, o wire.RefundApproved) error {
 	r.calls = append(r.calls, fmt.Sprint("refund ", o))
 	return nil
 }

@@ -36,8 +36,9 @@ var (
 func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 
 const (
-	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing') ON CONFLICT (id) DO NOTHING`
+	// An order that comes again after a restore is as old as its approval: the signer may have signed it before.
+	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing', least(now(), nullif($11::timestamptz, '0001-01-01Z'))) ON CONFLICT (id) DO NOTHING`
 
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
 
@@ -116,7 +117,8 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	}
 	fresh, o := false, r.Ordered
 	err = s.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency))
+		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
+			r.Approved)
 		if err != nil {
 			return err
 		}

@@ -60,11 +60,9 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		if reason == wire.RefundCancelled {
-			var restored bool
-			if err := tx.QueryRow(ctx, restoredRefundSQL, o.ID).Scan(&restored); err != nil {
+			if restored, err := isRestored(ctx, tx, o.ID); err != nil {
 				return err
-			}
-			if restored {
+			} else if restored {
 				return app.ErrOtherOrder
 			}
 		}
@@ -90,6 +88,16 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 	}
 	s.wake()
 	return nil
+}
+
+func isRestored(ctx context.Context, db querier, id string) (restored bool, err error) {
+	err = db.QueryRow(ctx, restoredRefundSQL, id).Scan(&restored)
+	return restored, err
+}
+
+// Restored implements sweeper.RefundStore.
+func (s Refunds) Restored(ctx context.Context, w sweep.Sweep) (bool, error) {
+	return isRestored(ctx, s.pool, w.ID)
 }
 
 // KeepRefund implements app.Refunds. Payments knows how a refund ended without an answer.

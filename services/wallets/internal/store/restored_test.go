@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/sweep"
 )
 
 // Since the backup a refund that waits may have failed, and payments may have refunded its money again: after a restore
@@ -98,11 +99,16 @@ func TestRefuseRefund_restored(t *testing.T) {
 	if err := s.Recover(ctx, 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.TakeRefund(ctx, approved("rfd_3", tenant.Live)); err != nil {
+	again := approved("rfd_4", tenant.Live) // its row was lost, and payments has sent its order again
+	again.Approved = time.Now().Add(-time.Hour)
+	if err := errors.Join(s.TakeRefund(ctx, approved("rfd_3", tenant.Live)), s.TakeRefund(ctx, again)); err != nil {
 		t.Fatal(err)
 	}
 	changes(t, pool)
-	for id, late := range map[string]bool{"rfd_1": true, "rfd_2": true, "rfd_3": false} {
+	for id, late := range map[string]bool{"rfd_1": true, "rfd_2": true, "rfd_3": false, "rfd_4": true} {
+		if restored, err := s.Refunds().Restored(ctx, sweep.Sweep{ID: id}); err != nil || restored != late {
+			t.Errorf("ask whether %s is from before the restore: got %t, %v, want %t", id, restored, err, late)
+		}
 		err := s.RefuseRefund(ctx, approved(id, tenant.Live).Ordered, wire.RefundCancelled)
 		if errors.Is(err, app.ErrOtherOrder) != late || !late && err != nil {
 			t.Errorf("cancel %s after a restore: got %v, want it too late: %t", id, err, late)

@@ -118,6 +118,8 @@ type RefundStore interface {
 	Spent(ctx context.Context, s sweep.Sweep, reason string) error
 	// Refuse ends a refund whose order the signer refuses for good. It fails with ErrStale when something may be signed.
 	Refuse(ctx context.Context, s sweep.Sweep, reason string) error
+	// Restored reports a refund from before a restore: the signer may have signed what is forgotten here.
+	Restored(ctx context.Context, s sweep.Sweep) (bool, error)
 	StationStore
 	// Ask notes that the signer will be asked to sign a transaction. It reports false while the refund is paused, its
 	// network is halted, or it has ended; a transaction that the signer was never asked for is dropped then.

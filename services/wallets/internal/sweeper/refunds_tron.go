@@ -31,21 +31,37 @@ func (s tronRefunds) plan(ctx context.Context, idle []sweep.Sweep, note func(wha
 		note("the refund station", err)
 		return
 	}
-	s.planEach(ctx, idle, func(w sweep.Sweep) error {
-		r, pay, err := s.form(ctx, w, p)
-		if errors.Is(err, errContract) {
-			s.log.WarnContext(ctx, "refund of TRX to a contract refused", "refund", w.ID)
-			return s.cfg.Refunds.Refuse(ctx, w, wire.RefundDestinationRefused)
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.planned(ctx, w, s.cfg.Station, r); err != nil {
-			return err
-		}
-		p.take(w, pay)
-		return nil
-	}, note)
+	s.planEach(ctx, idle, func(w sweep.Sweep) error { return s.planOne(ctx, w, p) }, note)
+}
+
+// planOne plans the transaction of a refund, if the station can pay it.
+func (s tronRefunds) planOne(ctx context.Context, w sweep.Sweep, p *tronPurse) error {
+	r, pay, err := s.form(ctx, w, p)
+	if errors.Is(err, errContract) {
+		return s.refuseContract(ctx, w)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.planned(ctx, w, s.cfg.Station, r); err != nil {
+		return err
+	}
+	p.take(w, pay)
+	return nil
+}
+
+// refuseContract ends a refund of TRX to a contract. The address may have become a contract lately, so a refund from
+// before a restore may have been paid before that.
+func (s tronRefunds) refuseContract(ctx context.Context, w sweep.Sweep) error {
+	restored, err := s.cfg.Refunds.Restored(ctx, w)
+	switch {
+	case err != nil:
+		return err
+	case restored:
+		return s.store.Block(ctx, w, errContract.Error()+"; it may have been paid before the restore: look into the signer's log")
+	}
+	s.log.WarnContext(ctx, "refund of TRX to a contract refused", "refund", w.ID)
+	return s.cfg.Refunds.Refuse(ctx, w, wire.RefundDestinationRefused)
 }
 
 // find implements family.
