@@ -32,7 +32,8 @@ func TestRefunds_cancelled(t *testing.T) {
 			status = c.Call(t, http.MethodGet, refunds, nil).Want(t, http.StatusOK).Text(t, item("refunds", 0, "status"))
 			return status == "failed" || status == "confirmed"
 		})
-		refuse(t, operator, "/v1/admin/refunds/"+id+"/cancel", api.Object{"reason": "again"}, http.StatusConflict, "refund_not_cancellable")
+		refuse(t, operator, "/v1/admin/refunds/"+id+"/cancel", api.Object{"reason": "again"}, http.StatusConflict,
+			"A refund that is "+status+" cannot be cancelled, only one that is approved or signing")
 		if status == "confirmed" {
 			awaitStatus(t, c, ref, "refunded")
 			continue
