@@ -109,8 +109,6 @@ var tokenRent = big.NewInt(2_039_280)
 func (s side) allowed(m chain.Move) bool {
 	coin := m.Asset == s.chain.Coin().Symbol
 	switch {
-	case m.To == s.refunds && m.From == s.refunds:
-		return coin // the change of a refund on bitcoin
 	case m.Rent && m.From == s.refunds:
 		return m.Units.Cmp(tokenRent) == 0 && slices.ContainsFunc(s.approved, func(r approvedRefund) bool { return r.to == m.To })
 	case m.From == s.chain.Treasury:
