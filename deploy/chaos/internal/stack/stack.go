@@ -226,6 +226,7 @@ func (s *Stack) tell(ctx context.Context, method, path string) error {
 	if err != nil {
 		return fmt.Errorf("telling the proxy: %w", err)
 	}
+	request.Close = true // the proxy closes idle connections, and a PUT on one of them is not sent again
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("telling the proxy: %w", err)
