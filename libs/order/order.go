@@ -87,11 +87,16 @@ func text(s string, most int) bool {
 
 // Message is the signed content: the domain and every field, each with its length before it. Two different orders never
 // have the same message.
-func (o Order) Message() []byte {
-	var m []byte
-	for _, field := range []string{
-		domain, string(o.Kind), o.ID, string(o.Mode), o.Network, o.Asset, o.Contract, o.Amount, o.To, string(o.Approval),
-	} {
+func (o Order) Message() []byte { return message(append([]string{domain}, o.fields()...)) }
+
+// fields are the texts of an order.
+func (o Order) fields() []string {
+	return []string{string(o.Kind), o.ID, string(o.Mode), o.Network, o.Asset, o.Contract, o.Amount, o.To, string(o.Approval)}
+}
+
+// message writes each field with its length before it.
+func message(fields []string) (m []byte) {
+	for _, field := range fields {
 		m = binary.BigEndian.AppendUint32(m, uint32(len(field))) //nolint:gosec // Check bounds the fields
 		m = append(m, field...)
 	}
@@ -99,8 +104,10 @@ func (o Order) Message() []byte {
 }
 
 // Sign is the base64 of the approval's signature.
-func (o Order) Sign(key ed25519.PrivateKey) string {
-	return base64.StdEncoding.EncodeToString(ed25519.Sign(key, o.Message()))
+func (o Order) Sign(key ed25519.PrivateKey) string { return sign(key, o.Message()) }
+
+func sign(key ed25519.PrivateKey, message []byte) string {
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(key, message))
 }
 
 // ErrSignature says that a signature was not made for this order with the expected key.
@@ -111,8 +118,12 @@ func (o Order) Verify(key ed25519.PublicKey, signature string) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
+	return verify(key, o.Message(), signature)
+}
+
+func verify(key ed25519.PublicKey, message []byte, signature string) error {
 	raw, err := base64.StdEncoding.Strict().DecodeString(signature)
-	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, o.Message(), raw) {
+	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, message, raw) {
 		return ErrSignature
 	}
 	return nil

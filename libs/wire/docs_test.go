@@ -60,11 +60,14 @@ var examples = map[wire.Name]any{
 		Mode: tenant.Live, Network: "base", Address: addressExample, Asset: "ETH", TxHash: hashExample,
 	},
 	wire.RefundApprovedV1: wire.RefundApproved{
-		Order: order.Order{
-			Kind: order.Refund, ID: "rfd_01", Mode: tenant.Live, Network: "ethereum", Asset: "USDT",
-			Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", Amount: "25000000", To: addressExample, Approval: order.Automatic,
+		Approved: order.Approved{
+			Order: order.Order{
+				Kind: order.Refund, ID: "rfd_01", Mode: tenant.Live, Network: "ethereum", Asset: "USDT",
+				Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", Amount: "25000000", To: addressExample, Approval: order.Automatic,
+			},
+			Signature: "3q2+7w==", ApprovedAt: at, TimedSignature: "3q2+8A==",
 		},
-		Signature: "3q2+7w==", ApprovedAt: at, Currency: money.NGN,
+		Currency: money.NGN,
 	},
 	wire.RefundWithdrawnV1: wire.RefundWithdrawn{
 		Order: order.Order{

@@ -198,11 +198,9 @@ type LookAtTransaction struct {
 }
 
 // RefundApproved orders a refund, which wallets carries out once for each id. It may come any number of times; another
-// order under the same id is refused. The signature is that of the order's approval, for which wallets has no key.
+// order under the same id is refused. The signatures are those of the order's approval, for which wallets has no key.
 type RefundApproved struct {
-	order.Order
-	Signature  string    `json:"signature"` // base64
-	ApprovedAt time.Time `json:"approvedAt"`
+	order.Approved
 	// Currency is that of the payment. Pauses name it; without it, a pause of any currency holds the refund.
 	Currency money.Currency `json:"currency,omitempty"`
 }

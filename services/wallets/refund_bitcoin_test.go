@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/btcsuite/btcd/chainhash/v2"
 	btcwire "github.com/btcsuite/btcd/wire/v2"
@@ -281,7 +282,7 @@ func TestRefundBitcoin_refused(t *testing.T) {
 	sign := func(name string, of order.Order, change func(r *intent.Request), want string) {
 		r := requests[0]
 		r.ID, r.To, r.Amount = "theft "+name, of.To, of.Amount
-		r.Order = &intent.Ordered{Order: of, Signature: of.Sign(automaticKey)}
+		r.Order = new(of.Approve(automaticKey, time.Now()))
 		amount, err := intent.Units(of.Amount)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
@@ -294,7 +295,7 @@ func TestRefundSolana_refused(t *testing.T) {
 	ask := func(id string, change func(r *intent.Request)) error {
 		r := intent.Request{
 			ID: id, Kind: intent.Refund, Network: "solana", Asset: "USDC", Amount: stolen.Amount, To: stolen.To,
-			Order: &intent.Ordered{Order: stolen, Signature: stolen.Sign(automaticKey)},
+			Order: new(stolen.Approve(automaticKey, time.Now())),
 			Solana: &intent.Solana{
 				Station: d.station.String(), NonceAt: d.nonceAt.String(), Nonce: soltx.Account{77, 6}.String(), UnitLimit: 82_000, UnitPrice: 15_000, // wallets offers another price
 				Mint: d.Tokens["USDC"], Decimals: 6,

@@ -130,7 +130,7 @@ func (d *approver) approve(t *testing.T, o order.Order) {
 	if o.Approval == order.Operator {
 		key = operatorKey
 	}
-	d.send(t, wire.RefundApproved{Order: o, Signature: o.Sign(key), ApprovedAt: time.Now().UTC()})
+	d.send(t, wire.RefundApproved{Approved: o.Approve(key, time.Now())})
 }
 
 // send publishes an order.
@@ -420,7 +420,7 @@ func TestRefund_refused(t *testing.T) {
 		return d.count(t, `SELECT count(*) FROM refunds WHERE blocked AND reason LIKE '%(fee)%'`) == 1
 	})
 	forged := d.order("USDT", "7000003") // under the key of the other approval
-	d.send(t, wire.RefundApproved{Order: forged, Signature: forged.Sign(operatorKey), ApprovedAt: time.Now().UTC()})
+	d.send(t, wire.RefundApproved{Approved: forged.Approve(operatorKey, time.Now())})
 	d.await(t, "the forged order fails", func() bool { return d.state(forged) == string(wire.RefundFailed) })
 	if _, last := d.progress(forged); last.Reason != wire.RefundOrderRefused || last.TxHash != "" || last.Amount != forged.Amount {
 		t.Errorf("read the end of an order that the signer refuses: got %+v, want %s", last, wire.RefundOrderRefused)
@@ -433,7 +433,7 @@ func TestRefund_refused(t *testing.T) {
 	} {
 		r := intent.Request{
 			ID: "theft " + name, Kind: intent.Refund, Network: "ethereum", Asset: "USDT", Amount: stolen.Amount, To: stolen.To,
-			Order: &intent.Ordered{Order: stolen, Signature: stolen.Sign(automaticKey)},
+			Order: new(stolen.Approve(automaticKey, time.Now())),
 			EVM:   &intent.EVM{ChainID: uint64(d.Chain), Contract: d.Tokens["USDT"], Gas: 25_000, MaxFee: "2000000000", Tip: "1"},
 		}
 		change(&r)

@@ -454,7 +454,7 @@ func TestRefundTron_refused(t *testing.T) {
 	} {
 		r := intent.Request{
 			ID: "theft " + name, Kind: intent.Refund, Network: "tron", Asset: "TRX", Amount: c.order.Amount, To: c.order.To,
-			Order: &intent.Ordered{Order: c.order, Signature: c.order.Sign(automaticKey)},
+			Order: new(c.order.Approve(automaticKey, time.Now())),
 			Tron:  &intent.Tron{Block: strings.Repeat("0", 64), Expiration: time.Now().Add(time.Minute).UnixMilli()},
 		}
 		c.change(&r)

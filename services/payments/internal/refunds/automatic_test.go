@@ -120,8 +120,16 @@ func TestOrder(t *testing.T) {
 		if m.Order != want {
 			t.Errorf("order %+v, want %+v", m.Order, want)
 		}
-		if err := m.Verify(key.Public().(ed25519.PublicKey), m.Signature); err != nil {
+		if err := m.Verify(key.Public().(ed25519.PublicKey)); err != nil {
 			t.Errorf("the order that %s approved: %v", by, err)
+		}
+		if !m.Timed() || m.ApprovedAt.IsZero() || m.Order.Verify(key.Public().(ed25519.PublicKey), m.Signature) != nil {
+			t.Errorf("sign the order that %s approved: got %+v, want a signature with its time and one without", by, m)
+		}
+		stored := approved // the database keeps microseconds
+		stored.ApprovedAt = approved.ApprovedAt.Truncate(time.Microsecond).In(time.FixedZone("WAT", 3600))
+		if again, err := a.Signing.order(stored); err != nil || again != m {
+			t.Errorf("sign the order that %s approved again: got %+v, %v, want %+v", by, again, err, m)
 		}
 	}
 }

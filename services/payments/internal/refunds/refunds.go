@@ -287,14 +287,12 @@ func (k Keys) Command(r refund.Refund, currency money.Currency, now time.Time) (
 
 // order is the signed order of an approved refund. Test mode may have no keys; its simulated chain has no signer.
 func (k Keys) order(r refund.Refund) (wire.RefundApproved, error) {
-	o := orderOf(r)
-	out := wire.RefundApproved{Order: o, ApprovedAt: r.ApprovedAt}
-	if key := k[r.Approval]; key != nil {
-		out.Signature = o.Sign(key)
-	} else if r.Mode == tenant.Live {
-		return out, errClosed
+	key := k[r.Approval]
+	if key == nil && r.Mode == tenant.Live {
+		return wire.RefundApproved{}, errClosed
 	}
-	return out, o.Check()
+	out := wire.RefundApproved{Approved: orderOf(r).Approve(key, r.ApprovedAt)}
+	return out, out.Check()
 }
 
 // orderOf is the order of an approved refund.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
@@ -22,7 +21,6 @@ type Refund struct {
 	To       string
 	Contract string         // "" for the network's own coin
 	Currency money.Currency // of the payment, "" where payments does not say
-	Approved time.Time      // zero where payments does not say
 }
 
 // Refunds keeps approved refunds.
@@ -49,9 +47,9 @@ var (
 // nothing is sent without it. An order that is refused for good ends its refund, so that payments owes the money again,
 // unless something may have been signed for it: that is a permanent fault.
 func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
-	o := intent.Ordered{Order: m.Order, Signature: m.Signature}
+	o := m.Approved
 	r, err := a.readRefund(o)
-	r.Currency, r.Approved = m.Currency, m.ApprovedAt
+	r.Currency = m.Currency
 	reason := wire.RefundOrderInvalid
 	if err == nil {
 		switch err = a.refunds.TakeRefund(ctx, r); {

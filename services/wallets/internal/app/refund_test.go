@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
@@ -79,8 +80,9 @@ func TestTakeRefund(t *testing.T) {
 			Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet, tenant.Test: address.Testnet},
 			Log:  slog.New(slog.DiscardHandler), Refunds: kept, Refused: func() { refused++ },
 		})
-		err := a.TakeRefund(t.Context(), wire.RefundApproved{Order: o, Signature: "s", Currency: money.NGN})
-		if c.want && (err != nil || refused != 0 || kept.got.To != checked || kept.got.Contract != token || kept.got.Ordered.Order != o) {
+		sent := order.Approved{Order: o, Signature: "s", ApprovedAt: time.Unix(1_900_000_000, 0).UTC(), TimedSignature: "t"}
+		err := a.TakeRefund(t.Context(), wire.RefundApproved{Approved: sent, Currency: money.NGN})
+		if c.want && (err != nil || refused != 0 || kept.got.To != checked || kept.got.Contract != token || kept.got.Ordered != sent) {
 			t.Errorf("take a refund %s: got %v, %+v, want the canonical addresses and the order unchanged", name, err, kept.got)
 		}
 		if !c.want && (fault.IsPermanent(err) != (c.ended == "") || kept.ended != c.ended || refused != 1) {
@@ -91,7 +93,7 @@ func TestTakeRefund(t *testing.T) {
 	a := New(nil, nil, Settings{
 		Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}, Log: slog.New(slog.DiscardHandler), Refunds: &tray{err: down},
 	})
-	if err := a.TakeRefund(t.Context(), wire.RefundApproved{Order: good, Currency: money.NGN}); !errors.Is(err, down) || fault.IsPermanent(err) {
+	if err := a.TakeRefund(t.Context(), wire.RefundApproved{Approved: order.Approved{Order: good}, Currency: money.NGN}); !errors.Is(err, down) || fault.IsPermanent(err) {
 		t.Errorf("take a refund while the database is down: got %v, want an error that is tried again", err)
 	}
 }

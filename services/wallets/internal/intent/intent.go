@@ -49,11 +49,8 @@ type Request struct {
 	Order   *Ordered `json:"order,omitempty"` // of a refund alone
 }
 
-// Ordered is an approved order, and the signature of its approval, which the signer verifies.
-type Ordered struct {
-	order.Order
-	Signature string `json:"signature"` // base64
-}
+// Ordered is an approved order, whose signatures the signer verifies.
+type Ordered = order.Approved
 
 // EVM are the terms of a transaction of the EVM family.
 type EVM struct {
@@ -100,6 +97,7 @@ const (
 	Count       = "count"
 	Order       = "order"       // the transfer is not what its order says, or the order is not approved
 	OrderSpent  = "order_spent" // another transaction was signed for the same order
+	OrderAge    = "order_age"   // the order is older than the log, which may have lost that it was carried out
 	Forms       = "forms"       // every form that an order may have was signed
 	Dust        = "dust"        // an output that nodes do not pass on
 )
@@ -134,8 +132,13 @@ func Units(text string) (*big.Int, error) {
 }
 
 // Fingerprint is the content of a request in one canonical form, to compare it with an earlier request of the same id.
+// The time of an approval is no part of it: a signer or a payments of the release before does not know that.
 func (r Request) Fingerprint() (string, error) {
-	b, err := json.Marshal(r.Terms())
+	r = r.Terms()
+	if r.Order != nil {
+		r.Order = &Ordered{Order: r.Order.Order, Signature: r.Order.Signature}
+	}
+	b, err := json.Marshal(r)
 	return string(b), err
 }
 

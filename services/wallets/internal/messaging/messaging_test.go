@@ -79,7 +79,7 @@ func TestConsume(t *testing.T) {
 		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: tenant.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
 		"wallets.payments.find_transfer.v1":       wire.FindTransfer{RequestID: "f", Mode: tenant.Live, Network: "base", Address: "a", TxHash: "0x"},
 		"wallets.payments.addresses_used.v1":      wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
-		"wallets.payments.refund_approved.v1":     wire.RefundApproved{Order: order.Order{ID: "rfd_1", Amount: "5"}, Signature: "s"},
+		"wallets.payments.refund_approved.v1":     wire.RefundApproved{Approved: order.Approved{Order: order.Order{ID: "rfd_1", Amount: "5"}, Signature: "s"}},
 	} {
 		h := r.handlers[queue]
 		if h == nil {

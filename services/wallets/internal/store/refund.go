@@ -118,7 +118,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	fresh, o := false, r.Ordered
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
-			r.Approved)
+			o.ApprovedAt)
 		if err != nil {
 			return err
 		}
@@ -152,8 +152,8 @@ func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
 	if known.Order != o.Order {
 		return app.ErrOtherOrder
 	}
-	if known.Signature == o.Signature {
-		return nil
+	if known.Signature == o.Signature && (known.TimedSignature == o.TimedSignature || !o.Timed()) {
+		return nil // a payments of the release before repeats an order without its time
 	}
 	signed, err := json.Marshal(o)
 	if err != nil {

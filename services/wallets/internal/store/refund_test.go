@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -422,6 +423,22 @@ func TestTakeRefund_signedAgain(t *testing.T) {
 	tells(t, pool, "take the same order with another signature")
 	if idle, err = s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].Order.Signature != "another" {
 		t.Errorf("list the refunds that wait: got %+v, %v, want one with the new signature", idle, err)
+	}
+	// A payments of this release adds the time, which one of the release before does not take away.
+	at := time.Date(2026, 11, 23, 14, 30, 5, 123_456_000, time.UTC)
+	timed := approved("rfd_1", tenant.Live)
+	timed.Ordered.Signature, timed.Ordered.TimedSignature, timed.Ordered.ApprovedAt = "another", "timed", at
+	if err := s.Block(ctx, idle[0], "the signer refuses (order_age)"); err != nil {
+		t.Fatal(err)
+	}
+	for n, r := range []app.Refund{timed, again} {
+		if err := base.TakeRefund(ctx, r); err != nil {
+			t.Fatalf("take order %d of one with its time and one without: %v", n, err)
+		}
+		idle, err = s.Idle(ctx, "ethereum", 10)
+		if err != nil || len(idle) != 1 || *idle[0].Order != timed.Ordered {
+			t.Errorf("list the refunds that wait after order %d: got %+v, %v, want one with the time %s", n, idle, err, at)
+		}
 	}
 }
 

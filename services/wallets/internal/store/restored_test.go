@@ -100,7 +100,7 @@ func TestRefuseRefund_restored(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := approved("rfd_4", tenant.Live) // its row was lost, and payments has sent its order again
-	again.Approved = time.Now().Add(-time.Hour)
+	again.Ordered.ApprovedAt = time.Now().Add(-time.Hour)
 	if err := errors.Join(s.TakeRefund(ctx, approved("rfd_3", tenant.Live)), s.TakeRefund(ctx, again)); err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,9 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
+// began is when the log of a fixture begins.
+var began = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
 // fixture is a signer over files that outlive it, with a clock of its own.
 type fixture struct {
 	*Handler
@@ -49,7 +52,7 @@ func open(t *testing.T, d *fixture) *fixture {
 func openWith(t *testing.T, d *fixture, rules string) *fixture {
 	t.Helper()
 	if d == nil {
-		d = &fixture{dir: t.TempDir(), at: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+		d = &fixture{dir: t.TempDir(), at: began}
 		if err := journal.Create(filepath.Join(d.dir, "log"), d.at); err != nil {
 			t.Fatal(err)
 		}

@@ -43,6 +43,7 @@ type Handler struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
+	began   time.Time // first line of the log
 	journal *journal.Journal
 	known   map[string]given
 	spends  []policy.Spend
@@ -78,6 +79,9 @@ func NewHandler(p policy.Policy, v Vault, logPath, stop string, log *slog.Logger
 	h := &Handler{policy: p, vault: v, log: log, stop: stop, now: now, known: map[string]given{}, orders: map[string]spent{}}
 	var bad error
 	j, err := journal.Open(logPath, func(e journal.Entry) {
+		if e.Number == 1 {
+			h.began = e.At
+		}
 		if e.Event != journal.Signed || e.Request == nil || e.Signed == nil {
 			return
 		}
@@ -164,6 +168,17 @@ func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	return nil
 }
 
+// aged refuses an order that an earlier log may know, in place of every refusal that would end its refund.
+func (h *Handler) aged(r intent.Request, now time.Time) *intent.Refusal {
+	if r.Kind != intent.Refund || r.Order == nil {
+		return nil
+	}
+	if _, known := h.orders[r.Order.ID]; known {
+		return nil
+	}
+	return h.policy.Aged(*r.Order, h.began, now)
+}
+
 // signed reports an order for which a transaction was signed, however its request is judged now: the policy may have
 // changed since, and wallets fails a refund whose order is refused for good. A request that names the newest form shows
 // that wallets knows of it.
@@ -201,6 +216,9 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	}
 	if refusal == nil {
 		refusal = h.unspent(r, plan.Spend)
+	}
+	if aged := h.aged(r, now); aged != nil && (refusal == nil || !refusal.Passing() && refusal.Code != intent.OrderSpent) {
+		refusal = aged
 	}
 	if refusal != nil && !refusal.Passing() && h.signed(r) {
 		refusal = intent.Refuse(intent.OrderSpent, "a transaction was signed for the order %.80q, and now: %s", r.Order.ID, refusal.Message)

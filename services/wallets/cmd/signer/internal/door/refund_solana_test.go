@@ -33,7 +33,7 @@ func solanaRefund(d *fixture, id string, change func(s *intent.Solana)) (intent.
 	}
 	o := order.Order{Kind: order.Refund, ID: "rfd_1", Mode: tenant.Live, Network: "solana", Asset: "SOL", Amount: "5", To: payer.String(), Approval: order.Automatic}
 	r := intent.Request{
-		ID: id, Kind: intent.Refund, Network: "solana", Asset: "SOL", Amount: "5", To: o.To, Order: &intent.Ordered{Order: o, Signature: o.Sign(automatic)},
+		ID: id, Kind: intent.Refund, Network: "solana", Asset: "SOL", Amount: "5", To: o.To, Order: new(o.Approve(automatic, began)),
 		Solana: &intent.Solana{Station: told.Refunds["solana"], NonceAt: solanaNonce, Nonce: soltx.Account{7}.String(), UnitLimit: 3_000, UnitPrice: 1},
 	}
 	if change != nil {

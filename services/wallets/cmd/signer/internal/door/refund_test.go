@@ -37,7 +37,7 @@ func refund(id, orderID, amount string, nonce uint64) intent.Request {
 	}
 	return intent.Request{
 		ID: id, Kind: intent.Refund, Network: "ethereum", Asset: "ETH", Amount: amount, To: payer,
-		Order: &intent.Ordered{Order: o, Signature: o.Sign(automatic)},
+		Order: new(o.Approve(automatic, began)),
 		EVM:   &intent.EVM{ChainID: 1, Nonce: nonce, Gas: 21_000, MaxFee: "10", Tip: "1"},
 	}
 }

@@ -28,7 +28,7 @@ func tronRefund(id, orderID, follows string, at time.Time) intent.Request {
 	}
 	return intent.Request{
 		ID: id, Kind: intent.Refund, Network: "tron", Asset: "TRX", Amount: "5", To: payer,
-		Order: &intent.Ordered{Order: o, Signature: o.Sign(automatic)},
+		Order: new(o.Approve(automatic, began)),
 		Tron: &intent.Tron{
 			Block: hex.EncodeToString(make([]byte, 32)), Expiration: at.Add(5 * time.Minute).UnixMilli(), Follows: follows,
 		},
@@ -59,7 +59,7 @@ func TestHandler_tronForms(t *testing.T) {
 	}
 	other := tronRefund("a-3", "rfd_1", first.TxHash, d.at)
 	other.Order.Amount, other.Amount = "6", "6"
-	other.Order.Signature = other.Order.Sign(automatic)
+	other.Order = new(other.Order.Approve(automatic, began))
 	if _, err := d.Sign(other); code(err) != intent.OrderSpent {
 		t.Errorf("sign another order under the same id: got %v, want %s", code(err), intent.OrderSpent)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
@@ -16,6 +17,10 @@ import (
 type Orders struct {
 	Automatic string `json:"automatic"`
 	Operator  string `json:"operator"`
+	// After is when the oldest order was approved that the signer carries out without a line in its log; without it, the
+	// log's beginning. UntimedUntil is when the signer stops to take such orders without a time.
+	After        time.Time `json:"after"`
+	UntimedUntil time.Time `json:"untimedUntil"`
 
 	keys map[order.Approval]ed25519.PublicKey
 }
@@ -99,7 +104,7 @@ func (p Policy) approved(r intent.Request) *intent.Refusal {
 		return intent.Refuse(intent.Order, "the policy has no keys of orders")
 	}
 	o := r.Order
-	if err := o.Verify(p.Orders.keys[o.Approval], o.Signature); err != nil {
+	if err := o.Verify(p.Orders.keys[o.Approval]); err != nil {
 		return intent.Refuse(intent.Order, "%s", err)
 	}
 	for _, c := range []struct {

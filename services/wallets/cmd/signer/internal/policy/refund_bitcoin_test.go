@@ -21,7 +21,7 @@ func bitcoinRefund(t *testing.T, o order.Order, change func(r *intent.Request)) 
 	t.Helper()
 	r := intent.Request{
 		ID: "r", Kind: intent.Refund, Network: "bitcoin", Asset: "BTC", Amount: o.Amount, To: address.Canonical(money.Bitcoin, o.To),
-		Order:   &intent.Ordered{Order: o, Signature: o.Sign(keysOf[o.Approval])},
+		Order:   new(o.Approve(keysOf[o.Approval], now)),
 		Bitcoin: &intent.Bitcoin{Station: stationBTC(t, 2), Change: 69_000},
 	}
 	previous := map[chainhash.Hash]*wire.MsgTx{}

@@ -51,7 +51,7 @@ func approved(change func(o *order.Order)) *intent.Ordered {
 	if change != nil {
 		change(&o)
 	}
-	return &intent.Ordered{Order: o, Signature: o.Sign(keysOf[o.Approval])}
+	return new(o.Approve(keysOf[o.Approval], now))
 }
 
 // refund is a request for an order, after a change that wallets made.
@@ -119,7 +119,12 @@ func TestCheck_refunds(t *testing.T) {
 		"an order of another network":    {refund(forged(func(o *intent.Ordered) { o.Network = "bsc" }), nil), intent.Order},
 		"an order of another contract":   {refund(forged(func(o *intent.Ordered) { o.Contract = place(5, 5) }), nil), intent.Order},
 		"an automatic order as operator": {refund(forged(func(o *intent.Ordered) { o.Approval = order.Operator }), nil), intent.Order},
-		"an order without signature":     {refund(forged(func(o *intent.Ordered) { o.Signature = "" }), nil), intent.Order},
+		"an order without signature":     {refund(forged(func(o *intent.Ordered) { o.Signature, o.TimedSignature = "", "" }), nil), intent.Order},
+		"an order at another time":       {refund(forged(func(o *intent.Ordered) { o.ApprovedAt = now.Add(1) }), nil), intent.Order},
+		"an order at no time":            {refund(forged(func(o *intent.Ordered) { o.ApprovedAt = time.Time{} }), nil), intent.Order},
+		"an order signed without a time": {refund(forged(func(o *intent.Ordered) { o.TimedSignature = "" }), nil), ""},
+		"an old signature for a time":    {refund(forged(func(o *intent.Ordered) { o.TimedSignature = o.Signature }), nil), intent.Order},
+		"a timed signature for no time":  {refund(forged(func(o *intent.Ordered) { o.Signature, o.TimedSignature = o.TimedSignature, "" }), nil), intent.Order},
 		"no order":                       {refund(nil, nil), intent.Malformed},
 		"an order without an approval":   {refund(forged(func(o *intent.Ordered) { o.Approval = "" }), nil), intent.Order},
 		"a sweep with an order":          {sweep(func(r *intent.Request) { r.Order = approved(nil) }), intent.Malformed},
@@ -130,7 +135,7 @@ func TestCheck_refunds(t *testing.T) {
 		"approved for another token":   {refund(approved(func(o *order.Order) { o.Contract = place(5, 5) }), nil), intent.Asset},
 		"approved by a key of the operator's name": {refund(forged(func(o *intent.Ordered) {
 			o.Approval = order.Operator
-			o.Signature = o.Sign(keysOf[order.Automatic])
+			*o = o.Approve(keysOf[order.Automatic], now)
 		}), nil), intent.Order},
 
 		"above the automatic cap": {refund(approved(func(o *order.Order) { o.Amount = "101" }),
