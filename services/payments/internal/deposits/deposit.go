@@ -157,6 +157,8 @@ func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark pay
 		old.Amount = d.BookedAmount
 		journals = append(journals, old.Reverted())
 		mark.Booked, mark.BookedAmount, mark.BookedBlock = unbooked, decimal.Zero, ""
+	} else if moved {
+		mark.BookedBlock = d.BlockHash
 	}
 	if mark.Booked == unbooked && d.Amount.IsPositive() && deep {
 		booking.N++

@@ -1,6 +1,8 @@
 package payment
 
 import (
+	"slices"
+
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
@@ -47,7 +49,7 @@ func (c *change) offer() (plain, full Credit, err error) {
 		return plain, full, errRefundOpen
 	case !c.p.Credit.Frozen:
 		full = c.worth(c.acceptable())
-	case c.acceptable().GreaterThanOrEqual(c.p.Credit.Crypto):
+	case !slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Counted.IsPositive() && !c.deep(d) }):
 		full = c.p.Credit
 	default: // a converted transfer lost its depth without being lost: a deeper snapshot or its loss follows
 	}

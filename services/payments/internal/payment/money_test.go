@@ -321,6 +321,18 @@ func TestAcceptOfWhatIsConverted(t *testing.T) {
 		w.must(accept)
 		w.payout(amount)
 	}
+
+	// Converted dust whose sender is listed later keeps nobody from accepting the rest.
+	w = newFixture(t, Transfer)
+	w.deposit("b", "0.05", shallow)
+	w.deposit("a", "150", shallow)
+	w.deposit("b", "0.05", deep)
+	w.deposit("a", "150", deep)
+	w.is(StatusConfirmed, ExceptionOverpaid)
+	w.rows[0].Screening = Hit
+	w.must(Screened{Verdict: Hit, Rows: w.rows})
+	w.must(Accept{Rows: w.rows})
+	w.payout("159000")
 }
 
 func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
