@@ -75,10 +75,12 @@ WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + pausedRefu
 
 	unblockRefundSQL = `UPDATE refunds SET blocked = false, reason = '' WHERE id = $1 AND blocked AND state IN ('signing', 'sent')`
 
-	// A snapshot that says nothing new gets no version. After a restore a version is above those of the lost time, except
-	// in test mode, where everything happens again.
+	// After a restore a version is above those of the lost time, except in test mode, where everything happens again.
+	nextRefundVersion = `greatest(version, (SELECT max(version_base) FROM recoveries WHERE refunds.mode = 'live')) + 1`
+
+	// A snapshot that says nothing new gets no version.
 	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric, reason = $5, blocked = false,
-version = greatest(version, (SELECT max(version_base) FROM recoveries WHERE refunds.mode = 'live')) + 1, changed_at = now()
+version = ` + nextRefundVersion + `, changed_at = now()
 WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text`
 
 	// Only a refund without a transaction, here and at the signer, can be given up, and one on tron whose forms have all

@@ -34,7 +34,7 @@ FROM refunds WHERE id = $1`
 	restoredRefundSQL = `SELECT EXISTS (SELECT FROM recoveries
 WHERE started_at > coalesce((SELECT created_at FROM refunds WHERE id = $1), '-infinity'))`
 
-	keepRefundSQL = `UPDATE refunds SET version = version + 1 WHERE id = $1 AND state IN ('signing', 'sent')
+	keepRefundSQL = `UPDATE refunds SET version = ` + nextRefundVersion + ` WHERE id = $1 AND state IN ('signing', 'sent')
 RETURNING version, mode, network, state, tx_hash, amount::text, fee::text`
 )
 

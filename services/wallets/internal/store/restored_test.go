@@ -96,6 +96,7 @@ func TestRefuseRefund_restored(t *testing.T) {
 	if err := s.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
 		t.Fatal(err)
 	}
+	restored := time.Now().UnixMilli()
 	if err := s.Recover(ctx, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +117,12 @@ func TestRefuseRefund_restored(t *testing.T) {
 	}
 	if got := drain[wire.RefundChanged](t, pool, wire.RefundChangedV1); len(got) != 1 || got[0].RefundID != "rfd_3" || got[0].State != wire.RefundFailed {
 		t.Errorf("read the messages after the cancellations: got %+v, want rfd_3 failed alone", got)
+	}
+	if err := s.KeepRefund(ctx, "rfd_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := drain[wire.RefundChanged](t, pool, wire.RefundChangedV1); len(got) != 1 || got[0].Version <= restored {
+		t.Errorf("answer a cancellation that came too late: got %+v, want one message with a version above %d", got, restored)
 	}
 }
 
