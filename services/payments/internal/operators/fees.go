@@ -159,11 +159,8 @@ func (a *Operators) ruleFees(d FeeOrder, s FeeState) (FeeRuling, error) {
 		case err != nil:
 			return FeeRuling{}, err
 		case !confirmed:
-			body, err := views.Encode(struct {
-				Success  bool          `json:"success"`
-				Approval approval.View `json:"approval"`
-			}{true, by.Waiting(s.Now)})
-			return FeeRuling{Waits: &by, Answer: idempotency.Answer{Status: change.StatusAccepted, Body: body}}, err
+			answer, err := waitsFor(by, s.Now)
+			return FeeRuling{Waits: &by, Answer: answer}, err
 		}
 		d.Note = s.Open.Joined(d.Note)
 	}

@@ -182,6 +182,15 @@ func (a *Operators) onceMore(ctx context.Context, k idempotency.Key, answer idem
 	return answer, err
 }
 
+// waitsFor is the answer to a request that waits for another operator and concerns no payment that could be shown.
+func waitsFor(by approval.Request, now time.Time) (idempotency.Answer, error) {
+	body, err := views.Encode(struct {
+		Success  bool          `json:"success"`
+		Approval approval.View `json:"approval"`
+	}{true, by.Waiting(now)})
+	return idempotency.Answer{Status: change.StatusAccepted, Body: body}, err
+}
+
 func (a *Operators) ruleUnclaimed(d UnclaimedOrder, debt Debt) (UnclaimedRuling, error) {
 	total, owed := debt.sum()
 	if !owed {
@@ -202,11 +211,8 @@ func (a *Operators) ruleUnclaimed(d UnclaimedOrder, debt Debt) (UnclaimedRuling,
 		case err != nil:
 			return UnclaimedRuling{}, err
 		case !confirmed:
-			body, err := views.Encode(struct {
-				Success  bool          `json:"success"`
-				Approval approval.View `json:"approval"`
-			}{true, by.Waiting(debt.Now)})
-			return UnclaimedRuling{Waits: &by, Answer: idempotency.Answer{Status: change.StatusAccepted, Body: body}}, err
+			answer, err := waitsFor(by, debt.Now)
+			return UnclaimedRuling{Waits: &by, Answer: answer}, err
 		}
 		d.Reason = debt.Open.Joined(d.Reason)
 	}
