@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"os"
 	"os/exec"
@@ -30,7 +29,6 @@ import (
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
 )
@@ -266,89 +264,6 @@ func (d *approver) diesRefunding(t *testing.T, at func(t *testing.T) stop, side 
 		d.startWallets(t)
 	}
 	d.paid(t, o)
-}
-
-// The station is short at first, and the refund waits. Then the coin and a token are refunded, each once, although
-// every message comes several times, another order comes under a known id, and a second wallets plans, too.
-func TestRefund_coin(t *testing.T) {
-	t.Parallel()
-	d := newApprover(t, "", nil)
-	d.Do("/block-time", map[string]string{"every": blockTime})
-	d.await(t, "payments learns that the station is an own address", func() bool {
-		return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND address = $1 AND told`, d.station) == 1
-	})
-	first := d.order("ETH", "250000000000000000")
-	d.approve(t, first)
-	d.await(t, "the refund waits for the station", func() bool {
-		return d.count(t, `SELECT count(*) FROM refunds WHERE reason LIKE 'the refund station%'`) == 1
-	})
-	d.await(t, "the gauge shows it", func() bool {
-		return strings.Contains(get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics"), `wallets_refunds{asset="ETH",network="ethereum",state="short"} 1`)
-	})
-	d.Transfer(map[string]any{"to": d.station, "amount": ether, "token": false})
-	d.Transfer(map[string]any{"to": d.station, "amount": "1000000000", "token": "USDT"})
-	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
-		t.Fatal(err)
-	}
-	d.paid(t, first)
-
-	second := exec.Command(filepath.Join(d.bin, "wallets"))
-	environ := maps.Clone(d.environ)
-	environ["HTTP_ADDR"], environ["OPS_ADDR"] = port.Free(t), port.Free(t)
-	for k, v := range environ {
-		second.Env = append(second.Env, k+"="+v)
-	}
-	second.Stdout, second.Stderr = t.Output(), t.Output()
-	other := run(t, second)
-	t.Cleanup(func() { other.kill(t) })
-
-	orders := []order.Order{d.order("ETH", "100000000000000000"), d.order("USDT", "3000001"), d.order("USDT", "3000002")}
-	orders[0].Approval = order.Operator
-	for range 3 {
-		for _, o := range orders {
-			d.approve(t, o)
-		}
-	}
-	d.await(t, "the first process has sent a refund", func() bool { return d.state(orders[0]) != "" })
-	d.wallets.kill(t)
-	d.startWallets(t)
-	for _, o := range orders {
-		d.paid(t, o)
-	}
-	changed := orders[1]
-	changed.Amount = "900000000"
-	d.approve(t, changed)
-	d.await(t, "another order under the same id is refused", func() bool {
-		refused := func(at string) bool {
-			return strings.Contains(get(t, "http://"+at+"/metrics"), "wallets_refunds_refused_total 1")
-		}
-		return refused(d.environ["OPS_ADDR"]) || refused(environ["OPS_ADDR"])
-	})
-	if got := d.moved(t, d.station, changed.To); len(got) != 1 {
-		t.Errorf("read the transfers after another order: got %v, want the first alone", got)
-	}
-}
-
-// A refund that no block takes is signed again with a higher fee and the same number; one of its forms is mined.
-func TestRefund_stuck(t *testing.T) {
-	t.Parallel()
-	d := newApprover(t, ether, func(policy string, environ map[string]string) string {
-		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "1s"
-		return policy
-	})
-	o := d.order("USDT", "5000001")
-	d.approve(t, o)
-	d.await(t, "three signed forms, each with a higher fee", func() bool {
-		return d.count(t, `SELECT count(*) FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
-WHERE o.refund = $1 AND a.raw IS NOT NULL`, o.ID) >= 3
-	})
-	d.Do("/block-time", map[string]string{"every": blockTime})
-	d.paid(t, o)
-	var nonces, forms int
-	if err := d.pool.QueryRow(t.Context(), `SELECT count(DISTINCT (a.request::jsonb)->'evm'->>'nonce'), count(*) FROM outgoing_attempts a
-JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.refund = $1`, o.ID).Scan(&nonces, &forms); err != nil || nonces != 1 || forms < 3 {
-		t.Errorf("read the forms of a stuck refund: got %d under %d numbers, %v, want three or more under one", forms, nonces, err)
-	}
 }
 
 // The block of a refund leaves the chain before it is final, and after: the refund is sent again and paid once.

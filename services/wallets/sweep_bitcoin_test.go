@@ -286,27 +286,6 @@ func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string
 	return signed.Raw
 }
 
-// The signer refuses a batch of two sweeps more than the hour allows: the half that fits goes, and the rest waits for
-// the next hour.
-func TestSweepBitcoin_batchAboveHour(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, func(policy string, environ map[string]string) string {
-		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.004" // all of it together
-		return strings.Replace(policy, `"perHour":"100000000000"`, `"perHour":"250000"`, 1)
-	})
-	for i := range 4 {
-		c.pay(c.wallet(t, "BTC").Address, 100_001+i)
-	}
-	c.mines()
-	c.await(t, "half of the batch is swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
-	c.await(t, "the rest waits", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE '%(value)%'`) == 2
-	})
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'final'`); n != 1 {
-		t.Errorf("%d transactions are final, want 1", n)
-	}
-}
-
 // The signer refuses one sweep of a batch for good: that one is blocked, and the others are swept.
 func TestSweepBitcoin_batchRefused(t *testing.T) {
 	t.Parallel()
@@ -323,64 +302,5 @@ func TestSweepBitcoin_batchRefused(t *testing.T) {
 	c.await(t, "the others are swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
 	c.await(t, "the refused one is blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(address)%' AND wallet_id = $1`, last.ID) == 1
-	})
-}
-
-// An output that is not worth its fee any more does not hold the money beside it.
-func TestSweepBitcoin_smallBeside(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, func(policy string, environ map[string]string) string {
-		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.001"
-		return policy
-	})
-	w := c.wallet(t, "BTC")
-	c.pay(w.Address, 60_001)
-	c.Mine(6)
-	c.await(t, "the sweep is open", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open'`) == 1 })
-	// The rate was lower when the sweep was opened.
-	c.pay(w.Address, 1_500)
-	c.Mine(6)
-	c.await(t, "the small deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 2 })
-	if _, err := c.pool.Exec(t.Context(), `WITH small AS (UPDATE deposits SET sweep = (SELECT id FROM sweeps) WHERE amount = 1500)
-		UPDATE sweeps SET amount = amount + 1500`); err != nil {
-		t.Fatal(err)
-	}
-	other := c.wallet(t, "BTC")
-	c.pay(other.Address, 60_002)
-	c.mines()
-	c.await(t, "both are swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
-	if n := c.count(t, `SELECT count(*) FROM deposits WHERE amount = 1500 AND sweep IS NULL`); n != 1 {
-		t.Errorf("%d small deposits are left out, want 1", n)
-	}
-}
-
-// Two hundred small sweeps that wait do not hide a later one with which their sum is enough.
-func TestSweepBitcoin_manyWait(t *testing.T) {
-	t.Parallel()
-	c := newBTC(t, func(policy string, environ map[string]string) string {
-		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.0085"
-		return policy
-	})
-	w := c.wallet(t, "BTC")
-	c.pay(w.Address, 100_001)
-	c.Mine(6)
-	c.await(t, "the sweep waits", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE 'not worth%'`) == 1
-	})
-	c.wallets.kill(t)
-	for _, sql := range []string{
-		`INSERT INTO sweeps SELECT (jsonb_populate_record(s, jsonb_build_object('id', 'swp_' || n, 'address', 'address ' || n, 'amount', 4000,
-			'due_at', s.due_at - interval '1 hour'))).* FROM sweeps s, generate_series(1, 200) n`,
-		`INSERT INTO deposits SELECT (jsonb_populate_record(d, jsonb_build_object('tx_hash', lpad(to_hex(n), 64, '0'), 'amount', 4000,
-			'address', 'address ' || n, 'sweep', 'swp_' || n))).* FROM deposits d, generate_series(1, 200) n`,
-	} {
-		if _, err := c.pool.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.startWallets(t)
-	c.mines()
-	c.await(t, "swept", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept' AND wallet_id = $1 AND amount = 100001`, w.ID) == 1
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/soltx"
@@ -112,4 +113,54 @@ func TestSweep_solanaTwoSweepers(t *testing.T) {
 		t.Errorf("%d arrived at the treasury, want %d", got, want)
 	}
 	c.agree(t)
+}
+
+// A transaction that no block takes is signed again at a higher price, and nodes have all of its forms. The forms name
+// one nonce: the chain takes one of them, and cannot take another.
+func TestSweep_solanaStuck(t *testing.T) {
+	t.Parallel()
+	c := newSolRounds(t, 1, func(policy string, cfg *sweeper.Config) string {
+		cfg.Stuck = time.Second
+		return policy
+	})
+	at := c.live.Addresses[0]
+	c.Transfer(map[string]any{"to": at, "amount": "25000001", "token": "USDC", "mine": 8})
+	c.await(t, "two forms are with the node", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
+	})
+	c.flow()
+	c.swept(t, at)
+	var last *intent.Solana
+	_, requests := c.forms(t, intent.Sweep)
+	for _, r := range requests {
+		if last != nil && (r.Solana.NonceAt != last.NonceAt || r.Solana.Nonce != last.Nonce || r.Solana.UnitPrice <= last.UnitPrice) {
+			t.Errorf("the form after %+v is %+v, want the same nonce at a higher price", last, r.Solana)
+		}
+		last = r.Solana
+	}
+	c.agree(t) // a second form would have moved the money, or paid a fee, once more
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 1 {
+		t.Errorf("%d transactions, want one in several forms", n)
+	}
+}
+
+// The signer signs transfers to its own treasury only, whatever wallets requests.
+func TestSweep_solanaWrongDestination(t *testing.T) {
+	t.Parallel()
+	thief := soltx.Account{67}
+	c := newSolCustody(t, func(policy string, environ map[string]string) string {
+		environ["SOLANA_SWEEP_TREASURY"] = thief.String()
+		return policy
+	})
+	w := c.wallet(t, "USDC")
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDC", "mine": 8})
+	r := intent.Request{
+		ID: "theft", Kind: intent.Sweep, Network: "solana", Asset: "USDC", Amount: "25000005", To: thief.String(),
+		Solana: &intent.Solana{
+			Station: c.station.String(), NonceAt: c.nonceAt.String(), Nonce: soltx.Account{77, 3}.String(), UnitLimit: 50_000, Mint: c.Tokens["USDC"], Decimals: 6,
+			Moves: []intent.SolanaMove{{Index: 0, Owner: w.Address, Amount: "25000005"}},
+		},
+	}
+	c.refused(t, r)
+	c.unswept(t)
 }

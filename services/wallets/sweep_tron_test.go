@@ -323,36 +323,6 @@ func (c *tronCustody) formsApart(t *testing.T) {
 	}
 }
 
-// A node that hides a transaction, which is in a block, does not get a second one signed, however late it is.
-func TestSweep_tronHidden(t *testing.T) {
-	t.Parallel()
-	c := newTron(t, func(policy string, environ map[string]string) string {
-		environ["TRON_SWEEP_EXPIRY"] = "2s"
-		return policy
-	})
-	liar := c.liar(t)
-	c.wallets.kill(t)
-	c.environ["TRON_RPC_URLS"] = liar + "," + c.environ["TRON_RPC_URLS"]
-	c.startWallets(t)
-	c.hides.Store(true)
-	w := c.wallet(t, "USDT")
-	c.Do("/set", map[string]any{"stake": map[string]int64{c.station: 0}})
-	c.Transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT"})
-	c.await(t, "the funding is in a block that has long been final, and wallets has not seen it", func() bool {
-		return c.sun(t, w.Address) > 0 && c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN outgoing_attempts a ON a.outgoing = o.id
-WHERE o.kind = 'fund' AND o.state = 'broadcast' AND a.signed_at < now() - interval '5 seconds'`) == 1
-	})
-	// On a slow machine an earlier one may have expired before a node took it: that one is in no block.
-	if n := c.count(t, `SELECT count(*) FROM outgoing_tx
-WHERE id > (SELECT id FROM outgoing_tx WHERE kind = 'fund' AND state = 'broadcast')`); n != 0 {
-		t.Errorf("%d transactions were planned after the hidden one, want none", n)
-	}
-	c.hides.Store(false)
-	c.holds(t, w, "25000001")
-	c.formsApart(t)
-	c.stationHolds(t)
-}
-
 // liar is an endpoint that shows the chain without the gas station's transactions while c.hides is set.
 func (c *tronCustody) liar(t *testing.T) string {
 	t.Helper()

@@ -1,0 +1,100 @@
+//go:build integration && long
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/soltx"
+)
+
+// A refund waits for the station. One that no transaction could carry out is blocked before anything is signed.
+func TestRefundSolana_emptyStation(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, 0)
+	d.flow()
+	// SOL in a nonce account is out of reach without the station's key, so payments must refuse its address.
+	for what, at := range map[string]string{"station": d.station.String(), "nonce account of refunds": d.nonceAt.String(), "nonce account of sweeps": d.solCustody.nonceAt.String()} {
+		d.await(t, "payments receives the "+what, func() bool {
+			return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND family = 'solana' AND address = $1 AND told`, at) == 1
+		})
+	}
+	o := d.order("USDC", "6000001")
+	d.payments.approve(t, o)
+	d.await(t, "the refund waits for the station", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE reason LIKE 'the refund station%' AND state = 'signing'`) == 1
+	})
+	d.fill(t, solFunds)
+	if _, err := d.pool.Exec(t.Context(), `UPDATE refunds SET due_at = now()`); err != nil { // a minute has passed
+		t.Fatal(err)
+	}
+	d.paid(t, o)
+
+	bare, purse := d.order("SOL", "890879"), d.order("USDC", "6000002")
+	d.call(t, "surfnet_setAccount", purse.To, map[string]any{"lamports": rentOfToken, "data": strings.Repeat("00", 165), "owner": "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"})
+	d.payments.approve(t, bare)
+	d.payments.approve(t, purse)
+	for reason, o := range map[string]order.Order{"%must keep": bare, "%no wallet": purse} {
+		d.await(t, o.ID+" is blocked", func() bool {
+			return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND state = 'signing' AND reason LIKE $2`, o.ID, reason) == 1
+		})
+		if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, o.ID); n != 0 {
+			t.Errorf("count the transactions of %s: got %d, want none", o.ID, n)
+		}
+	}
+	d.agreed(t, solFunds)
+}
+
+// The nonce of a signed refund has another value. Nothing else is signed for its order, nobody can give it up, and once
+// the value is back, as after a rollback, the same bytes land.
+func TestRefundSolana_expired(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	o := d.order("USDC", "7000001")
+	d.Mine(8)
+	d.payments.approve(t, o)
+	d.await(t, "the refund is with the node", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'broadcast'`, o.ID) == 1
+	})
+	d.setRefundNonce(t, soltx.Account{77, 7})
+	d.flow()
+	d.await(t, "the refund is blocked", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND state = 'sent'`, o.ID) == 1
+	})
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "refunds", "--give-up", o.ID)
+	cmd.Env = d.wallets.Env
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("give up a signed refund: got %s, want an error", out)
+	}
+	d.setRefundNonce(t, soltx.Account{77, 6})
+	d.paid(t, o)
+	d.agreed(t, solFunds)
+}
+
+// A refund that fails in its block has failed: nothing is paid, its fee is booked, and nothing else is signed for it.
+func TestRefundSolana_failedOnChain(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.Mine(8)
+	o := d.order("USDC", "8000001")
+	d.call(t, "surfnet_setTokenAccount", o.To, d.Tokens["USDC"], map[string]any{"amount": 0})
+	d.payments.approve(t, o)
+	d.await(t, "the refund is with the node", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = 'broadcast'`, o.ID) == 1
+	})
+	d.call(t, "surfnet_setTokenAccount", o.To, d.Tokens["USDC"], map[string]any{"amount": 0, "state": "frozen"})
+	d.flow()
+	d.await(t, "the refund has failed", func() bool { return d.payments.state(o) == string(wire.RefundFailed) })
+	if _, last := d.payments.progress(o); last.Reason != wire.RefundReverted || last.Fee == "0" {
+		t.Errorf("read the end of a failed refund: got %+v, want the reason %s and its fee", last, wire.RefundReverted)
+	}
+	if got := d.tokens(t, o.To) + uint64(d.total(t, "payments", "USDC")); got != 0 {
+		t.Errorf("read payer and books after a failed refund: got %d, want nothing", got)
+	}
+	d.agreed(t, solFunds)
+}
