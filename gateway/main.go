@@ -112,6 +112,7 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	targets[route.Self] = self(&httpapi.API{
 		Keys: registry, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Two: cfg.SecondOperator, Requests: keys,
+		Payments: reading(targets[route.Payments]), Wallets: reading(targets[route.Wallets]),
 		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
 	}, pages, tel)
 	router, err := route.NewRouter(route.Table())
@@ -161,6 +162,14 @@ func lasting(static identity.Static, two bool, tel *telemetry.Telemetry) error {
 		tel.Log.Warn("operator tokens without expiry in OPERATOR_TOKENS; use gateway operators create", "tokens", len(static))
 	}
 	return tel.Registry.Register(out)
+}
+
+// reading asks a service for what the gateway puts into an answer of its own.
+func reading(t *proxy.Target) httpapi.Ask {
+	return func(ctx context.Context, path string) (httpapi.Reply, error) {
+		reply, err := t.Ask(ctx, http.MethodGet, path, nil)
+		return httpapi.Reply(reply), err
+	}
 }
 
 // self makes the target of the routes that the gateway answers itself. They are called like a service's, with an

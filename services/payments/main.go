@@ -163,6 +163,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
 		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
+		Withdrawals: cases.Withdrawals,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }

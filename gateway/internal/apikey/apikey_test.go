@@ -86,7 +86,7 @@ func TestParse_vector(t *testing.T) {
 func TestCompile(t *testing.T) {
 	all := []apikey.Permission{
 		apikey.PaymentCreate, apikey.PaymentRead, apikey.WalletCreate, apikey.WalletRead, apikey.ReportCreate, apikey.ReportManage, apikey.WebhookManage,
-		apikey.RefundCreate,
+		apikey.RefundCreate, apikey.SettlementManage, apikey.WithdrawalCreate,
 	}
 	for name, tc := range map[string]struct {
 		grants []string
@@ -99,7 +99,7 @@ func TestCompile(t *testing.T) {
 		"two":       {[]string{"report:manage", "wallet:*"}, []apikey.Permission{apikey.WalletCreate, apikey.WalletRead, apikey.ReportManage}},
 		"all":       {[]string{"*"}, all},
 		"unknown":   {[]string{"payment", "payment:", "*:read", "pay:*", "payment:delete", ""}, nil},
-		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*", "refund:*"}, all},
+		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*", "refund:*", "settlement:*", "withdrawal:*"}, all},
 	} {
 		set := apikey.Compile(tc.grants)
 		allowed := map[apikey.Permission]bool{}

@@ -18,9 +18,14 @@ const (
 	ReportManage  Permission = "report:manage"
 	WebhookManage Permission = "webhook:manage"
 	RefundCreate  Permission = "refund:create"
+
+	SettlementManage Permission = "settlement:manage"
+	WithdrawalCreate Permission = "withdrawal:create"
 )
 
-var permissions = []Permission{PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage, RefundCreate}
+var permissions = []Permission{
+	PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage, RefundCreate, SettlementManage, WithdrawalCreate,
+}
 
 // Grantable lists everything that may be granted: each permission, the wildcard of each area, and * for all.
 func Grantable() []string {

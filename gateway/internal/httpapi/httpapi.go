@@ -52,6 +52,8 @@ type API struct {
 	Tokens   Tokens
 	Two      bool // acts on live keys and operators' tokens take two operators
 	Requests Requests
+	Payments Ask
+	Wallets  Ask
 	Ring     *keyring.Ring
 	Caller   func(ctx context.Context) *apikey.Key // the key that authenticated a call
 	Log      *slog.Logger
@@ -60,6 +62,7 @@ type API struct {
 // Register adds the endpoints to a server.
 func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/me", httpkit.ForMerchants, a.me)
+	httpkit.Handle(s, "GET /v1/balances", httpkit.ForMerchants, a.balances)
 	httpkit.Handle(s, "GET /v1/admin/audit", httpkit.ForOperators, a.acts)
 	httpkit.Handle(s, "PATCH /v1/admin/keys/{id}", httpkit.ForOperators, a.change)
 	httpkit.Handle(s, "POST /v1/admin/keys/{id}/rotate", httpkit.ForOperators, a.rotate)

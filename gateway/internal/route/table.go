@@ -142,7 +142,9 @@ func Table() []Route {
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead).reads("status", "limit", "offset", "cursor"),
 		keyed(http.MethodGet, "/v1/wallets/{id}", Wallets, apikey.WalletRead),
 		keyed(http.MethodGet, "/v1/wallets/{id}/deposits", Wallets, apikey.WalletRead).reads("limit", "cursor"),
-		keyed(http.MethodGet, "/v1/balances", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/balances", Self, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/settlement-settings", Payments, apikey.PaymentRead),
+		keyed(http.MethodPatch, "/v1/settlement-settings", Payments, apikey.SettlementManage),
 		sandbox(http.MethodPost, "/v1/sandbox/wallets/{id}/deposits", Wallets, apikey.WalletCreate),
 
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),

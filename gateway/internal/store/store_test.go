@@ -34,6 +34,33 @@ func TestMigrations_closeFunctions(t *testing.T) {
 	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
 }
 
+// A live key from before withdrawals existed may withdraw nothing, whatever its * granted then.
+func TestMigrations_withdrawalPermissions(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations.FS)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO api_keys (merchant_id, name, mode, permissions, tier) VALUES
+		('acme', 'live', 'live', '{*}', 'standard'), ('acme', 'test', 'test', '{*}', 'standard')`); err != nil {
+		t.Fatalf("insert keys = %v, want no error", err)
+	}
+	text, err := fs.ReadFile(migrations.FS, "00022_withdrawal_permissions.sql")
+	if err != nil {
+		t.Fatalf("read the migration = %v, want no error", err)
+	}
+	if _, err := pool.Exec(t.Context(), string(text)); err != nil {
+		t.Fatalf("migrate = %v, want no error", err)
+	}
+	for _, mode := range tenant.Modes() {
+		var got []string
+		if err := pool.QueryRow(t.Context(), `SELECT permissions FROM api_keys WHERE mode = $1`, string(mode)).Scan(&got); err != nil {
+			t.Fatalf("read the permissions of %s = %v, want no error", mode, err)
+		}
+		set := apikey.Compile(got)
+		if may := set.Allows(apikey.WithdrawalCreate) || set.Allows(apikey.SettlementManage); may != (mode == tenant.Test) || !set.Allows(apikey.RefundCreate) {
+			t.Errorf("a key of %s has %v after the migration, want refunds, and withdrawals in test mode alone", mode, got)
+		}
+	}
+}
+
 // A live key from before refund:create existed keeps what its * granted then, and no more. Other keys are unchanged.
 func TestMigrations_refundPermission(t *testing.T) {
 	t.Parallel()

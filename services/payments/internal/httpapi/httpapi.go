@@ -21,6 +21,7 @@ import (
 	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/views"
+	"causeway.internal/services/payments/internal/withdrawals"
 )
 
 // UseCases holds the use cases behind the routes.
@@ -35,6 +36,8 @@ type UseCases struct {
 	Operators *operators.Operators
 	Refunds   *refunds.Refunds
 	Hints     *payouts.Hints
+
+	Withdrawals *withdrawals.Withdrawals
 }
 
 // Intake creates payments and completes them; *intake.Intake does it.
@@ -54,6 +57,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	railRoutes(s, u)
 	refundRoutes(s, u)
 	operatorRoutes(s, u)
+	withdrawalRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		return u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())

@@ -23,6 +23,7 @@ import (
 	"causeway.internal/services/payments/internal/receivers"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/views"
+	"causeway.internal/services/payments/internal/withdrawal"
 )
 
 // Store is the table of payments, to which Intake adds.
@@ -31,6 +32,8 @@ type Store interface {
 	// ErrReferenceUsed the caller tries another one; idempotency.ErrTaken means that another request with the same key
 	// won.
 	Insert(ctx context.Context, n change.Newborn) error
+	// MerchantSettings are a merchant's choices about its own money.
+	MerchantSettings(ctx context.Context, o tenant.Owner) (withdrawal.Settings, error)
 }
 
 // Intake creates payments, gives requests their price and address, and names the receivers of gifts.
@@ -121,6 +124,13 @@ func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
+	if draft.MayCredit() {
+		chosen, err := a.Store.MerchantSettings(ctx, o)
+		if err != nil {
+			return payment.Payment{}, err
+		}
+		draft.ToBalance = chosen.ToBalance
+	}
 	var err error
 	if draft.Rail, err = w.Route(draft); err != nil { // of a gift too: its payout needs one after the claim
 		return payment.Payment{}, err

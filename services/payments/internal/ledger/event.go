@@ -142,8 +142,9 @@ func (p Payout) Returned() Journal {
 	return j
 }
 
-// SettledByCaller moves the debt to the receiver into a debt to the merchant, who has paid the receiver.
-func SettledByCaller(payment, merchant string, cur money.Currency, amount decimal.Decimal) Journal {
+// Settled moves the debt to the receiver into a debt to the merchant, who has paid the receiver or is itself the one
+// that is owed.
+func Settled(payment, merchant string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "self:" + payment, Event: EventSettledByUser, Payment: payment}
 	j.move(Payable(payment, cur), Merchant(merchant, cur), amount)
 	return j

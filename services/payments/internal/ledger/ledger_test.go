@@ -55,7 +55,7 @@ func TestPostings(t *testing.T) {
 		{o.Succeeded(dec("10")), "done:cw-x-1", "clearing:payout:sim:NGN > fiat:float:sim:NGN 159000; provider_fees:NGN > fiat:float:sim:NGN 10"},
 		{o.Succeeded(decimal.Zero), "done:cw-x-1", "clearing:payout:sim:NGN > fiat:float:sim:NGN 159000"},
 		{o.Returned(), "rev:cw-x-1", "fiat:float:sim:NGN > payable:p:NGN 159000"},
-		{SettledByCaller("p", "m", money.NGN, dec("5")), "self:p", "payable:p:NGN > merchant:m:NGN 5"},
+		{Settled("p", "m", money.NGN, dec("5")), "self:p", "payable:p:NGN > merchant:m:NGN 5"},
 		{l.Booked(), "unclaim:unc_1", "customer:p:USDT > unclaimed:USDT 3; suspense:USDT > unclaimed:USDT 4"},
 		{l.Returned(), "reclaim:unc_1", "unclaimed:USDT > customer:p:USDT 3; unclaimed:USDT > suspense:USDT 4"},
 		{r.Sent(), "ref:p#1", "customer:p:USDT > crypto:hot:ethereum:USDT 100"},

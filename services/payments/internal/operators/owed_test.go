@@ -33,7 +33,7 @@ func TestOwed(t *testing.T) {
 	if _, err := w.Resolve(again, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: fixture.Hash("again")}); err != nil {
 		t.Fatal(err)
 	}
-	settled := ledger.SettledByCaller(returned.ID, "m9", "NGN", decimal.New(1200, 0))
+	settled := ledger.Settled(returned.ID, "m9", "NGN", decimal.New(1200, 0))
 	if err := w.Store.Post(t.Context(), "settled", tenant.Test, settled); err != nil {
 		t.Fatal(err)
 	}

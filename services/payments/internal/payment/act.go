@@ -26,7 +26,7 @@ func (c *change) create(t Create) error {
 		ID: d.ID, Reference: d.Reference, MerchantID: d.MerchantID, KeyID: d.KeyID, Mode: d.Mode, Type: d.Type, Version: d.Version,
 		Currency: d.Currency, FiatAmount: d.FiatAmount, ChargeFrom: d.ChargeFrom, Quote: d.Quote, NetworkName: d.NetworkName,
 		Address: d.Address, Payer: d.Payer, Receiver: d.Receiver, Preferred: d.Preferred, Rail: d.Rail, BankRef: d.BankRef,
-		CallbackURL: d.CallbackURL, Metadata: d.Metadata,
+		CallbackURL: d.CallbackURL, ToBalance: d.ToBalance, Metadata: d.Metadata,
 		Funding: Unfunded, Timing: OnTime, Claim: NoClaim, Payout: NoPayout, CreatedAt: c.now,
 	}
 	if request {
@@ -98,10 +98,22 @@ func (c *change) settle(t Settle) error {
 		f.Fields = []fault.Field{{Field: "settlementToken", Message: text}}
 		return f
 	}
-	c.post(ledger.SettledByCaller(c.p.ID, c.p.MerchantID, c.p.Currency, c.p.Credit.Payout))
+	c.post(ledger.Settled(c.p.ID, c.p.MerchantID, c.p.Currency, c.p.Credit.Payout))
 	c.p.Payout, c.p.SettledAt, c.p.SettlementRef = PayoutSucceeded, c.now, t.Reference
 	c.p.Token, c.p.DeadlineAt = Token{}, timeZero
 	return nil
+}
+
+// credit moves the money of a confirmed payment to the merchant's balance once no reorganisation can take back what was
+// converted. Until then it is pending, and a reorganisation reverses the conversion as for every payment.
+func (c *change) credit() {
+	if !c.p.ToBalance || c.p.State() != confirmed || c.p.Unclaimed > 0 ||
+		slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Counted.IsPositive() && !d.Finalized }) {
+		return
+	}
+	c.post(ledger.Settled(c.p.ID, c.p.MerchantID, c.p.Currency, c.p.Credit.Payout))
+	c.p.Payout, c.p.SettledAt = PayoutSucceeded, c.now
+	c.p.Token, c.p.DeadlineAt = Token{}, timeZero
 }
 
 func (c *change) token(t NewToken) error {

@@ -93,6 +93,9 @@ func newFixture(t fatal, kind Type, change ...func(*Payment)) *fixture {
 
 func noReceiver(p *Payment) { p.Receiver = Receiver{} }
 
+// toBalance makes a payment without a receiver one whose money is credited to the merchant's balance.
+func toBalance(p *Payment) { p.Receiver, p.ToBalance = Receiver{}, true }
+
 // apply runs one trigger and checks the invariants.
 func (w *fixture) apply(tr Trigger) error {
 	w.t.Helper()

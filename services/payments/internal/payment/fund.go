@@ -152,6 +152,7 @@ func (c *change) deposits(rate decimal.Decimal) {
 	case frozen && !c.anyLost():
 		c.book()
 		c.p.Overpaid = c.excess()
+		c.credit()
 	default:
 		if frozen {
 			c.unfreeze()
@@ -520,9 +521,13 @@ func (c *change) freeze(credit Credit, counts func(Deposit) bool) {
 	c.goOn()
 }
 
-// goOn starts the next step of a confirmed payment: the payout, the wait for a claim, or the wait for the caller.
+// goOn starts the next step of a confirmed payment: the payout, the wait for a claim, the wait for the caller, or the
+// credit of the merchant's balance.
 func (c *change) goOn() {
 	switch {
+	case c.p.ToBalance:
+		c.step()
+		c.credit()
 	case c.p.CallerSettles():
 		c.p.DeadlineAt = c.now.Add(c.pol.SettleWindow)
 		c.p.Token = Token{}

@@ -610,6 +610,55 @@ func TestCallerSettles(t *testing.T) {
 	refused(t, newFixture(t, Transfer).apply(Settle{}), fault.Conflict, "not_settled_by_caller", "")
 }
 
+// TestCreditsTheBalance: the money is pending from confirmed on, available once no reorganisation can take it back, and
+// gone again where one does before.
+func TestCreditsTheBalance(t *testing.T) {
+	available := func(w *fixture, want string) {
+		t.Helper()
+		if got := w.balances["merchant:m1:NGN"]; !got.Equal(dec(want)) {
+			t.Errorf("balance of the merchant in %s = %s, want %s", w.p.Status(), got, want)
+		}
+	}
+	w := newFixture(t, MerchantPayment, toBalance)
+	w.deposit("a", "100", deep)
+	w.is(StatusConfirmed, None)
+	if w.held != nil || w.events[len(w.events)-1].WithToken || !w.p.DeadlineAt.IsZero() {
+		t.Errorf("confirm a payment to the balance: payout %v, token %v, deadline %v, want none of them", w.held, w.events[len(w.events)-1].WithToken, w.p.DeadlineAt)
+	}
+	available(w, "0")
+	refused(t, w.apply(Settle{TokenHash: []byte("any")}), fault.Conflict, "not_settled_by_caller", "")
+	refused(t, w.apply(NewToken{}), fault.Conflict, "not_settled_by_caller", "")
+	w.rows[0].Finalized = true
+	w.tell()
+	w.is(StatusSettled, None)
+	available(w, "159000")
+	if !w.balances["payable:pay_1:NGN"].IsZero() {
+		t.Errorf("payable after the credit = %s, want 0", w.balances["payable:pay_1:NGN"])
+	}
+
+	w = newFixture(t, MerchantPayment, toBalance) // pending money is taken back
+	w.deposit("a", "100", deep)
+	w.rows[0].Reverted = true
+	w.tell()
+	w.is(StatusPending, ExceptionReorged)
+	available(w, "0")
+
+	w = newFixture(t, MerchantPayment, toBalance) // final at once: both statuses have their event
+	w.deposit("a", "100", final)
+	w.is(StatusSettled, None)
+	if got, want := w.events[len(w.events)-2].Type, "payment.confirmed"; got != want {
+		t.Errorf("the event before the last = %s, want %s", got, want)
+	}
+
+	w = newFixture(t, MerchantPayment, toBalance) // an operator accepts what is short
+	w.deposit("a", "60", final)
+	w.close()
+	w.is(StatusNeedsReview, ExceptionUnderpaid)
+	w.must(Accept{Rows: w.rows})
+	w.is(StatusSettled, ExceptionUnderpaid)
+	available(w, w.p.Credit.Payout.String())
+}
+
 func TestPayoutFailsAndIsRetried(t *testing.T) {
 	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)

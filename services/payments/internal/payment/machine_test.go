@@ -168,11 +168,12 @@ func (m *machine) step(t *rapid.T) {
 			d.Reverted, d.BlockHeight, d.BlockTime = false, 7, w.now
 			d.Depth = rapid.SampledFrom([]int64{1, 5, 12, 200}).Draw(t, "depth")
 			d.BlockHash = rapid.SampledFrom([]string{"one", "one", "other"}).Draw(t, "block")
+			d.Finalized = d.Depth == 200
 			m.perhaps(t)
 		}
 	case "reorg":
 		if d := m.any(t); d != nil {
-			d.Reverted, d.Depth, d.BlockHeight = true, 0, 0
+			d.Reverted, d.Depth, d.BlockHeight, d.Finalized = true, 0, 0, false
 			m.perhaps(t)
 		}
 	case "wait":
@@ -331,6 +332,9 @@ func life(edges map[string]bool) func(*rapid.T) {
 		var change []func(*Payment)
 		if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
 			change = append(change, noReceiver)
+			if rapid.Bool().Draw(t, "to the balance") {
+				change = append(change, toBalance)
+			}
 		}
 		m := &machine{w: newFixture(t, kind, change...)}
 		m.w.policy.NoRoom = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no room")

@@ -233,6 +233,7 @@ type Payment struct {
 	Rail        string // rail that the payout is created on
 	BankRef     string
 	CallbackURL string
+	ToBalance   bool   // nobody is paid: its money is credited to the merchant's balance
 	Metadata    []byte // JSON object, "{}" when none was supplied
 	Trace       string // trace parent of the create, "" when the create is not traced
 
@@ -283,8 +284,11 @@ func (p Payment) Owner() tenant.Owner { return tenant.Owner{MerchantID: p.Mercha
 
 // CallerSettles reports whether the merchant pays the receiver itself and reports that with the one-time token.
 func (p Payment) CallerSettles() bool {
-	return p.Type == BankConfirmation || (p.Type == MerchantPayment && !p.Receiver.Known())
+	return p.Type == BankConfirmation || (p.Type == MerchantPayment && !p.Receiver.Known() && !p.ToBalance)
 }
+
+// MayCredit reports whether the money of a new payment may go to the merchant's balance, if the merchant wishes it.
+func (p Payment) MayCredit() bool { return p.Type == MerchantPayment && !p.Receiver.Known() }
 
 // PayoutAmount is the receiver's amount: the frozen one once the money is confirmed, and before that the quoted one.
 func (p Payment) PayoutAmount() decimal.Decimal {

@@ -127,7 +127,8 @@ func funds(move mover, record recorder) {
 		to(review, "more than the quote, and above a limit; reorged to a short sum after the window"))
 	move(confirmed, OnDeposits, deposits,
 		to(confirming, "reorged, other transfers still cover the due; mined again in a shallow block"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
-		to(review, "reorged to a short sum after the window"), to(settling, "reorged and covered again, a second attempt"))
+		to(review, "reorged to a short sum after the window"), to(settling, "reorged and covered again, a second attempt"),
+		to(settled, "final, and credited to the merchant's balance"))
 	move(unfunded, OnDeposits, deposits,
 		to(settling, "deep enough, screening clear"), to(review, "more than the quote, and above a limit; a short sum after the window"),
 		to(expired, "reorged away after the window: the claim is void"))

@@ -85,7 +85,7 @@ func (w Set) After(name string, cur money.Currency, bankCode string) string {
 // Route chooses the rail of a new payment and refuses a payment that no rail of the mode pays. The claim of a gift
 // chooses its rail.
 func (w Set) Route(p payment.Payment) (string, error) {
-	if p.CallerSettles() {
+	if p.CallerSettles() || p.ToBalance {
 		return self.Name, nil
 	}
 	found, ok := w.Paying(p.Currency, p.Receiver.BankCode)

@@ -74,6 +74,7 @@ var columns = []column{
 	{"rail", "text", isBorn, func(r *record) any { return &r.Rail }},
 	{"bank_ref", "text", isFixed | isBorn, func(r *record) any { return &r.BankRef }},
 	{"callback_url", "text", isFixed | isBorn, func(r *record) any { return &r.CallbackURL }},
+	{"to_balance", "boolean", isFixed | isBorn, func(r *record) any { return &r.ToBalance }},
 	{"metadata", "bytea", isFixed | isBorn | isShown, func(r *record) any { return &r.Metadata }},
 	{"trace", "text", isFixed | isBorn, func(r *record) any { return (*zeronull.Text)(&r.Trace) }},
 	{"funding", "text", isBorn | isShown, func(r *record) any { return (*string)(&r.Funding) }},

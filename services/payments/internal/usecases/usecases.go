@@ -34,6 +34,7 @@ import (
 	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/views"
+	"causeway.internal/services/payments/internal/withdrawals"
 )
 
 // Store is the tables of all use cases.
@@ -47,6 +48,7 @@ type Store interface {
 	operators.Store
 	payouts.Store
 	refunds.Store
+	withdrawals.Store
 	ReportRefund(ctx context.Context, messageID, refundID string, f change.Func) error
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
@@ -98,6 +100,7 @@ type Set struct {
 	*sandbox.Sandbox
 	*operators.Operators
 	*refunds.Refunds
+	*withdrawals.Withdrawals
 	*books.Books
 	*payouts.Hints
 
@@ -132,9 +135,10 @@ func New(p Parts) *Set {
 			Blind: p.Keys, Automatic: p.Automatic, Networks: p.RefundsOn, One: p.SecondAbove == nil,
 			Recovery: p.Recovery,
 		},
-		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
-		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
-		parts: p,
+		Withdrawals: &withdrawals.Withdrawals{Store: p.Store},
+		Books:       &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
+		Hints:       &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
+		parts:       p,
 	}
 }
 
