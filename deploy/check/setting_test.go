@@ -101,8 +101,10 @@ func TestSettings(t *testing.T) {
 		}
 		if overlay == "prod" {
 			for source, names := range sources {
-				if slices.Contains(names, "ALLOW_SIMULATED_LIVE") {
-					t.Errorf("%s allows simulated money to serve live mode", source)
+				for _, name := range []string{"ALLOW_SIMULATED_LIVE", "BITCOIN_NETWORK_LIVE"} {
+					if slices.Contains(names, name) {
+						t.Errorf("look for %s in %s: it is set, want no test network to serve live mode", name, source)
+					}
 				}
 			}
 		}

@@ -68,6 +68,7 @@ func liveOn(nodes map[string]*node) map[string]map[string]string {
 	return map[string]map[string]string{
 		"payments": {
 			"ALLOW_SIMULATED_LIVE": "true", "RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "CALLBACK_ALLOW_LIVE": loopback,
+			"BITCOIN_NETWORK_LIVE": "regtest",
 		},
 		"wallets": wallets, "callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
 	}

@@ -25,7 +25,19 @@ const (
 	Regtest Net = "regtest"
 )
 
+// Any is the net of those who take addresses of every chain, as test mode does.
+const Any Net = "any"
+
 var every = []Net{Mainnet, Testnet, Regtest}
+
+// UnmarshalText reads a setting that names a net.
+func (n *Net) UnmarshalText(text []byte) error {
+	if !slices.Contains(every, Net(text)) {
+		return fmt.Errorf("%q is none of mainnet, testnet, regtest", text)
+	}
+	*n = Net(text)
+	return nil
+}
 
 // The faults of an address. Each text follows the name of the field that holds the address.
 var (
@@ -98,12 +110,14 @@ func parse(family money.Family, text string) (key []byte, nets []Net, err error)
 }
 
 // Check reports why money must not be sent to an address of the family: Parse's faults, and the zero address of EVM
-// networks and of tron. mainnet refuses addresses of test networks; without it, those of any net pass.
-func Check(family money.Family, mainnet bool, text string) error {
+// networks and of tron. A net refuses the addresses of other nets; Any refuses none of them.
+func Check(family money.Family, net Net, text string) error {
 	key, nets, err := parse(family, text)
-	switch {
-	case mainnet && len(nets) > 0 && !slices.Contains(nets, Mainnet):
+	switch foreign := net != Any && len(nets) > 0 && !slices.Contains(nets, net); {
+	case foreign && net == Mainnet:
 		return errTestNet
+	case foreign:
+		return ErrNet
 	case err != nil:
 		return err
 	case (family == money.EVM || family == money.Tron) && !slices.ContainsFunc(key, func(b byte) bool { return b != 0 }):

@@ -82,7 +82,7 @@ func TestCheck_zero(t *testing.T) {
 	for family, text := range map[money.Family]string{
 		money.EVM: "0x0000000000000000000000000000000000000000", money.Tron: "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
 	} {
-		if err := Check(family, true, text); !errors.Is(err, errZero) {
+		if err := Check(family, Mainnet, text); !errors.Is(err, errZero) {
 			t.Errorf("check %s: got %v, want %v", text, err, errZero)
 		}
 	}

@@ -1,6 +1,7 @@
 package address_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 func TestCheck_words(t *testing.T) {
 	for _, family := range []money.Family{money.EVM, money.Tron, money.Solana, money.Bitcoin} {
 		for _, word := range []string{"hello", "myAddress", "bc1hello", "Treasury", "abcdefghijkmnopqrstuvwxyzabcdefgh", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"} {
-			if err := address.Check(family, true, word); err == nil || err.Error() != "is no address of its network" {
+			if err := address.Check(family, address.Mainnet, word); err == nil || err.Error() != "is no address of its network" {
 				t.Errorf(`check the %s address %s: got %v, want "is no address of its network"`, family, word, err)
 			}
 		}
@@ -21,7 +22,7 @@ func TestCheck_words(t *testing.T) {
 		money.EVM: "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", money.Tron: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T",
 		money.Bitcoin: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3",
 	} {
-		if err := address.Check(family, true, changed); err == nil || err.Error() != "fails its checksum: a character was changed" {
+		if err := address.Check(family, address.Mainnet, changed); err == nil || err.Error() != "fails its checksum: a character was changed" {
 			t.Errorf("check the changed %s address %s: got %v, want a wrong checksum", family, changed, err)
 		}
 	}
@@ -44,11 +45,11 @@ func TestCheck(t *testing.T) {
 	}
 	for family, addresses := range good {
 		for _, a := range addresses {
-			if err := address.Check(family, true, a); err != nil {
+			if err := address.Check(family, address.Mainnet, a); err != nil {
 				t.Errorf("check the %s address %s: %v", family, a, err)
 			}
 			for other := range good {
-				if other != family && address.Check(other, true, a) == nil {
+				if other != family && address.Check(other, address.Mainnet, a) == nil {
 					t.Errorf("%s passes as an address of %s", a, other)
 				}
 			}
@@ -68,13 +69,51 @@ func TestCheck(t *testing.T) {
 		},
 	} {
 		for _, a := range addresses {
-			if address.Check(family, true, a) == nil {
+			if address.Check(family, address.Mainnet, a) == nil {
 				t.Errorf("%s takes %q", family, a)
 			}
 		}
 	}
-	if err := address.Check(money.Bitcoin, false, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"); err != nil {
+	if err := address.Check(money.Bitcoin, address.Any, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"); err != nil {
 		t.Errorf("test network: %v", err)
+	}
+}
+
+// Each net takes its own addresses of bitcoin alone; legacy addresses of testnet and regtest look alike. A net that is
+// none takes nothing.
+func TestCheck_nets(t *testing.T) {
+	for name, test := range map[string]struct {
+		address string
+		nets    []address.Net
+	}{
+		"segwit of mainnet": {"bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", []address.Net{address.Any, address.Mainnet}},
+		"segwit of testnet": {"tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx", []address.Net{address.Any, address.Testnet}},
+		"segwit of regtest": {"bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", []address.Net{address.Any, address.Regtest}},
+		"legacy of mainnet": {"1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", []address.Net{address.Any, address.Mainnet}},
+		"legacy of others":  {"mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", []address.Net{address.Any, address.Testnet, address.Regtest}},
+	} {
+		for _, net := range []address.Net{address.Any, address.Mainnet, address.Testnet, address.Regtest, ""} {
+			taken := slices.Contains(test.nets, net)
+			for check, f := range map[string]func(money.Family, address.Net, string) error{"check": address.Check, "check the owner of": address.CheckOwner} {
+				if err := f(money.Bitcoin, net, test.address); (err == nil) != taken {
+					t.Errorf("%s an address, %s, on the net %q: got %v, want it accepted: %t", check, name, net, err, taken)
+				}
+			}
+		}
+	}
+	for net, want := range map[address.Net]string{address.Mainnet: "belongs to a test network", address.Testnet: "belongs to another network"} {
+		if err := address.Check(money.Bitcoin, net, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"); err == nil || err.Error() != want {
+			t.Errorf("check an address of regtest on %s: got %v, want %q", net, err, want)
+		}
+	}
+}
+
+func TestNet_UnmarshalText(t *testing.T) {
+	for text, want := range map[string]address.Net{"mainnet": address.Mainnet, "testnet": address.Testnet, "regtest": address.Regtest, "signet": "", "any": "", "Mainnet": "", "": ""} {
+		var got address.Net
+		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want != "") {
+			t.Errorf("read the net %q: got %q, %v, want %q", text, got, err, want)
+		}
 	}
 }
 
@@ -84,7 +123,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, family := range money.Families() {
-			if address.Check(family, true, text) == nil && address.Check(family, false, text) != nil {
+			if address.Check(family, address.Mainnet, text) == nil && address.Check(family, address.Any, text) != nil {
 				t.Errorf("%s takes %q in live mode only", family, text)
 			}
 		}
@@ -105,7 +144,7 @@ func TestCanonical(t *testing.T) {
 		{money.Solana, "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB", nil},
 	} {
 		for _, text := range append(c.others, c.want) {
-			if err := address.Check(c.family, true, text); err != nil {
+			if err := address.Check(c.family, address.Mainnet, text); err != nil {
 				t.Errorf("check %s: %v", text, err)
 			}
 			if got := address.Canonical(c.family, text); got != c.want {

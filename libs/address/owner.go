@@ -16,8 +16,8 @@ var (
 // CheckOwner is Check for an address that money leaves for. On bitcoin it must be P2PKH, P2SH, P2WPKH, P2WSH or P2TR:
 // the network does not protect outputs of later witness versions. On solana a key must sign for it: token accounts and
 // the addresses of programs are off the curve, or zero.
-func CheckOwner(family money.Family, mainnet bool, text string) error {
-	err := Check(family, mainnet, text)
+func CheckOwner(family money.Family, net Net, text string) error {
+	err := Check(family, net, text)
 	switch {
 	case err != nil:
 		return err

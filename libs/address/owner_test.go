@@ -27,7 +27,7 @@ func TestCheckOwner(t *testing.T) {
 		"the zero address of EVM":   {money.EVM, "0x0000000000000000000000000000000000000000", false},
 		"an address of an EVM user": {money.EVM, "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", true},
 	} {
-		if err := CheckOwner(c.family, true, c.address); (err == nil) != c.good {
+		if err := CheckOwner(c.family, Mainnet, c.address); (err == nil) != c.good {
 			t.Errorf("check %s: got %v, want it accepted: %v", name, err, c.good)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
@@ -57,9 +58,10 @@ type settings struct {
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event has no token and the caller asks for one"`
 	EventKeys          config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which gets a new key first; the first seals the bodies of events on their way to it. Empty: bodies are in the clear"`
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
+	BitcoinLive        address.Net   `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"network of live bitcoin addresses, as in wallets: mainnet, testnet or regtest; live mode takes refund addresses of no other. Another network than mainnet needs ALLOW_SIMULATED_LIVE where live mode is open"`
 	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"silence of wallets about a network after which it closes: no new payments on it, and payouts of its deposits wait"`
 	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, takes no refund of live mode, and lets no payment expire (docs/runbooks/payments-restore.md)"`
-	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
+	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails and a test network of bitcoin serve live mode; for test networks only"`
 }
 
 // serveSettings are those of the role serve.
@@ -283,7 +285,7 @@ func (s settings) policy() (payment.Policy, error) {
 	if err != nil {
 		return p, fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
-	p.Depths = depths
+	p.Depths, p.Bitcoin = depths, s.BitcoinLive
 	if p.MempoolHold = s.MempoolHold; p.MempoolHold < 0 {
 		return p, fmt.Errorf("MEMPOOL_HOLD: %s is below zero", s.MempoolHold)
 	}

@@ -63,6 +63,8 @@ func TestProviders(t *testing.T) {
 		"flutterwave with a test key":  {with("FLUTTERWAVE_KEY", "FLWSECK_TEST-x"), false, "test key"},
 		"a rail twice":                 {with("RAIL_LIVE", "paystack,paystack"), false, "twice"},
 		"self":                         {with("RAIL_LIVE", "self"), true, ""},
+		"a test network of bitcoin":    {with("BITCOIN_NETWORK_LIVE", "regtest"), false, "BITCOIN_NETWORK_LIVE is a test network"},
+		"such a network, meant":        {with("BITCOIN_NETWORK_LIVE", "regtest", "ALLOW_SIMULATED_LIVE", "true"), true, ""},
 		"no quorum of sources":         {with("RATE_SOURCES", "binance,quidax,paycrest,luno,open.er-api,coinbase-fx"), false, "coins needs two"},
 		"an unknown source":            {with("RATE_SOURCES", "binance,kraken,quidax,paycrest,luno,open.er-api,coinbase-fx,oracle"), false, "no source"},
 		"an address that is none":      {with("RATE_KRAKEN_URL", "kraken"), false, "kraken is not an http"},

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -113,6 +114,9 @@ func (s settings) providers(o outside) (map[tenant.Mode]provider.Set, error) {
 // refuseUnreal names the settings of live mode that move no real money.
 func (s settings) refuseUnreal(rates rate.Aggregator, rails []rail.Provider) error {
 	var found []string
+	if s.BitcoinLive != address.Mainnet {
+		found = append(found, "BITCOIN_NETWORK_LIVE is a test network")
+	}
 	if rates.Simulated() {
 		found = append(found, "RATES_LIVE is a table of fixed prices")
 	}

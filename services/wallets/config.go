@@ -44,7 +44,7 @@ type chainSettings struct {
 	XpubLiveTron    config.Secret `env:"XPUB_LIVE_TRON" doc:"the same for tron"`
 	BatchKey        string        `env:"ADDRESS_BATCH_KEY" doc:"base64 of the ed25519 key that signs the signer's address batches (signer xpubs prints it); while it is empty, requests for live solana addresses wait"`
 	PoolLow         int64         `env:"ADDRESS_POOL_LOW" envDefault:"5000" doc:"number of imported addresses below which wallets_address_pool raises the alert AddressPoolLow"`
-	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"network of live bitcoin addresses: mainnet, testnet or regtest"`
+	BitcoinLive     address.Net   `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"network of live bitcoin addresses: mainnet, testnet or regtest"`
 
 	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which wallets publishes a deposit again, over the defaults of docs/api-contract.md#networks: ethereum=12,32;ethereum/USDT=6,12"`
 
@@ -73,8 +73,9 @@ func (c common) keeper() (k keys.Keeper, err error) {
 	if k.Ring, err = keyring.Parse(c.MasterKeys.Reveal()); err != nil {
 		return k, fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	if k.Nets, err = c.Chains.nets(); err != nil || c.Chains.BatchKey == "" {
-		return k, err
+	k.Nets = c.Chains.nets()
+	if c.Chains.BatchKey == "" {
+		return k, nil
 	}
 	if k.Pinned, err = intent.ParseBatchKey(c.Chains.BatchKey); err != nil {
 		return k, fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
@@ -83,12 +84,8 @@ func (c common) keeper() (k keys.Keeper, err error) {
 }
 
 // nets says how bitcoin addresses of each mode are written.
-func (s chainSettings) nets() (map[tenant.Mode]address.Net, error) {
-	live := address.Net(s.BitcoinLive)
-	if live != address.Mainnet && live != address.Testnet && live != address.Regtest {
-		return nil, fmt.Errorf("BITCOIN_NETWORK_LIVE: %q is none of mainnet, testnet, regtest", s.BitcoinLive)
-	}
-	return map[tenant.Mode]address.Net{tenant.Live: live, tenant.Test: address.Testnet}, nil
+func (s chainSettings) nets() map[tenant.Mode]address.Net {
+	return map[tenant.Mode]address.Net{tenant.Live: s.BitcoinLive, tenant.Test: address.Testnet}
 }
 
 // keys reads the configured keys and refuses keys that would mix live and test mode.

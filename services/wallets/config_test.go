@@ -69,8 +69,15 @@ func TestSources(t *testing.T) {
 }
 
 func TestSettings_bitcoin(t *testing.T) {
-	if _, err := (chainSettings{BitcoinLive: "signet"}).nets(); err == nil {
-		t.Error("an unknown bitcoin network was accepted")
+	for text, want := range map[string]address.Net{"": address.Mainnet, "mainnet": address.Mainnet, "testnet": address.Testnet, "regtest": address.Regtest, "signet": "", "any": ""} {
+		environ := map[string]string{}
+		if text != "" {
+			environ["BITCOIN_NETWORK_LIVE"] = text
+		}
+		cfg, err := config.Read[chainSettings](environ)
+		if got := cfg.nets()[tenant.Live]; got != want || (err == nil) != (want != "") {
+			t.Errorf("read BITCOIN_NETWORK_LIVE=%s: got %q, %v, want %q", text, got, err, want)
+		}
 	}
 }
 

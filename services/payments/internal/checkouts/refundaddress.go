@@ -35,7 +35,7 @@ func (a *Checkouts) ProposeRefundAddress(ctx context.Context, reference, to stri
 }
 
 func (a *Checkouts) proposed(v change.View, j destination.Judged, now time.Time) (change.Result, error) {
-	if err := j.Fits(v.Payment); err != nil {
+	if err := a.Destinations.Fits(v.Payment, j); err != nil {
 		return change.Result{}, err
 	}
 	listed, unusable := j.Usable()

@@ -43,7 +43,7 @@ func (c Checker) Judge(ctx context.Context, mode tenant.Mode, to string, problem
 	}
 	j := Judged{Address: to}
 	var err error
-	if j.ours, err = c.Access.Ours(ctx, mode, to); err != nil || !c.Policy.Screen {
+	if j.ours, err = c.Access.Ours(ctx, to); err != nil || !c.Policy.Screen {
 		return j, err
 	}
 	verdict, screening := c.Screening.Ask(ctx, mode, "", []string{to})
@@ -55,13 +55,13 @@ func (c Checker) Judge(ctx context.Context, mode tenant.Mode, to string, problem
 }
 
 // Fits refuses an address that has not the form of the payment's network.
-func (j Judged) Fits(p payment.Payment) error {
+func (c Checker) Fits(p payment.Payment, j Judged) error {
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if !ok {
 		return errNoFamily
 	}
 	var wrong fault.Problems
-	if err := address.CheckOwner(n.Family, p.Mode == tenant.Live, j.Address); errors.Is(err, address.ErrShape) {
+	if err := address.CheckOwner(n.Family, c.Policy.Net(p), j.Address); errors.Is(err, address.ErrShape) {
 		wrong.Add("address", "is no address of the payment's network")
 	} else if err != nil {
 		wrong.Add("address", "%s", err.Error())
@@ -86,7 +86,7 @@ func (j Judged) Usable() (listed bool, err error) {
 // Change is a payment's change by a trigger that names the judged address. A decision of the screener is kept, also
 // where it refuses the address.
 func (c Checker) Change(v change.View, j Judged, t payment.Trigger, now time.Time) (change.Result, error) {
-	if err := j.Fits(v.Payment); err != nil {
+	if err := c.Fits(v.Payment, j); err != nil {
 		return change.Result{}, err
 	}
 	switch listed, err := j.Usable(); {

@@ -91,7 +91,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 	}
 	own := "" // the payment's refund address, where it belongs to this system
 	if d.Action == ActionRefunded {
-		switch ours, err := a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
+		switch ours, err := a.Access.Ours(ctx, v.Payment.RefundAddress); {
 		case err != nil:
 			return idempotency.Answer{}, err
 		case ours:

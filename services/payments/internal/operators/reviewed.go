@@ -77,7 +77,7 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 // refunds by hand.
 func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, err error) {
 	r = a.reviewedOf(v, false)
-	r.RefundOurs, err = a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress)
+	r.RefundOurs, err = a.Access.Ours(ctx, v.Payment.RefundAddress)
 	return r, err
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/quote"
 )
 
@@ -33,6 +35,15 @@ type Policy struct {
 	NoRoom        bool                  // a limit has no room for more than the quote: a payment above it waits
 	Screen        bool                  // a payment is confirmed only when its senders are clear
 	Whole         map[RailCurrency]bool // where a rail pays whole units only
+	Bitcoin       address.Net           // of live bitcoin addresses
+}
+
+// Net is the net whose bitcoin addresses a payment's money may go to.
+func (pol Policy) Net(p Payment) address.Net {
+	if p.Mode == tenant.Live {
+		return pol.Bitcoin
+	}
+	return address.Any
 }
 
 // PayoutLimit is the largest payout of one payment in the currency. No operator's decision exceeds it.
@@ -62,7 +73,7 @@ func Defaults() Policy {
 		ScanMargin: time.Minute, MempoolHold: 2 * time.Hour, LateGrace: day, LateDrift: decimal.New(1, -2),
 		Under: decimal.New(5, -3), Over: decimal.New(1, -2),
 		DustShare: decimal.New(1, -3), DustUSD: decimal.New(1, -1),
-		Depths: DefaultDepths(), Limits: quote.DefaultLimits(), RefundHold: day,
+		Depths: DefaultDepths(), Limits: quote.DefaultLimits(), RefundHold: day, Bitcoin: address.Mainnet,
 	}
 }
 

@@ -97,7 +97,7 @@ func of(amount string, s refund.State) refund.Refund {
 
 // The order of a refund is signed with the key of its approval, and names what the refund fixed.
 func TestOrder(t *testing.T) {
-	v, a := live(), &Refunds{Signing: keys(), Networks: []string{"ethereum"}, Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
+	v, a := live(), &Refunds{Policy: payment.Defaults(), Signing: keys(), Networks: []string{"ethereum"}, Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}}
 	to := destination{address: v.Payment.RefundAddress}
 	amount := dec("12.5")
 	r, made, err := a.request(v, Order{Amount: &amount, Reason: "r", Sender: "key 7"}, to, time.Now())
@@ -154,7 +154,7 @@ func TestRequest_refused(t *testing.T) {
 			to.screened = []change.Screened{{Stage: change.AtRefund, Verdict: change.Verdict{Hit: true}}}
 		},
 	} {
-		v, a, amount := live(), &Refunds{Signing: keys(), Networks: []string{"ethereum"}}, dec("50")
+		v, a, amount := live(), &Refunds{Policy: payment.Defaults(), Signing: keys(), Networks: []string{"ethereum"}}, dec("50")
 		to, o := destination{address: v.Payment.RefundAddress}, Order{Amount: &amount}
 		edit(&v, a, &to, &o)
 		r, _, err := a.request(v, o, to, time.Now())
@@ -177,7 +177,7 @@ func TestRequest_dust(t *testing.T) {
 		for amount, want := range map[string]string{
 			decimal.New(address.Dust(script)-1, -8).String(): "validation_failed", "0.00002999": "validation_failed", "0.00003": "",
 		} {
-			v, a, sum := live(), &Refunds{Signing: keys(), Networks: []string{"bitcoin"}}, dec(amount)
+			v, a, sum := live(), &Refunds{Policy: payment.Defaults(), Signing: keys(), Networks: []string{"bitcoin"}}, dec(amount)
 			v.Payment.RefundAddress = to
 			v.Rows[0].Network, v.Rows[0].Asset, v.Rows[0].Contract = "bitcoin", "BTC", ""
 			_, _, err := a.request(v, Order{Amount: &sum}, destination{address: to}, time.Now())
@@ -192,7 +192,7 @@ func TestRequest_dust(t *testing.T) {
 func TestMay_networks(t *testing.T) {
 	v := live()
 	to, now := destination{address: v.Payment.RefundAddress}, time.Now()
-	a := &Refunds{Signing: keys(), Networks: []string{"ethereum"}}
+	a := &Refunds{Policy: payment.Defaults(), Signing: keys(), Networks: []string{"ethereum"}}
 	for _, network := range []string{"polygon", "tron", "bitcoin", "solana"} {
 		if err := a.may(v.Payment, network, to, now); err != errClosed { //nolint:errorlint // the value that may returns
 			t.Errorf("a live refund on %s = %v, want refunds_closed", network, err)
@@ -212,7 +212,7 @@ func TestOperators_alone(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := live()
-	a := &Refunds{Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}, Blind: ring, One: true, Networks: []string{"ethereum"}}
+	a := &Refunds{Policy: payment.Defaults(), Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}, Blind: ring, One: true, Networks: []string{"ethereum"}}
 	amount, to, now := dec("2"), destination{address: v.Payment.RefundAddress}, time.Now()
 	asked, err := a.requestBy(v, Order{Amount: &amount, Reason: "r", Sender: "ada"}, to, now)
 	if err != nil {
@@ -249,5 +249,22 @@ func TestOperators_alone(t *testing.T) {
 	v.Payment.RefundAddress = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	if _, _, err := a.approveBy(v, made, Decision{Operator: "bob"}, outside{to: to, open: asked.Approval}, now); fault.As(err).Code != "refund_address_changed" {
 		t.Errorf("an approval after the address changed gives %v, want refund_address_changed", err)
+	}
+}
+
+// Live mode sends no refund to an address of another net of bitcoin than its own.
+func TestMay_nets(t *testing.T) {
+	for to, of := range map[string]address.Net{
+		"bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4": address.Mainnet, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx": address.Testnet,
+		"bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080": address.Regtest,
+	} {
+		for _, net := range []address.Net{address.Mainnet, address.Testnet, address.Regtest} {
+			a := &Refunds{Policy: payment.Defaults(), Signing: keys(), Networks: []string{"bitcoin"}}
+			a.Policy.Bitcoin = net
+			err := a.may(live().Payment, "bitcoin", destination{address: to}, time.Now())
+			if refused := fault.Is(err, "refund_address_unfit"); refused == (of == net) {
+				t.Errorf("refund on %s to an address of %s: got %v, want it refused: %t", net, of, err, of != net)
+			}
+		}
 	}
 }

@@ -109,7 +109,7 @@ func (a *Refunds) judge(ctx context.Context, mode tenant.Mode, to string) (d des
 	if to == "" {
 		return d, nil
 	}
-	if d.ours, err = a.Access.Ours(ctx, mode, to); err != nil || !a.Policy.Screen {
+	if d.ours, err = a.Access.Ours(ctx, to); err != nil || !a.Policy.Screen {
 		return d, err
 	}
 	verdict, err := a.Screening.Destination(ctx, mode, "", to)
@@ -140,7 +140,7 @@ func (a *Refunds) may(p payment.Payment, network string, to destination, now tim
 		return errRecovery
 	case to.ours:
 		return errInternal
-	case to.address != "" && address.CheckOwner(n.Family, p.Mode == tenant.Live, to.address) != nil:
+	case to.address != "" && address.CheckOwner(n.Family, a.Policy.Net(p), to.address) != nil:
 		return errFamily
 	case to.listed():
 		return errListed

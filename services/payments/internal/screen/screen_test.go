@@ -38,7 +38,7 @@ func TestList_everyAddressIsOne(t *testing.T) {
 				continue
 			}
 			counts[name]++
-			if err := address.Check(family, true, line); err != nil {
+			if err := address.Check(family, address.Mainnet, line); err != nil {
 				t.Errorf("list %s: address %s = %v, want it valid", name, line, err)
 			}
 			if !l.Has(line) {

@@ -37,7 +37,7 @@ func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) 
 			if a.Mode != tenant.Live && a.Mode != tenant.Test {
 				return fault.Permanent(fmt.Errorf("address of unknown mode %.10q", a.Mode))
 			}
-			if err := address.Check(a.Family, false, a.Address); err != nil {
+			if err := address.Check(a.Family, address.Any, a.Address); err != nil {
 				return fault.Permanent(fmt.Errorf("%.100q %w", a.Address, err))
 			}
 			a.Address = address.Canonical(a.Family, a.Address)

@@ -115,7 +115,7 @@ func (a *App) readRefund(o intent.Ordered) (r Refund, err error) {
 			return r, fmt.Errorf("the destination %w", err)
 		}
 	}
-	if err := address.Check(r.Network.Family, false, o.To); err != nil {
+	if err := address.Check(r.Network.Family, address.Any, o.To); err != nil {
 		return r, fmt.Errorf("the destination %w", err)
 	}
 	r.To = address.Canonical(r.Network.Family, o.To)

@@ -300,11 +300,7 @@ func Treasury(text string) ([]byte, error) {
 
 // Payee is the script of an address that a refund may pay, on one net.
 func Payee(net address.Net, text string) ([]byte, error) {
-	_, err := address.Parse(money.Bitcoin, net, text)
-	if err == nil {
-		err = address.CheckOwner(money.Bitcoin, net == address.Mainnet, text)
-	}
-	if err != nil {
+	if err := address.CheckOwner(money.Bitcoin, net, text); err != nil {
 		return nil, fmt.Errorf("the address %w", err)
 	}
 	return address.Script(text)
