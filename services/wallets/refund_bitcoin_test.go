@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/btcsuite/btcd/chainhash/v2"
 	btcwire "github.com/btcsuite/btcd/wire/v2"
@@ -177,91 +175,6 @@ func mustSlot(t *testing.T, r intent.Request) string {
 		t.Fatal(err)
 	}
 	return tx.Slot()
-}
-
-// The block of a refund leaves the chain: the same form is sent again, and the payer gets the money once.
-func TestRefundBitcoin_reorganised(t *testing.T) {
-	t.Parallel()
-	d := newBTCApprover(t, []int{1_000_000}, nil)
-	o := d.order(t, 300_002)
-	d.approve(t, o)
-	in := func(state string) func() bool {
-		return func() bool {
-			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
-		}
-	}
-	d.await(t, "the refund is with the node", in("broadcast"))
-	d.Mine(1)
-	d.await(t, "the refund is mined", in("mined"))
-	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	d.Do("/drop", map[string]any{})
-	d.await(t, "the refund is in no block", in("broadcast"))
-	raws, _ := d.forms(t, intent.Refund)
-	if len(raws) != 1 {
-		t.Errorf("count the forms after the reorganisation: got %d, want the first alone", len(raws))
-	}
-	d.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
-	d.btc.mines()
-	d.refunded(t, o)
-}
-
-// A hostile wallets gets no signature for anything but the order, and none for other inputs of an order that is signed.
-func TestRefundBitcoin_refused(t *testing.T) {
-	t.Parallel()
-	d := newBTCApprover(t, []int{1_000_000, 900_000}, nil)
-	d.btc.mines()
-	o := d.order(t, 300_003)
-	d.approve(t, o)
-	d.refunded(t, o)
-	_, requests := d.forms(t, intent.Refund)
-	deposit := d.wallet(t, "BTC")
-	d.btc.pay(deposit.Address, 10_000)
-	thief := vaultOf(t, 0xde)
-	d.await(t, "the other outputs are found", func() bool {
-		return d.count(t, `SELECT count(*) FROM station_outputs`) == 2 && d.count(t, `SELECT count(*) FROM deposits`) == 1
-	})
-	other := d.spend(t, `SELECT tx_hash, ordinal, amount::bigint FROM station_outputs ORDER BY amount LIMIT 1`)
-	foreign := d.spend(t, `SELECT tx_hash, ordinal, amount::bigint FROM deposits`)
-	second := d.order(t, 100_000)
-	sign := func(name string, of order.Order, change func(r *intent.Request), want string) {
-		r := requests[0]
-		r.ID, r.To, r.Amount = "theft "+name, of.To, of.Amount
-		r.Order = new(of.Approve(automaticKey, time.Now()))
-		amount, err := intent.Units(of.Amount)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Bitcoin = &intent.Bitcoin{Inputs: []intent.Output{other}, Station: d.station, Change: other.Value - amount.Int64() - 1_000}
-		if change != nil {
-			change(&r)
-		}
-		d.prove(t, &r)
-		_, err = d.client.Sign(t.Context(), r)
-		no, refused := errors.AsType[*intent.Refusal](err)
-		if refused != (want != "") || refused && no.Code != want || !refused && err != nil {
-			t.Errorf("sign a refund %s: got %v, want the refusal %q", name, err, want)
-		}
-	}
-	for name, c := range map[string]struct {
-		of     order.Order
-		change func(r *intent.Request)
-		want   string
-	}{
-		"to a thief":              {second, func(r *intent.Request) { r.To = thief }, intent.Destination},
-		"to a thief by its order": {second, func(r *intent.Request) { r.Order.To, r.To = thief, thief }, intent.Order},
-		"of another amount":       {second, func(r *intent.Request) { r.Amount = "100001" }, intent.Order},
-		"with change to a thief":  {second, func(r *intent.Request) { r.Bitcoin.Station = thief }, intent.Destination},
-		"with a foreign input":    {second, func(r *intent.Request) { r.Bitcoin.Inputs = append(r.Bitcoin.Inputs, foreign) }, intent.Address},
-		"with a huge fee":         {second, func(r *intent.Request) { r.Bitcoin.Change -= 100_000 }, intent.Fee},
-		"of dust":                 {d.order(t, 200), nil, intent.Dust},
-		"a second time":           {o, nil, intent.OrderSpent},
-	} {
-		sign(name, c.of, c.change, c.want)
-	}
-	sign("as ordered", second, nil, "") // last, because its order is spent afterwards
-	if got := d.received(t, thief); len(got) != 0 {
-		t.Errorf("read the thief's outputs: got %v, want none", got)
-	}
 }
 
 // spend is an output that a statement reads.

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/testkit/port"
+	"causeway.internal/libs/wire"
 )
 
 // The station is short at first, and the refund waits. Then the coin and a token are refunded, each once, although
@@ -97,4 +99,59 @@ WHERE o.refund = $1 AND a.raw IS NOT NULL`, o.ID) >= 3
 JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.refund = $1`, o.ID).Scan(&nonces, &forms); err != nil || nonces != 1 || forms < 3 {
 		t.Errorf("read the forms of a stuck refund: got %d under %d numbers, %v, want three or more under one", forms, nonces, err)
 	}
+}
+
+// The block of a refund leaves the chain before it is final, and after: the refund is sent again and paid once.
+func TestRefund_reorganised(t *testing.T) {
+	t.Parallel()
+	d := newApprover(t, ether, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
+		return policy
+	})
+	d.Do("/finality", map[string]int{"depth": 6})
+	d.Mine(12)
+	o := d.order("USDT", "6000001")
+	d.approve(t, o)
+	in := func(state string) func() bool {
+		return func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
+		}
+	}
+	d.await(t, "the refund is with the node", in("broadcast"))
+	d.Mine(1)
+	d.await(t, "the refund is mined", in("mined"))
+	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.Do("/drop", map[string]any{})
+	d.await(t, "the refund is in no block", in("broadcast"))
+	d.await(t, "the refund is in the pool again", func() bool { n, err := d.statusPending(); return err == nil && n > 0 })
+	d.Mine(8)
+	d.paid(t, o)
+
+	d.Do("/reorg", map[string]any{"depth": 9, "blocks": 12})
+	d.Do("/drop", map[string]any{})
+	metrics := func() string { return get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics") }
+	d.await(t, "the scan halts", func() bool {
+		return strings.Contains(metrics(), `wallets_scan_halted{mode="live",network="ethereum"} 1`)
+	})
+	later := d.order("USDT", "6000002")
+	d.approve(t, later)
+	d.await(t, "another refund is taken", func() bool { return d.state(later) == string(wire.RefundSigning) })
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "rewind", "--network", "ethereum", "--reason", "the chain reorganised")
+	cmd.Env = d.wallets.Env
+	if n := d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1`, later.ID); n != 0 {
+		t.Errorf("count the transactions of a refund on a halted network: got %d, want none", n)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("rewind the scan: got %v, %s, want no error", err, out)
+	}
+	d.Do("/block-time", map[string]string{"every": blockTime})
+	d.await(t, "the refund is confirmed again", func() bool {
+		states, _ := d.progress(o)
+		states = slices.Compact(states)
+		return strings.Join(states, " ") == "signing sent confirmed sent confirmed"
+	})
+	if got := d.moved(t, d.station, o.To); len(got) != 1 || got[0] != o.Amount {
+		t.Errorf("read the chain's transfers after the reorganisation: got %v, want %s once", got, o.Amount)
+	}
+	d.paid(t, later)
 }

@@ -8,12 +8,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
@@ -169,80 +167,4 @@ func TestRefundSolana_newTokenAccount(t *testing.T) {
 		t.Errorf("read the rent in the books: got %d, want that of one account", got)
 	}
 	d.agreed(t, solFunds)
-}
-
-// Two thirds of the stake have confirmed the block of a refund, and it still leaves the chain: payments has heard of no
-// confirmation, the same bytes are sent again under the same nonce, and the payer has the money once.
-func TestRefundSolana_reorganised(t *testing.T) {
-	t.Parallel()
-	d := newSolApprover(t, solFunds)
-	d.Do("/finality", map[string]int{"depth": 12})
-	d.Mine(16)
-	in := func(o order.Order, state string) func() bool {
-		return func() bool {
-			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
-		}
-	}
-	o := d.order("USDC", "7500001")
-	d.payments.approve(t, o)
-	d.await(t, "the refund is with the node", in(o, "broadcast"))
-	d.Mine(1)
-	d.await(t, "the refund is mined", in(o, "mined"))
-	d.setRefundNonce(t, soltx.Account{77, 6}) // the node of tests takes back blocks and no accounts
-	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
-	d.await(t, "the refund is in no block", in(o, "broadcast"))
-	if n := d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND state = 'sent' AND NOT blocked`, o.ID); n != 1 {
-		t.Errorf("read the refund after the rollback: got %d that are sent and not blocked, want 1", n)
-	}
-	d.flow()
-	d.paid(t, o)
-	d.agreed(t, solFunds)
-}
-
-// A hostile wallets gets no signature for anything but the order, and one form of it alone.
-func TestRefundSolana_refused(t *testing.T) {
-	t.Parallel()
-	d := newSolApprover(t, solFunds)
-	stolen, thief := d.order("USDC", "9000001"), d.order("USDC", "1").To
-	ask := func(id string, change func(r *intent.Request)) error {
-		r := intent.Request{
-			ID: id, Kind: intent.Refund, Network: "solana", Asset: "USDC", Amount: stolen.Amount, To: stolen.To,
-			Order: new(stolen.Approve(automaticKey, time.Now())),
-			Solana: &intent.Solana{
-				Station: d.station.String(), NonceAt: d.nonceAt.String(), Nonce: soltx.Account{77, 6}.String(), UnitLimit: 82_000, UnitPrice: 15_000, // wallets offers another price
-				Mint: d.Tokens["USDC"], Decimals: 6,
-			},
-		}
-		change(&r)
-		_, err := d.asked(t, r)
-		return err
-	}
-	for _, c := range []struct {
-		name, want string
-		change     func(r *intent.Request)
-	}{
-		{"destination", intent.Destination, func(r *intent.Request) { r.To = thief }},
-		{"order", intent.Order, func(r *intent.Request) { r.Order.To, r.To = thief, thief }},
-		{"gas station", intent.Address, func(r *intent.Request) { r.Solana.Station = d.solCustody.station.String() }},
-		{"mint", intent.Asset, func(r *intent.Request) { r.Solana.Mint = d.Tokens["USDT"] }},
-		{"nothing", "", func(*intent.Request) {}},
-		{"price", intent.OrderSpent, func(r *intent.Request) { r.Solana.UnitPrice = 20_000 }},
-		{"block hash", intent.OrderSpent, func(r *intent.Request) { r.Solana.Nonce = soltx.Account{77, 8}.String() }},
-	} {
-		err, got := ask("theft "+c.name, c.change), ""
-		if no, ok := errors.AsType[*intent.Refusal](err); ok {
-			got = no.Code
-		}
-		if got != c.want || (err != nil) != (c.want != "") {
-			t.Errorf("sign a refund with another %s: got %v, want the refusal %q", c.name, err, c.want)
-		}
-	}
-	d.payments.approve(t, stolen) // wallets plans another form: the refund is blocked, and cannot be given up
-	d.flow()
-	d.await(t, "the refund is blocked", func() bool {
-		return d.count(t, `SELECT count(*) FROM refunds WHERE id = $1 AND blocked AND spent AND state = 'signing'`, stolen.ID) == 1
-	})
-	if got := d.tokens(t, thief) + d.tokens(t, stolen.To); got != 0 {
-		t.Errorf("read the thief's and the payer's tokens: got %d, want none", got)
-	}
 }

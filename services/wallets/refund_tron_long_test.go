@@ -3,12 +3,15 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/intent"
 )
@@ -192,4 +195,88 @@ func TestRefundTron_toAContract(t *testing.T) {
 		t.Errorf("count the transactions of the refund: got %d, want none", n)
 	}
 	d.confirmed(t, token)
+}
+
+// The block of a refund leaves the chain before it is final: the same form is sent again, and the payer is paid once.
+func TestRefundTron_reorganised(t *testing.T) {
+	t.Parallel()
+	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "100s" // the test stops the chain's blocks for a while
+		return policy
+	})
+	in := func(o order.Order, state string) func() bool {
+		return func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
+		}
+	}
+	gate := d.door("send", intent.Sweep, false)(t)
+	o := d.order("USDT", "6000001")
+	d.approve(t, o)
+	gate.wait(t)
+	d.Do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
+	gate.gone(t)
+	d.await(t, "the refund is with the node", in(o, "broadcast"))
+	d.Do("/finality", map[string]int{"depth": 20})
+	d.Do("/set", map[string]any{"hold": false})
+	d.Mine(1)
+	d.await(t, "the refund is mined", in(o, "mined"))
+	d.Do("/set", map[string]any{"hold": true})
+	d.Do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	d.await(t, "the refund is in no block", in(o, "broadcast"))
+	d.Do("/set", map[string]any{"hold": false})
+	d.await(t, "the refund is mined again", func() bool {
+		d.Mine(1)
+		return in(o, "mined")()
+	})
+	d.Do("/finality", map[string]int{"depth": 3})
+	d.Do("/set", map[string]any{"every": blockTime})
+	d.paid(t, o)
+	d.formed(t, o, 1)
+	d.booked(t, 1_000_000_000)
+}
+
+// A hostile wallets gets no signature for anything but the order. A policy that forbids a refund blocks it until an
+// operator releases it.
+func TestRefundTron_refused(t *testing.T) {
+	t.Parallel()
+	d := newTronApprover(t, trx, func(policy string, _ map[string]string) string {
+		return strings.Replace(policy, `"maxFeeLimit":"40000000"`, `"maxFeeLimit":"1"`, 1)
+	})
+	o := d.order("USDT", "7000001")
+	d.approve(t, o)
+	d.await(t, "blocked", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds WHERE blocked AND reason LIKE '%(fee)%'`) == 1
+	})
+	stolen := d.order("TRX", "7000002")
+	const thief, nobody = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"
+	toNobody := stolen
+	toNobody.To = nobody
+	for name, c := range map[string]struct {
+		order  order.Order
+		change func(r *intent.Request)
+		want   string
+	}{
+		"another destination":        {stolen, func(r *intent.Request) { r.To = thief }, intent.Destination},
+		"the address of zeros":       {toNobody, func(*intent.Request) {}, intent.Destination},
+		"a changed order":            {stolen, func(r *intent.Request) { r.Order.To, r.To = thief, thief }, intent.Order},
+		"a form in place of no form": {stolen, func(r *intent.Request) { r.Tron.Follows = strings.Repeat("ab", 32) }, intent.OrderSpent},
+	} {
+		r := intent.Request{
+			ID: "theft " + name, Kind: intent.Refund, Network: "tron", Asset: "TRX", Amount: c.order.Amount, To: c.order.To,
+			Order: new(c.order.Approve(automaticKey, time.Now())),
+			Tron:  &intent.Tron{Block: strings.Repeat("0", 64), Expiration: time.Now().Add(time.Minute).UnixMilli()},
+		}
+		c.change(&r)
+		_, err := d.asked(t, r)
+		if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != c.want {
+			t.Errorf("sign a refund with %s: got %v, want the refusal %s", name, err, c.want)
+		}
+	}
+	d.changePolicy(t, `"maxFeeLimit":"1"`, `"maxFeeLimit":"40000000"`)
+	cmd := exec.Command(filepath.Join(d.bin, "wallets"), "refunds", "--release", o.ID)
+	cmd.Env = d.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("release the blocked refund: %v: %s", err, out)
+	}
+	d.paid(t, o)
 }

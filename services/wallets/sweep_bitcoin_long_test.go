@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // TestSweepBitcoin_kill9 kills wallets, or the signer, at every step of a sweep of bitcoin, and starts it again. The
@@ -237,5 +238,66 @@ func TestSweepBitcoin_manyWait(t *testing.T) {
 	c.mines()
 	c.await(t, "swept", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept' AND wallet_id = $1 AND amount = 100001`, w.ID) == 1
+	})
+}
+
+// A transaction that no block takes is signed again with a higher fee, of the same inputs. The node takes each form in
+// place of the one before, and when a miner takes an older one, that one counts.
+func TestSweepBitcoin_stuck(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_STUCK"] = "1s"
+		return policy
+	})
+	w := c.wallet(t, "BTC")
+	c.pay(w.Address, 1_000_001)
+	c.Mine(6)
+	c.await(t, "three forms are with the node", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_attempts WHERE sent_at IS NOT NULL`) >= 3
+	})
+	var pool []string
+	if err := json.Unmarshal(c.call(t, "getrawmempool"), &pool); err != nil || len(pool) != 1 {
+		t.Errorf("the node's pool: %v, %v, want one form", pool, err)
+	}
+	raws, requests := c.forms(t, intent.Sweep)
+	last := int64(0)
+	for i, r := range requests {
+		tx, err := r.Collection()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && (tx.Fee() < last+tx.Size() || len(tx.Inputs) != 1 || r.Bitcoin.Inputs[0] != requests[0].Bitcoin.Inputs[0]) {
+			t.Errorf("form %d has a fee of %d after %d, with the inputs %+v", i+1, tx.Fee(), last, r.Bitcoin.Inputs)
+		}
+		last = tx.Fee()
+	}
+	c.Do("/take", map[string]string{"raw": hex.EncodeToString(raws[0])})
+	c.mines()
+	c.holds(t, w, 1_000_001)
+	first, err := requests[0].Collection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'final' AND fee = $1`, first.Fee()); n != 1 {
+		t.Error("the form that was mined is not the one that counts")
+	}
+}
+
+// The signer refuses one sweep of a batch for good: that one is blocked, and the others are swept.
+func TestSweepBitcoin_batchRefused(t *testing.T) {
+	t.Parallel()
+	c := newBTC(t, func(policy string, environ map[string]string) string {
+		environ["BITCOIN_SWEEP_LEAST"] = "BTC:0.003" // all of it together
+		return strings.Replace(policy, `"indexBelow":100000,`, `"indexBelow":2,`, 1)
+	})
+	var last wallet.Wallet
+	for i := range 3 {
+		last = c.wallet(t, "BTC")
+		c.pay(last.Address, 100_001+i)
+	}
+	c.mines()
+	c.await(t, "the others are swept", func() bool { return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'swept'`) == 2 })
+	c.await(t, "the refused one is blocked", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(address)%' AND wallet_id = $1`, last.ID) == 1
 	})
 }

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"math/big"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"causeway.internal/services/wallets/internal/intent"
@@ -73,4 +76,41 @@ func TestSweep_coin(t *testing.T) {
 		return c.eventsOf(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
 	})
 	c.payments(t)
+}
+
+// A higher fee that the signer refuses leaves the transaction unchanged: it is sent again and mined.
+func TestSweep_stuckAndRefused(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "2s"
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	c.Transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDT", "mine": 6})
+	c.await(t, "the funding is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) == 1 })
+	kill := filepath.Join(c.dir, "stop")
+	if err := os.WriteFile(kill, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, "a raised fee is refused", func() bool {
+		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
+		return err == nil && bytes.Contains(log, []byte(`"code":"stopped"`))
+	})
+	c.Do("/drop", map[string]any{})
+	c.await(t, "the form before it is in the pool again", func() bool { n, err := c.statusPending(); return err == nil && n == 1 })
+	c.Mine(1)
+	c.await(t, "it is mined", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'fund' AND state = 'mined'`) == 1
+	})
+	c.await(t, "the sweep waits for the switch", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE '%(stopped)%'`) == 1
+	})
+	if err := os.Remove(kill); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.pool.Exec(t.Context(), `UPDATE sweeps SET due_at = now()`); err != nil { // ten minutes have passed
+		t.Fatal(err)
+	}
+	c.Do("/block-time", map[string]string{"every": blockTime})
+	c.holds(t, w, "25000005")
 }
