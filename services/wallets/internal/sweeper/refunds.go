@@ -53,7 +53,7 @@ func (s *Sweeper) planEach(ctx context.Context, idle []sweep.Sweep, plan func(w 
 		if err != nil {
 			err = s.postponeRefund(ctx, w, err)
 		} else {
-			delete(s.short, w.ID)
+			s.said.forget(w.ID)
 		}
 		note("refund "+w.ID, err)
 	}
@@ -65,8 +65,7 @@ func (s *Sweeper) postponeRefund(ctx context.Context, w sweep.Sweep, why error) 
 	if !errors.Is(why, ErrStation) {
 		return s.postpone(ctx, w, why)
 	}
-	if !s.short[w.ID] {
-		s.short[w.ID] = true
+	if s.said.first(w.ID) {
 		s.log.ErrorContext(ctx, "refund station short", "address", s.cfg.Station, "refund", w.ID, "asset", w.Asset, "amount", w.Amount)
 	}
 	return s.store.Wait(ctx, w, waitStation, ErrStation.Error())

@@ -118,7 +118,9 @@ func (s bitcoinRefunds) planRefund(ctx context.Context, w sweep.Sweep, free []sw
 			previous[tx.TxHash()] = tx
 		}
 		if errors.Is(err, errShort) { // somebody with the words has spent it, or its block has left the chain
-			s.log.WarnContext(ctx, "output of refund station spent elsewhere", "tx", inputs[at].TxHash, "output", inputs[at].Output)
+			if s.said.first(inputs[at].TxHash + ":" + strconv.Itoa(inputs[at].Output)) {
+				s.log.WarnContext(ctx, "output of refund station spent elsewhere", "tx", inputs[at].TxHash, "output", inputs[at].Output)
+			}
 			free, err = without(free, inputs[at:at+1]), nil
 			continue
 		}
@@ -200,6 +202,7 @@ func (s bitcoinRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64)
 		by = w.spender
 	}
 	if by.TxHash == "" {
+		s.said.forget(o.ID)
 		if err := s.cfg.Refunds.Unblock(ctx, o.Sweep); err != nil {
 			return err
 		}
@@ -211,7 +214,9 @@ func (s bitcoinRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64)
 	if ok, err := s.store.Canonical(ctx, s.cfg.Network, by.Height, by.Block); err != nil || !ok {
 		return err
 	}
-	s.log.ErrorContext(ctx, "input of refund spent by foreign transaction", "refund", o.Sweep.ID, "foreign", by.TxHash, "height", by.Height)
+	if s.said.first(o.ID) {
+		s.log.ErrorContext(ctx, "input of refund spent by foreign transaction", "refund", o.Sweep.ID, "foreign", by.TxHash, "height", by.Height)
+	}
 	return s.store.Block(ctx, o.Sweep, "the transaction "+by.TxHash+" in block "+strconv.FormatInt(by.Height, 10)+" has spent an input of the refund")
 }
 

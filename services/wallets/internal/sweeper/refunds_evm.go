@@ -126,6 +126,7 @@ func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) err
 		return err
 	}
 	if used <= o.Nonce {
+		s.said.forget(o.ID)
 		if err := s.cfg.Refunds.Unblock(ctx, o.Sweep); err != nil {
 			return err
 		}
@@ -134,7 +135,9 @@ func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) err
 	if _, found, err := s.find(ctx, o); err != nil || found {
 		return err
 	}
-	s.log.ErrorContext(ctx, "number of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", o.Nonce)
+	if s.said.first(o.ID) {
+		s.log.ErrorContext(ctx, "number of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", o.Nonce)
+	}
 	return s.store.Block(ctx, o.Sweep, fmt.Sprintf("the chain has used number %d of the refund station, and no node shows the refund", o.Nonce))
 }
 

@@ -290,9 +290,12 @@ func (s solanaRefunds) wait(ctx context.Context, o sweep.Outgoing, _ int64) erro
 		if absent, err := s.chain.Absent(ctx, newest.TxHash, o.From, slot); err != nil || !absent {
 			return err
 		}
-		s.log.ErrorContext(ctx, "nonce of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", newest.Request.Solana.Nonce)
+		if s.said.first(o.ID) {
+			s.log.ErrorContext(ctx, "nonce of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", newest.Request.Solana.Nonce)
+		}
 		return s.store.Block(ctx, o.Sweep, "the chain has used the nonce of the refund at "+o.Sender+", and no node shows the refund")
 	}
+	s.said.forget(o.ID)
 	if err := s.cfg.Refunds.Unblock(ctx, o.Sweep); err != nil {
 		return err
 	}

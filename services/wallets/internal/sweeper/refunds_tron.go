@@ -102,7 +102,7 @@ func (s tronRefunds) renew(ctx context.Context, o sweep.Outgoing, e end) error {
 	if err != nil {
 		return s.postponeRefund(ctx, o.Sweep, err)
 	}
-	delete(s.short, o.Sweep.ID)
+	s.said.forget(o.Sweep.ID)
 	if lost, err := s.lost(ctx, o, e); err != nil || !lost {
 		return err
 	}

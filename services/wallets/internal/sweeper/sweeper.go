@@ -183,12 +183,12 @@ type Sweeper struct {
 	signer *signer.Client
 	log    *slog.Logger
 	newID  func() string
-	short  map[string]bool // refunds that the log names as too large for the station
+	said   said
 }
 
 // New makes the sweeper of a network. newID makes ids of outgoing transactions.
 func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID func() string) *Sweeper {
-	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID, short: map[string]bool{}}
+	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID, said: said{}}
 	if s.family = sweeps(s); cfg.Refunds != nil {
 		s.family = refunds(s)
 	}
