@@ -68,6 +68,14 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 	"deep-reorg": func(t *testing.T, v scene) (map[string]string, []string) {
 		return v.blocks(t, "ethereum"), []string{`"reverted": 0`}
 	},
+	"foreign-transactions": func(t *testing.T, v scene) (map[string]string, []string) {
+		set := map[string]string{"REFUND": "rfd_runbook", "TRANSACTION": "0x" + strings.Repeat("f0", 32)}
+		value[string](t, v.s, "wallets", `WITH given_up AS (INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason)
+			VALUES ('`+set["REFUND"]+`', 'live', 'ethereum', 'evm', 'ETH', '', 1, 'x', '{}', 'failed', 'given_up') RETURNING id)
+			INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height, tx_hash)
+			SELECT 'out_runbook', id, 'refund', 'live', 'ethereum', 'x', 0, 'replaced', 1, 1, 0, '`+set["TRANSACTION"]+`' FROM given_up RETURNING refund`)
+		return set, nil
+	},
 	"keys": func(t *testing.T, v scene) (map[string]string, []string) {
 		made := func(path, field string, body api.Object) string {
 			return v.operator.Call(t, http.MethodPost, path, body).Want(t, http.StatusCreated).Number(t, field).RatString()

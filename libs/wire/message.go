@@ -258,7 +258,7 @@ type RefundChanged struct {
 const (
 	RefundReverted = "reverted" // its transaction is in a final block and moved nothing
 	RefundReplaced = "replaced" // of earlier releases: another transaction has used its number
-	RefundGivenUp  = "given_up" // an operator ended it, and nothing was ever signed
+	RefundGivenUp  = "given_up" // an operator ended it: nothing was ever signed, or nothing that was can land
 
 	RefundCancelled = "cancelled" // an operator cancelled it, and nothing was ever signed
 

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/operator"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/sweeper"
 )
 
 var operations = []command.Verb{
@@ -24,7 +25,7 @@ var operations = []command.Verb{
 	{Name: "tell-addresses", Run: operate(operator.TellAddresses)},
 	{Name: "tell-refunds", Args: "--from TIME", Run: operate(operator.TellRefunds)},
 	{Name: "sweeps", Args: "[--release ID]", Run: operate(operator.Sweeps)},
-	{Name: "refunds", Args: "[--release ID | --give-up ID]", Run: operate(operator.Refunds)},
+	{Name: "refunds", Args: "[--release ID | --give-up ID [--foreign HASH --reason TEXT]]", Run: operate(operator.Refunds)},
 }
 
 // operate makes a verb of a function that reads its flags and returns the operation.
@@ -43,7 +44,7 @@ func operate(read func(in command.Input) (operator.Operation, error)) func(ctx c
 			return err
 		}
 		return do(ctx, operator.Parts{
-			Store: p.book, Cases: p.cases(keys.Sources{}, nil), Keys: p.keeper, Reader: p.reader, Log: p.tel.Log,
+			Store: p.book, Cases: p.cases(keys.Sources{}, nil), Keys: p.keeper, Reader: p.reader, Judge: p.judge, Log: p.tel.Log,
 		})
 	}
 }
@@ -59,4 +60,17 @@ func (p *process) reader(of scanner.Chain) (scanner.Reader, error) {
 		return scanner.Reader{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", of)
 	}
 	return found, nil
+}
+
+// judge returns the judge of refunds on a live network for an operator's verb.
+func (p *process) judge(live string) (sweeper.Judge, error) {
+	chains, err := p.chains(nil)
+	if err != nil {
+		return sweeper.Judge{}, err
+	}
+	judge, ok := chains.Judge(live)
+	if !ok {
+		return judge, fmt.Errorf("%s has no endpoints, or shows no foreign transactions: set the network's RPC_URLS", live)
+	}
+	return judge, nil
 }

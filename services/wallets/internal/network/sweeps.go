@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/lookup"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweeper"
@@ -119,6 +121,22 @@ func (c *Chains) bitcoinAccount(text string) (string, error) {
 		return "", fmt.Errorf("%q is not in its usual form %s", text, usual)
 	}
 	return text, nil
+}
+
+// Judge decides for an operator whether refunds on a live network can still land; false for a network that is not read.
+func (c *Chains) Judge(network string) (sweeper.Judge, bool) {
+	n, listed := money.NetworkOf(network)
+	rivals, shows := c.readers[scanner.Chain{Mode: tenant.Live, Network: network}].Driver.(sweeper.Rivals)
+	return sweeper.Judge{
+		Network: network, Chain: rivals, Store: c.Book.Refunds(), Log: c.Telemetry.Log,
+		Paid: func(ctx context.Context, hash, to string) (lookup.Finding, error) {
+			key, err := address.Parse(n.Family, address.Mainnet, to) // the judge does not ask about bitcoin
+			if err != nil {
+				return lookup.Finding{}, fmt.Errorf("the address %w", err)
+			}
+			return c.Find(ctx, network, hash, key)
+		},
+	}, listed && shows
 }
 
 // worthFraction of the smallest sum that is worth a sweep is the surplus above which an unexplained balance is listed.

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweeper"
 )
 
 // Parts are what the verbs work with.
@@ -25,6 +26,7 @@ type Parts struct {
 	Cases  *app.App
 	Keys   keys.Keeper
 	Reader func(scanner.Chain) (scanner.Reader, error)
+	Judge  func(network string) (sweeper.Judge, error)
 	Log    *slog.Logger
 }
 

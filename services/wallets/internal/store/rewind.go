@@ -35,8 +35,9 @@ WHERE mode = $1 AND network = $2`
 	// A page of the deposits above a height; those that were reverted are out of the next page.
 	goneSQL = aboveSQL + ` LIMIT $4`
 
-	goneOutgoingSQL = `SELECT id || ' ' || kind || ' ' || tx_hash FROM outgoing_tx WHERE mode = $1 AND network = $2 AND height > $3
-AND state IN ('final', 'failed') ORDER BY height, id LIMIT 100`
+	// A replaced one with a height was given up for what that block shows.
+	goneOutgoingSQL = `SELECT id || ' ' || kind || ' ' || tx_hash || CASE state WHEN 'replaced' THEN ' given up' ELSE '' END FROM outgoing_tx
+WHERE mode = $1 AND network = $2 AND height > $3 AND state IN ('final', 'failed', 'replaced') ORDER BY height, id LIMIT 100`
 
 	auditSQL = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )

@@ -202,6 +202,16 @@ func (o Outgoing) Sent() (hashes []string) {
 	return hashes
 }
 
+// Signed are the hashes of every signed form, whether a node has it or not.
+func (o Outgoing) Signed() (hashes []string) {
+	for _, a := range o.Attempts {
+		if a.TxHash != "" {
+			hashes = append(hashes, a.TxHash)
+		}
+	}
+	return hashes
+}
+
 // By is the attempt with a hash.
 func (o Outgoing) By(hash string) (Attempt, bool) {
 	for _, a := range o.Attempts {

@@ -2,6 +2,7 @@ package sweeper
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/big"
@@ -356,8 +357,12 @@ func (s tron) lost(ctx context.Context, o sweep.Outgoing, e end) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	id, err := tronID(o, newest)
+	if err != nil {
+		return false, err
+	}
 	for height++; height <= e.final.Height; height++ {
-		h, lacks, err := s.chain.Lacks(ctx, height, newest.TxHash)
+		h, lacks, err := s.chain.Lacks(ctx, height, id)
 		if err != nil {
 			return false, err
 		}
@@ -378,4 +383,15 @@ func (s tron) lost(ctx context.Context, o sweep.Outgoing, e end) (bool, error) {
 		}
 	}
 	return false, fmt.Errorf("no block up to %d has the time %s that block %d had", e.final.Height, e.expires, e.final.Height)
+}
+
+// tronID is the hash of a form, which follows from its request, so that it is known before the signer has answered.
+func tronID(o sweep.Outgoing, form sweep.Attempt) (string, error) {
+	owner, err := trontx.ParseAccount(o.Sender)
+	if err != nil {
+		return "", err
+	}
+	tx, err := form.Request.TronTransaction(owner)
+	id := tx.ID()
+	return hex.EncodeToString(id[:]), err
 }

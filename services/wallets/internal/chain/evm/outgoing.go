@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -334,4 +336,67 @@ func unhex(out []byte, text string, zeros int) bool {
 func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found bool, err error) {
 	r, found, err := d.Receipt(ctx, tx)
 	return r.Height, found, err
+}
+
+// Rival shows at every endpoint that another transaction, in a block up to a final one, has used the number of an own
+// one, and that no form of the own one is in a block.
+func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
+	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
+		one, err := rivalAt(ctx, e, o, hash, final)
+		if err == nil && r.TxHash != "" && !r.Same(one) {
+			err = sweep.ErrDiffer
+		}
+		if err != nil {
+			return fmt.Errorf("%s at endpoint %s: %w", hash, e.Name, err)
+		}
+		r = one
+		return nil
+	})
+	return r, err
+}
+
+// rivalAt asks one endpoint about a rival.
+func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
+	found := false
+	if r.Receipt, found, err = receiptOf(ctx, e, hash); err != nil {
+		return r, err
+	}
+	if !found {
+		return r, sweep.ErrUnmined
+	}
+	if r.Height > final.Height {
+		return r, fmt.Errorf("%w: it is %d, and the newest final one is %d", sweep.ErrNotFinal, r.Height, final.Height)
+	}
+	for height, want := range map[int64]string{r.Height: r.Block, final.Height: final.Hash} {
+		b, err := numbered(ctx, e, height, false)
+		if err != nil {
+			return r, err
+		}
+		if got := b.header().Hash; !strings.EqualFold(got, want) {
+			return r, fmt.Errorf("%w: block %d is %s, and not %s", sweep.ErrDiffer, height, got, want)
+		}
+	}
+	tx, err := query[*struct {
+		From  string   `json:"from"`
+		Nonce quantity `json:"nonce"`
+	}](ctx, e, "eth_getTransactionByHash", hash)
+	if err != nil {
+		return r, err
+	}
+	if tx == nil {
+		return r, sweep.ErrUnmined
+	}
+	nonce, err := tx.Nonce.small()
+	if err != nil {
+		return r, err
+	}
+	if !strings.EqualFold(tx.From, o.Sender) || nonce != o.Nonce {
+		return r, fmt.Errorf("%w: it has number %d of %s, and the refund has number %d of %s", sweep.ErrBeside, nonce, tx.From, o.Nonce, o.Sender)
+	}
+	for _, own := range o.Signed() {
+		if _, found, err := receiptOf(ctx, e, own); err != nil || found {
+			return r, cmp.Or(err, fmt.Errorf("%w: a block holds %s", sweep.ErrOwn, own))
+		}
+	}
+	return r, nil
 }

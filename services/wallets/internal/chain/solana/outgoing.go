@@ -42,18 +42,20 @@ type at[T any] struct {
 	Value   T
 }
 
+// answered is an account as nodes write it.
+type answered struct {
+	Lamports uint64
+	Owner    string
+	Data     [2]string
+}
+
 // Accounts reads accounts as one block left them: the newest confirmed one, or the newest final one.
 func (d *Driver) Accounts(ctx context.Context, addresses []string, final bool) (out []sweep.SolanaAccount, slot int64, err error) {
 	commitment := confirmed
 	if final {
 		commitment = finalized
 	}
-	type account struct {
-		Lamports uint64
-		Owner    string
-		Data     [2]string
-	}
-	got, err := ask[at[[]*account]](ctx, d, "getMultipleAccounts", addresses, map[string]any{"encoding": base64Encoded, "commitment": commitment})
+	got, err := ask[at[[]*answered]](ctx, d, "getMultipleAccounts", addresses, map[string]any{"encoding": base64Encoded, "commitment": commitment})
 	if err != nil {
 		return nil, 0, err
 	}

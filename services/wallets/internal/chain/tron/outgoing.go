@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
@@ -407,4 +408,76 @@ var errDisagree = errors.New("two endpoints show different blocks")
 func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found bool, err error) {
 	r, found, err := d.Receipt(ctx, tx)
 	return r.Height, found, err
+}
+
+// Rival shows at every endpoint that another transaction of the sender of an own one is in a block up to a final one.
+// It says nothing about the forms of the own one: on tron only their expiration ends them.
+func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
+	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
+		one, err := rivalAt(ctx, e, o, hash, final)
+		if err == nil && r.TxHash != "" && !r.Same(one) {
+			err = sweep.ErrDiffer
+		}
+		if err != nil {
+			return fmt.Errorf("%s at endpoint %s: %w", hash, e.Name, err)
+		}
+		r = one
+		return nil
+	})
+	return r, err
+}
+
+// rivalAt asks one endpoint about a transaction of the sender.
+func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
+	found := false
+	if r.Receipt, found, err = receiptOf(ctx, e, hash); err != nil {
+		return r, err
+	}
+	if !found {
+		return r, sweep.ErrUnmined
+	}
+	if r.Height > final.Height {
+		return r, fmt.Errorf("%w: it is %d, and the newest final one is %d", sweep.ErrNotFinal, r.Height, final.Height)
+	}
+	b, err := numbered(ctx, e, final.Height, false)
+	if err != nil {
+		return r, err
+	}
+	if got := b.header().Hash; got != final.Hash {
+		return r, fmt.Errorf("%w: block %d is %s, and not %s", sweep.ErrDiffer, final.Height, got, final.Hash)
+	}
+	sender, err := addressOf(o.Sender)
+	if err != nil {
+		return r, err
+	}
+	answer, err := e.Post(ctx, "/wallet/getblock", map[string]any{"id_or_num": strconv.FormatInt(r.Height, 10), "detail": true})
+	if err != nil {
+		return r, err
+	}
+	held, err := decoded[signedBlock](answer)
+	if err != nil {
+		return r, err
+	}
+	for _, tx := range held.Transactions {
+		if tx.ID == hash && len(tx.Raw.Contract) == 1 && tx.Raw.Contract[0].Parameter.Value.Owner == sender {
+			return r, nil
+		}
+	}
+	return r, fmt.Errorf("%w: it is not from %s", sweep.ErrBeside, o.Sender)
+}
+
+// signedBlock is a block with the senders of its transactions.
+type signedBlock struct {
+	Transactions []struct {
+		ID  string `json:"txID"`
+		Raw struct {
+			Contract []struct {
+				Parameter struct {
+					Value struct {
+						Owner string `json:"owner_address"`
+					} `json:"value"`
+				} `json:"parameter"`
+			} `json:"contract"`
+		} `json:"raw_data"`
+	} `json:"transactions"`
 }

@@ -1,0 +1,25 @@
+package sweep
+
+import "errors"
+
+// Rival is somebody else's transaction in a final block that took the place of an own one: it used the same number, or
+// spent one of the same outputs. No form of the own one can land any more.
+type Rival struct {
+	Receipt
+	Spent []Input // the outputs of the own transaction that it spends, on a network with outputs
+}
+
+// The reasons why a transaction is no rival of an own one.
+var (
+	ErrUnmined  = errors.New("no block holds the transaction")
+	ErrNotFinal = errors.New("the block of the transaction is not final")
+	ErrDiffer   = errors.New("the endpoints disagree")
+	ErrOwn      = errors.New("it is the refund itself, or does the same")
+	ErrBeside   = errors.New("the transaction does not take the place of the refund")
+	ErrAlive    = errors.New("a transaction of the refund may still land")
+)
+
+// Same reports whether two endpoints show the same rival.
+func (r Rival) Same(as Rival) bool {
+	return r.Receipt.Same(as.Receipt) && len(r.Spent) == len(as.Spent)
+}
