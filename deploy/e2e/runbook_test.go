@@ -91,11 +91,13 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		for range 3 {
 			convict(t, key(t, v.s, v.merchant, "test", unique("accuser"), "*"), sender)
 		}
+		stray := strayDeposit(t, v.s, v.operator)
 		return map[string]string{
+			"DEPOSIT": stray, "STRAY": adopt(t, v.operator, stray, http.StatusCreated).Text(t, "paymentId"),
 			"MODE": "test", "ADDRESS": sender, "RAIL": "sim", "NETWORK": "tron", "MERCHANT": unique("fees"),
 			"PAYMENT": proposedRefund(t, v.merchant), "REFUND_ADDRESS": payersTron,
 			"TRANSACTION": "0x" + strings.Repeat("a1", 32), "SWEEP": strings.Repeat("b2", 32),
-		}, []string{"payouts paused: currency all, network tron, rail sim", "nothing is paused", "booked ", `"refundAddress":"` + payersTron + `"`}
+		}, []string{"payouts paused: currency all, network tron, rail sim", "nothing is paused", "booked ", `"refundAddress":"` + payersTron + `"`, `"type":"stray"`}
 	},
 	"payments-restore": func(t *testing.T, v scene) (map[string]string, []string) {
 		v.settled(t)

@@ -210,6 +210,7 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/refunds/{id}/refuse", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/refunds/{id}/cancel", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/deposits/adopt", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/fee-schedules", Payments).reads("fiatCurrency", "mode", "merchantId", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/fee-schedules", Payments),

@@ -100,9 +100,13 @@ func (c Checker) Change(v change.View, j Judged, t payment.Trigger, now time.Tim
 	return r, err
 }
 
-// Confirm is the confirmation of an address, in the spelling of the payer's proposal where that is the same address.
-func Confirm(v change.View, to string) payment.ConfirmRefundAddress {
+// Confirm is the confirmation of an address, in the spelling of the payer's proposal where that is the same address. A
+// stray payment takes an address that nobody has proposed.
+func Confirm(v change.View, to string) payment.Trigger {
 	p := v.Payment
+	if p.Type == payment.Stray {
+		return payment.SetRefundAddress{Address: to, Rows: v.Rows, Refunds: v.Refunds}
+	}
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if ok && address.Canonical(n.Family, p.RefundAddressProposed) == address.Canonical(n.Family, to) {
 		to = p.RefundAddressProposed

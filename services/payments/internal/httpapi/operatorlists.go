@@ -21,6 +21,11 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 	list("GET /v1/admin/deposits/unattributed", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Operators.Strays(ctx, r.before, r.limit)
 	})
+	httpkit.Handle(s, "POST /v1/admin/deposits/adopt", httpkit.ForOperators, func(ctx context.Context, r adoptRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		r.order.Operator = in.Identity.Operator
+		return u.Operators.Adopt(ctx, r.order, &r.problems, in.Key())
+	})
 	list("GET /v1/admin/payouts", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Operators.Doubts(ctx, r.before, r.limit)
 	})

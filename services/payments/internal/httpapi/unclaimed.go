@@ -26,6 +26,20 @@ func unclaimedRoutes(s *httpkit.Server, u UseCases) {
 	})
 }
 
+type adoptRequest struct {
+	order    operators.AdoptOrder
+	problems fault.Problems
+}
+
+// Read decodes an operator's order to give a stray deposit a payment.
+func (r *adoptRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	r.order = operators.AdoptOrder{
+		Mode: tenant.Mode(b.Text("mode", wordMax)), Deposit: b.Text("deposit", depositKeyMax), Reason: b.Text("reason", reasonMax),
+	}
+	r.problems = in.Deferred()
+}
+
 type unclaimedRequest struct {
 	id       string
 	order    operators.UnclaimedOrder

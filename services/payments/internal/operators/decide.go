@@ -107,7 +107,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 		return idempotency.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
-	return a.Access.Anyone(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
+	return a.once(ctx, v.Payment.ID, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := change.Applied(a.Policy.Apply(v.Payment, d.trigger(v, receiver), now))
 		if err != nil {
 			return change.Result{}, err
@@ -159,6 +159,11 @@ func (a *Operators) reviewing(ctx context.Context, name string, k idempotency.Ke
 		return a.Access.Open(ctx, name, k)
 	}
 	return a.Access.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindByID(ctx, name) })
+}
+
+// once changes a payment once per key. A stray payment has no reference that could name it.
+func (a *Operators) once(ctx context.Context, paymentID string, k idempotency.Key, f change.Func) (idempotency.Answer, error) {
+	return a.Access.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateOnce(ctx, paymentID, k, f) })
 }
 
 // hashes are the transactions of a refund.

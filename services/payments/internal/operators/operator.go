@@ -44,11 +44,14 @@ type Operators struct {
 	Now            func() time.Time
 }
 
-// needsSecond reports whether an order needs a second operator: it moves more than SecondAbove, or it pays a live
-// payment to another account. before and after are the payment around the order.
+// needsSecond reports whether an order needs a second operator: it moves more than SecondAbove, it pays a live payment
+// to another account, or it ends a live stray payment. before and after are the payment around the order.
 func (a *Operators) needsSecond(before change.View, after payment.Payment, action string) bool {
 	p := before.Payment
 	above, watched := a.SecondAbove[p.Currency]
+	if p.Type == payment.Stray { // its money has no worth in a currency
+		return p.Mode == tenant.Live && a.SecondAbove != nil
+	}
 	if !watched {
 		return false
 	}
@@ -143,6 +146,11 @@ type Store interface {
 	FindByID(ctx context.Context, paymentID string) (change.View, error)
 	// Asked is the open request about a payment, nil without one.
 	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
+	// UpdateOnce changes a payment by its id and stores the answer under the key.
+	UpdateOnce(ctx context.Context, paymentID string, k idempotency.Key, f change.Func) error
+	// Adopt decides by the rule on the payment of the address of a deposit, under the lock of the address, and stores the
+	// answer under the key.
+	Adopt(ctx context.Context, mode tenant.Mode, deposit string, k idempotency.Key, rule AdoptRule) (idempotency.Answer, error)
 	// PayoutPayment is the id of the payment that a payout belongs to.
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
 	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
@@ -209,6 +217,11 @@ type strayView struct {
 	FirstSeenAt string       `json:"firstSeenAt"`
 }
 
+func strayOf(s StrayDeposit) strayView {
+	d := s.Deposit
+	return strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, timestamp.Text(d.FirstSeenAt)}
+}
+
 // StrayKey is the key of a row in the list of strays.
 func StrayKey(d StrayDeposit) string {
 	return d.Created.UTC().Format(time.RFC3339Nano) + " " + d.Deposit.Key
@@ -223,8 +236,7 @@ func (a *Operators) Strays(ctx context.Context, before string, limit int) ([]byt
 	rows, p := page(rows, limit, StrayKey)
 	out := make([]strayView, 0, len(rows))
 	for _, s := range rows {
-		d := s.Deposit
-		out = append(out, strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, timestamp.Text(d.FirstSeenAt)})
+		out = append(out, strayOf(s))
 	}
 	return views.Encode(struct {
 		Success    bool             `json:"success"`

@@ -16,7 +16,8 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Every order counts the amount that it moves; a live payment to another account needs two operators at any amount.
+// Every order counts the amount that it moves; a live payment to another account needs two operators at any amount, and
+// so does the end of a live stray payment.
 func TestNeedsSecond(t *testing.T) {
 	watched := &Operators{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}
 	first := payment.Receiver{BankCode: "058", AccountNumber: "0123456789", AccountName: "ADA"}
@@ -45,6 +46,12 @@ func TestNeedsSecond(t *testing.T) {
 		after.Receiver = c.to
 		if got := watched.needsSecond(change.View{Payment: before}, after, c.action); got != c.want {
 			t.Errorf("needsSecond(%s) = %t, want %t", name, got, c.want)
+		}
+	}
+	for mode, want := range map[tenant.Mode]bool{tenant.Live: true, tenant.Test: false} {
+		stray := payment.Payment{Mode: mode, Type: payment.Stray}
+		if got := watched.needsSecond(change.View{Payment: stray}, stray, ActionRefunded); got != want {
+			t.Errorf("needsSecond(a refund of a stray payment in mode %s) = %t, want %t", mode, got, want)
 		}
 	}
 }

@@ -17,7 +17,8 @@ const actionRefundAddress = "confirm_refund_address"
 type RefundAddressOrder struct{ Operator, Address, Reason string }
 
 // ConfirmRefundAddress makes the payer's proposal the address of a refund. name is the payment's id or its reference.
-// One operator suffices: the merchant hears of it, and the refund itself needs two above an amount.
+// The payer of a stray payment has no page to propose an address on, so the operator brings it. One operator suffices:
+// the refund waits for the end of a hold, and one that an operator asks for needs two.
 func (a *Operators) ConfirmRefundAddress(ctx context.Context, name string, d RefundAddressOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if d.Reason == "" {
 		problems.Add("reason", "is required")
@@ -31,7 +32,7 @@ func (a *Operators) ConfirmRefundAddress(ctx context.Context, name string, d Ref
 		return idempotency.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
-	return a.Access.Anyone(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
+	return a.once(ctx, v.Payment.ID, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := a.Destinations.Change(v, j, destination.Confirm(v, d.Address), now)
 		if err != nil || r.Refused != nil {
 			return r, err

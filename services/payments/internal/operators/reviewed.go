@@ -44,7 +44,8 @@ type wouldPay struct {
 	UpTo     *money.Number  `json:"upTo,omitempty"`
 }
 
-// reviewedOf hides a gift's reference from an operator who did not bring it, because it is enough to claim the gift.
+// reviewedOf hides a gift's reference from an operator who did not bring it, because it is enough to claim the gift. A
+// stray payment has none.
 func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	p := v.Payment
 	r := reviewed{
@@ -55,7 +56,7 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 		paid := reviewedPayoutOf(*v.Payout)
 		r.Payout = &paid
 	}
-	if p.Type == payment.Gift && !brought {
+	if p.Type == payment.Gift && !brought || p.Type == payment.Stray {
 		r.Reference, r.CheckoutURL = nil, ""
 		if r.Payout != nil {
 			r.Payout.Reference = nil

@@ -45,6 +45,9 @@ type Debtor struct {
 
 // Object is the name under which the approval of a booking is kept.
 func (d Debtor) Object() string {
+	if d.Deposit != "" {
+		d.Asset = "" // the deposit has one
+	}
 	return strings.Join([]string{"unclaimed", string(d.Mode), d.PaymentID, d.Deposit, d.Asset}, " ")
 }
 

@@ -387,7 +387,7 @@ func refusal(p Payment, t TriggerName) error {
 		return fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 	}
 	switch t {
-	case OnCreate:
+	case OnCreate, OnAdopt:
 		return conflict("payment_exists", "The payment exists already")
 	case OnFulfil:
 		return refuseFulfil(p)

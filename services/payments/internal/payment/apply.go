@@ -81,6 +81,8 @@ func needsRows(t Trigger) bool {
 
 func rowsOf(t Trigger) []Deposit {
 	switch t := t.(type) {
+	case Adopt:
+		return t.Rows
 	case Deposits:
 		return t.Rows
 	case WindowOver:
@@ -184,7 +186,11 @@ func (c *change) step() {
 	c.grew = false
 }
 
+// event tells the merchant. A stray payment has none.
 func (c *change) event(name string, token bool) {
+	if c.p.Type == Stray {
+		return
+	}
 	c.p.Sequence++
 	c.facts = append(c.facts, Event{Type: name, Payment: c.p, WithToken: token}) // a copy; later steps do not change it
 }

@@ -91,6 +91,23 @@ func newFixture(t fatal, kind Type, change ...func(*Payment)) *fixture {
 	return w
 }
 
+// newStray adopts an address to which an amount of USDT on ethereum has come, which is booked.
+func newStray(t fatal, amount string) *fixture {
+	t.Helper()
+	w := &fixture{
+		t: t, policy: Defaults(), now: start, rate: dec("1600"), journals: map[string]bool{}, balances: map[string]decimal.Decimal{}, edges: map[string]bool{},
+	}
+	d := Deposit{Key: "a", Network: "ethereum", Asset: "USDT", Amount: dec(amount), FirstSeenAt: start.Add(-time.Hour), Bookings: 1}
+	deep(&d)
+	w.book(ledger.Deposit{Key: d.Key, N: 1, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}.Confirmed())
+	d.Booked, d.BookedAmount = "suspense", d.Amount
+	w.rows = []Deposit{d}
+	draft := Payment{ID: "pay_1", Reference: "pay_1", Mode: tenant.Test, Address: "0xabc", NetworkName: "ethereum"}
+	draft.Quote.Network = "ethereum"
+	w.must(Adopt{Draft: draft, Rows: w.rows})
+	return w
+}
+
 func noReceiver(p *Payment) { p.Receiver = Receiver{} }
 
 // toBalance makes a payment without a receiver one whose money is credited to the merchant's balance.
@@ -300,6 +317,9 @@ func (w *fixture) invariants(before Payment, tr Trigger) {
 		if w.p.Status() != StatusSettled && tr.Name() != OnPayoutReturned {
 			w.t.Fatalf("settled led to %s by %s", w.p.Status(), tr.Name())
 		}
+	}
+	if w.p.Type == Stray && (len(w.events) > 0 || w.p.Credit.N > 0 || w.p.Attempt > 0) {
+		w.t.Fatalf("%s: a stray payment has %d events, %d conversions and %d payouts", tr.Name(), len(w.events), w.p.Credit.N, w.p.Attempt)
 	}
 	if _, told := tr.(Deposits); told {
 		w.unmined(before)

@@ -129,10 +129,11 @@ func (c *change) witnesses() (pending, alone bool) {
 	return pending, alone
 }
 
-// deep reports a transfer that is deep enough. A transfer of another asset follows the table of its own network.
+// deep reports a transfer that is deep enough. A transfer of another asset follows the table of its own network, for
+// its own worth where that is more.
 func (c *change) deep(d Deposit) bool {
 	if !c.p.quoted(d) {
-		return c.pol.Depths.Required(d.Network, d.Asset, c.p.Quote.TransactionUSD).Met(d)
+		return c.pol.Depths.Required(d.Network, d.Asset, decimal.Max(c.p.Quote.TransactionUSD, d.USD)).Met(d)
 	}
 	return c.pol.Need(c.p).Met(d)
 }

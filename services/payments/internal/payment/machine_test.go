@@ -89,6 +89,7 @@ func inState(t *testing.T, s State) *fixture {
 func TestEveryRefusalIsAFault(t *testing.T) {
 	triggers := []Trigger{
 		Create{},
+		Adopt{},
 		Fulfil{},
 		Cancel{},
 		ClaimGift{Receiver: account},
@@ -328,15 +329,20 @@ func (m *machine) tell() {
 // life runs random steps on one payment; edges collects the moves.
 func life(edges map[string]bool) func(*rapid.T) {
 	return func(t *rapid.T) {
-		kind := rapid.SampledFrom(Types()).Draw(t, "type")
-		var change []func(*Payment)
-		if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
-			change = append(change, noReceiver)
-			if rapid.Bool().Draw(t, "to the balance") {
-				change = append(change, toBalance)
+		kind := rapid.SampledFrom(StoredTypes()).Draw(t, "type")
+		var m *machine
+		if kind == Stray {
+			m = &machine{w: newStray(t, "150")}
+		} else {
+			var change []func(*Payment)
+			if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
+				change = append(change, noReceiver)
+				if rapid.Bool().Draw(t, "to the balance") {
+					change = append(change, toBalance)
+				}
 			}
+			m = &machine{w: newFixture(t, kind, change...)}
 		}
-		m := &machine{w: newFixture(t, kind, change...)}
 		m.w.policy.NoRoom = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no room")
 		m.w.policy.Screen = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "screening")
 		t.Repeat(map[string]func(*rapid.T){"": func(*rapid.T) {}, "step": m.step})

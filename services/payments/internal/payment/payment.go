@@ -26,16 +26,24 @@ const (
 	BankConfirmation Type = "bank_confirmation"
 )
 
+// Stray is the type of a payment that an operator made for money on an address without a payment, so that the money can
+// go back (docs/architecture.md#stray-money). No merchant owns it. It has no price, no currency and no events.
+const Stray Type = "stray"
+
 // Types lists every type in the order of the interface.
 func Types() []Type {
 	return []Type{Transfer, Gift, Request, MerchantPayment, BankConfirmation}
 }
 
-// Valid reports whether t is one of the five.
+// StoredTypes lists every type that a row may have.
+func StoredTypes() []Type { return append(Types(), Stray) }
+
+// Valid reports whether t is one of the five that merchants create.
 func (t Type) Valid() bool {
 	switch t {
 	case Transfer, Gift, Request, MerchantPayment, BankConfirmation:
 		return true
+	case Stray:
 	}
 	return false
 }

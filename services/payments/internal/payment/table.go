@@ -82,6 +82,8 @@ type (
 // commands are the triggers of merchants, payers, recipients and operators.
 func commands(move mover, record recorder) {
 	move(StateNone, OnCreate, act((*change).create), to(created, "a request"), to(pending, "any other type"))
+	move(StateNone, OnAdopt, act((*change).adopt),
+		to(review, "money on an address without a payment"), to(cancelled, "the same, worth less than any transfer may be"))
 	move(created, OnFulfil, act((*change).fulfil), to(pending, "rate locked now"))
 	move(created, OnCancel, act((*change).cancel), to(cancelled, ""))
 	move(pending, OnCancel, act((*change).cancel), to(cancelled, "nothing seen"))

@@ -15,6 +15,7 @@ type TriggerName string
 // The closed set of triggers.
 const (
 	OnCreate          TriggerName = "create"
+	OnAdopt           TriggerName = "adopt"
 	OnFulfil          TriggerName = "fulfil"
 	OnCancel          TriggerName = "cancel"
 	OnClaim           TriggerName = "claim"
@@ -43,7 +44,7 @@ const (
 // TriggerNames lists every column of the table.
 func TriggerNames() []TriggerName {
 	return []TriggerName{
-		OnCreate, OnFulfil, OnCancel, OnClaim, OnSettle, OnToken, OnRefundAddress, OnRefundProposal, OnRefundConfirm, OnNamed,
+		OnCreate, OnAdopt, OnFulfil, OnCancel, OnClaim, OnSettle, OnToken, OnRefundAddress, OnRefundProposal, OnRefundConfirm, OnNamed,
 		OnDeposits, OnWindow, OnDeadline, OnScreened,
 		OnPayoutSending, OnPayoutUnknown, OnPayoutSucceeded, OnPayoutFailed, OnPayoutReturned, OnAccept, OnRetry, OnRefund,
 		OnRefundRequested, OnRefundChanged,
@@ -56,6 +57,13 @@ type Trigger interface{ Name() TriggerName }
 // Create makes a payment from a draft: the checked input of the merchant and, except for a request, the quote and the
 // address. Facets and times of the draft are ignored.
 type Create struct{ Draft Payment }
+
+// Adopt makes the payment of an address whose money no payment has. The draft has id, reference, mode, network and
+// address. Rows are all deposits of the address.
+type Adopt struct {
+	Draft Payment
+	Rows  []Deposit
+}
 
 // Fulfil gives a request its price, at the current rate, and its address. The fee is always charged from crypto.
 type Fulfil struct {
@@ -202,6 +210,7 @@ type ChangeRefund struct {
 
 // Name of each trigger's column.
 func (Create) Name() TriggerName               { return OnCreate }
+func (Adopt) Name() TriggerName                { return OnAdopt }
 func (Fulfil) Name() TriggerName               { return OnFulfil }
 func (Cancel) Name() TriggerName               { return OnCancel }
 func (ClaimGift) Name() TriggerName            { return OnClaim }

@@ -207,11 +207,19 @@ func TestMay_networks(t *testing.T) {
 // An operator alone sends nothing in live mode, however small the refund is and wherever one operator suffices
 // otherwise: the same operator may have confirmed the address.
 func TestOperators_alone(t *testing.T) {
+	stray := live()
+	stray.Payment.Type, stray.Payment.Currency, stray.Payment.Quote = payment.Stray, "", quote.Quote{Network: "ethereum"}
+	for name, v := range map[string]change.View{"a merchant's payment": live(), "a stray payment": stray} {
+		t.Run(name, func(t *testing.T) { operatorsAlone(t, v) })
+	}
+}
+
+func operatorsAlone(t *testing.T, v change.View) {
+	t.Helper()
 	ring, err := keyring.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := live()
 	a := &Refunds{Policy: payment.Defaults(), Signing: keys(), Automatic: map[money.Currency]decimal.Decimal{money.NGN: dec("80000")}, Blind: ring, One: true, Networks: []string{"ethereum"}}
 	amount, to, now := dec("2"), destination{address: v.Payment.RefundAddress}, time.Now()
 	asked, err := a.requestBy(v, Order{Amount: &amount, Reason: "r", Sender: "ada"}, to, now)

@@ -88,7 +88,7 @@ func (s *Store) Open(ctx context.Context) ([]Open, error) {
 	under := []payment.Status{
 		payment.StatusCreated, payment.StatusPending, payment.StatusConfirming, payment.StatusConfirmed, payment.StatusSettling, payment.StatusNeedsReview,
 	}
-	rows, err := s.pool.Query(ctx, countOpen, statusNames(under), typeNames(""), CountedMost)
+	rows, err := s.pool.Query(ctx, countOpen, statusNames(under), typeNames("", payment.StoredTypes()), CountedMost)
 	if err != nil {
 		return nil, fmt.Errorf("count open payments: %w", err)
 	}

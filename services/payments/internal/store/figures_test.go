@@ -20,7 +20,7 @@ func TestFigures(t *testing.T) {
 	paid := w.Make(fixture.Command())
 	w.See(paid, fixture.Coin{Key: "aa", Amount: "31.25", Version: 1})
 	all, err := w.Store.Open(t.Context())
-	if err != nil || len(all) != 6*2*len(payment.Types()) {
+	if err != nil || len(all) != 6*2*len(payment.StoredTypes()) {
 		t.Fatalf("%d figures, %v", len(all), err)
 	}
 	for _, o := range all {

@@ -173,7 +173,7 @@ func (s *Store) forgetLimits(ctx context.Context) error {
 // Exposure adds up what is open of a mode.
 func (s *Store) Exposure(ctx context.Context, mode tenant.Mode) (admission.Exposure, error) {
 	out := admission.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
-	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames(""))
+	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames("", payment.Types()))
 	if err != nil {
 		return out, fmt.Errorf("sum the open payments: %w", err)
 	}

@@ -71,11 +71,11 @@ func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error)
 	low, high := bounds(f)
 	switch {
 	case f.Owner.MerchantID != "":
-		return s.list(ctx, shown, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
+		return s.list(ctx, shown, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type, payment.Types()), low, high, f.Limit)
 	case len(f.Statuses) == 0 && f.Type == "":
 		return s.list(ctx, reviewed, f.Limit, listEvery, low, high, f.Limit)
 	default:
-		return s.list(ctx, reviewed, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
+		return s.list(ctx, reviewed, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type, payment.StoredTypes()), low, high, f.Limit)
 	}
 }
 
@@ -108,13 +108,13 @@ func statusNames(some []payment.Status) []string {
 	return names
 }
 
-// typeNames are the types of a filter, or all of them when it has none.
-func typeNames(one payment.Type) []string {
+// typeNames are the type of a filter, or all of the types when it has none.
+func typeNames(one payment.Type, all []payment.Type) []string {
 	if one != "" {
 		return []string{string(one)}
 	}
-	names := make([]string, len(payment.Types()))
-	for i, t := range payment.Types() {
+	names := make([]string, len(all))
+	for i, t := range all {
 		names[i] = string(t)
 	}
 	return names

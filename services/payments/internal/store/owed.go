@@ -16,7 +16,8 @@ const (
 	clearOwed = `DELETE FROM owed`
 
 	// A payment that runs owes nobody yet: its money will be converted or paid out. Money in suspense belongs to the
-	// payment of its journals; that of a stray deposit to none.
+	// payment of its journals; that of a stray deposit to none. Money that an operator gave a payment is owed since it
+	// came.
 	makeOwed = `INSERT INTO owed (id, mode, owed_to, payment_id, merchant_id, deposit, asset, amount, since)
 SELECT concat_ws(' ', mode, owed_to, coalesce(nullif(payment_id, ''), nullif(deposit, ''), merchant_id), asset),
 	mode, owed_to, payment_id, merchant_id, deposit, asset, sum(amount), min(since)
@@ -26,7 +27,7 @@ FROM (
 	FROM ledger_accounts a JOIN payments p ON p.id = a.payment_id
 	WHERE a.balance > 0 AND (p.status IN ('settled', 'expired', 'cancelled', 'needs_review', 'refunded') OR p.status = 'confirmed' AND a.code LIKE '%payable:%')
 	UNION ALL
-	SELECT p.mode, 'payer', p.id, p.merchant_id, '', s.asset, s.amount, s.since FROM (
+	SELECT p.mode, 'payer', p.id, p.merchant_id, '', s.asset, s.amount, CASE p.type WHEN 'stray' THEN least(p.created_at, s.since) ELSE s.since END FROM (
 		SELECT j.payment_id, e.asset, sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END) AS amount, min(j.created_at) AS since
 		FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id
 		WHERE (e.account LIKE 'suspense:%' OR e.account LIKE 'test:suspense:%') AND j.payment_id IS NOT NULL GROUP BY 1, 2) s

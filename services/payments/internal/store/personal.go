@@ -288,7 +288,7 @@ func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) err
 	who := asked.Person
 	indexes := s.keys.Blinds(who.ChatID, blindPlace(who.Mode, who.MerchantID))
 	for after != nil {
-		err := s.pool.QueryRow(ctx, walkPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At,
+		err := s.pool.QueryRow(ctx, walkPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames("", payment.Types()), asked.At,
 			*after, erasureWalk, asked.ID, walk).Scan(&after)
 		if errors.Is(err, pgx.ErrNoRows) { // requested again meanwhile, or ended; that call walks
 			return nil

@@ -75,10 +75,7 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 // UpdateAny implements access.Store.
 func (s *Store) UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error {
 	err := s.changeOnce(ctx, k, f, target{lock: lockAny, args: []any{reference}})
-	switch {
-	case isOverLimit(err):
-		return change.ErrDailyLimit
-	case postgres.IsUnique(err, "payments_address"):
+	if postgres.IsUnique(err, "payments_address") {
 		return change.ErrAddressUsed
 	}
 	return err

@@ -275,10 +275,17 @@ func (s *Store) changeOnce(ctx context.Context, k idempotency.Key, f change.Func
 			return r, idempotency.Put(ctx, tx, k, *r.Answer)
 		}, at)
 	})
-	if k.Sent() && idempotency.IsTaken(err) {
+	return refusedOnce(k, err)
+}
+
+// refusedOnce is the error of a change under a key as callers know it.
+func refusedOnce(k idempotency.Key, err error) error {
+	switch pg, ok := errors.AsType[*pgconn.PgError](err); {
+	case k.Sent() && idempotency.IsTaken(err):
 		return idempotency.ErrTaken
-	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == lockNotAvailable {
+	case isOverLimit(err):
+		return change.ErrDailyLimit
+	case ok && pg.Code == lockNotAvailable:
 		return change.ErrBusy.Because(err)
 	}
 	return err
@@ -298,16 +305,22 @@ func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Ans
 }
 
 // Receive implements deposits.Store. It locks the payment before the deposit row, so that changes of one payment are
-// serial.
+// serial. An address without a payment is locked too, because an operator may be giving it one; a payment that came
+// while this waited for the lock is found by a second look.
 func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
-		p, err := s.reader(whole).scan(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
-		found := err == nil
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return fmt.Errorf("lock the payment of an address: %w", err)
+		p, found, err := s.byAddress(ctx, tx, in.Mode, string(in.Family), in.Address)
+		if err == nil && !found {
+			if _, err := tx.Exec(ctx, lockAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
+				return fmt.Errorf("lock an address: %w", err)
+			}
+			p, found, err = s.byAddress(ctx, tx, in.Mode, string(in.Family), in.Address)
+		}
+		if err != nil {
+			return err
 		}
 		d := in.Deposit
 		if err := s.noteVerdict(ctx, tx, in, p.ID); err != nil {
@@ -326,6 +339,15 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		}
 		return s.stray(ctx, tx, done, in, stray)
 	})
+}
+
+// byAddress locks the payment of an address.
+func (s *Store) byAddress(ctx context.Context, tx pgx.Tx, mode tenant.Mode, family, address string) (p payment.Payment, found bool, err error) {
+	p, err = s.reader(whole).scan(tx.QueryRow(ctx, lockByAddress, string(mode), family, address))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, false, nil
+	}
+	return p, err == nil, wrap(err, "lock the payment of an address")
 }
 
 // passedOver raises an alert for a snapshot that was ignored because its key belongs to another address. An old
