@@ -119,3 +119,10 @@ func TestKeep(t *testing.T) {
 		t.Errorf("long enough: %+v, %v", r, err)
 	}
 }
+
+// Services prepare the statements of the list against their own schemas.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	pg.Listed(t, "Statements")
+	pg.Prepare(t, pg.New(t, migrations), erasure.Statements())
+}
