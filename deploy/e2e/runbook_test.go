@@ -128,6 +128,14 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 	"stopping": func(*testing.T, scene) (map[string]string, []string) {
 		return map[string]string{"SERVICE": "reports"}, []string{"reports stopped", "reports started"}
 	},
+	"treasury": func(t *testing.T, v scene) (map[string]string, []string) {
+		v.settled(t)
+		api.Eventually(t, settle, "the first report of the treasury", func() bool {
+			return count(t, v.s, "payments", `SELECT count(*) FROM treasury_reports`) == 2
+		})
+		return map[string]string{"MODE": "test", "MONTH": time.Now().UTC().Format("2006-01"), "SALE": unique("sale"), "CAPITAL": unique("capital")},
+			[]string{`"difference":null`, "part,place,item,asset", "booked capital:", "Owed to receivers"}
+	},
 	"unexplained-balances": func(t *testing.T, v scene) (map[string]string, []string) {
 		set := v.blocks(t, "ethereum")
 		set["HEIGHT"], set["TRANSACTION"] = set["TO"], "0x"+strings.Repeat("c3", 32)

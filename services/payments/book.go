@@ -22,7 +22,8 @@ type booking struct {
 }
 
 // book books a top-up of a float at a rail, crypto that the trader has sold, the trader's spread, the fee of a
-// transaction that a person sent, a sweep that wallets did not report, or money that a person paid to a merchant.
+// transaction that a person sent, a sweep that wallets did not report, the product's own crypto that came from
+// elsewhere, or money that a person paid to a merchant.
 func book(kind string) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		var b booking
@@ -41,7 +42,7 @@ func book(kind string) func(in command.Input) (operation, error) {
 				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a loss is negative")
 			case "gas":
 				f.StringVar(&b.network, "network", "", "the network; the amount is in its own coin")
-			case "sale", "sweep":
+			case "sale", "sweep", "capital":
 				f.StringVar(&b.network, "network", "", "the network")
 				f.StringVar(&b.crypto, "crypto", "", "the asset")
 			}
@@ -68,7 +69,7 @@ func book(kind string) func(in command.Input) (operation, error) {
 
 func (b booking) journal(kind string) (ledger.Journal, error) {
 	amount, err := money.Parse(b.amount)
-	if err != nil || amount.IsZero() || (amount.IsNegative() && kind != "spread") || b.ref == "" {
+	if err != nil || amount.IsZero() || (amount.IsNegative() && kind != "spread" && kind != "capital") || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
 	}
 	if kind == "topup" || kind == "spread" || kind == "merchant" {
@@ -82,11 +83,14 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 		if !known {
 			return ledger.Journal{}, fmt.Errorf("%q is no network", b.network)
 		}
-		return ledger.GasSpent(b.ref, n.Name, n.Coin().Symbol, amount), nil
+		return ledger.GasBooked(b.ref, n.Name, n.Coin().Symbol, amount), nil
 	}
 	asset, listed := n.Asset(b.crypto)
 	if !known || !listed {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
+	}
+	if kind == "capital" {
+		return ledger.CapitalMoved(b.ref, n.Name, asset.Symbol, amount), nil
 	}
 	if kind == "sale" {
 		return ledger.TraderSold(b.ref, n.Name, asset.Symbol, amount), nil

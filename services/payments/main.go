@@ -163,7 +163,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
 		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
-		Withdrawals: cases.Withdrawals,
+		Withdrawals: cases.Withdrawals, Books: cases.Books,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }
@@ -183,6 +183,7 @@ const (
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it begins.
 	reconcileEvery = time.Minute
 	collectEvery   = 10 * time.Minute
+	closeEvery     = time.Minute // this is how soon after midnight a day is closed
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
@@ -223,6 +224,8 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
 			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return cases.Reconcile(ctx, metrics.compared) })
 			leading.Every("cost of collecting", collectEvery, metrics.countCollecting(cases.Collecting))
+			leading.Every("daily close", closeEvery, metrics.close(cases.CloseDays))
+			leading.Every("treasury report", cfg.TreasuryEvery, func(ctx context.Context) error { return cases.Report(ctx, metrics.treasury) })
 			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("pauses of refunds", sendPausesEvery, p.store.SendPauses)
 			leading.Every("retention", retainEvery, p.store.Retain)

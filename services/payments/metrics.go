@@ -136,6 +136,8 @@ type leaderMetrics struct {
 	stock                                                   *prometheus.GaugeVec
 	owed, owedOldest                                        *prometheus.GaugeVec
 	collected, collectingCost                               *prometheus.GaugeVec // USD of the last 24 hours
+	difference                                              *prometheus.GaugeVec // of the treasury from chains and rails
+	closed                                                  prometheus.Gauge
 }
 
 func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
@@ -165,12 +167,17 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 		stock:      gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
 		owed:       gauge("payments_owed", "What is owed, by the last list, to payers, receivers and merchants, in whole units of the asset.", "mode", "to", "asset"),
 		owedOldest: gauge("payments_owed_oldest_seconds", "Time since the oldest amount that is owed was booked.", "mode", "to", "asset"),
+		difference: gauge("payments_treasury_difference",
+			"What a chain or a rail has beyond the ledger, in whole units of the asset; not shown where it was not read.", "mode", "place", "asset"),
+		closed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "payments_ledger_closed_timestamp_seconds", Help: "When the last closed day of the ledger ended.",
+		}),
 		collected: gauge("payments_collected_usd",
 			"Worth of the live sweeps of the last 24 hours, in US dollars at present prices.", "network", "asset"),
 		collectingCost: gauge("payments_collecting_cost_usd",
 			"Gas of the live sweeps and fundings of the last 24 hours, in US dollars at present prices.", "network", "asset"),
 	}
-	registry.MustRegister(m.reconciled)
+	registry.MustRegister(m.reconciled, m.closed)
 	return m
 }
 
@@ -181,7 +188,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost, m.difference) {
 		gauge.Reset()
 	}
 }
@@ -274,6 +281,36 @@ func (m *leaderMetrics) listOwed(s *store.Store, log *slog.Logger) func(context.
 			}
 		}
 		return nil
+	}
+}
+
+// close closes the days that have ended, and shows when the last one did.
+func (m *leaderMetrics) close(days func(context.Context) (string, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		last, err := days(ctx)
+		if err != nil {
+			return err
+		}
+		if day, err := time.Parse(time.DateOnly, last); err == nil {
+			m.closed.Set(float64(day.AddDate(0, 0, 1).Unix()))
+		}
+		return nil
+	}
+}
+
+// treasury shows the differences of a report in place of those before.
+func (m *leaderMetrics) treasury(t books.Treasury) {
+	mode := string(t.Mode)
+	m.difference.DeletePartialMatch(prometheus.Labels{"mode": mode})
+	for _, l := range t.Crypto {
+		if l.Difference != nil {
+			m.difference.WithLabelValues(mode, l.Network, l.Asset).Set(l.Difference.InexactFloat64())
+		}
+	}
+	for _, f := range t.Floats {
+		if f.Difference != nil {
+			m.difference.WithLabelValues(mode, f.Rail, f.Currency).Set(f.Difference.InexactFloat64())
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/store"
@@ -51,6 +52,54 @@ func balances(in command.Input) (operation, error) {
 			err = fmt.Errorf("the ledger does not balance: %s", strings.Join(wrong, ", "))
 		}
 		return err
+	}, nil
+}
+
+// modeFlag reads a mode, live without one.
+func modeFlag(f *flag.FlagSet) *string { return f.String("mode", string(tenant.Live), "live or test") }
+
+// journals writes the journals of a month for accountants, as the API does.
+func journals(in command.Input) (operation, error) {
+	var month string
+	var mode *string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&month, "month", "", "the month, such as 2026-10")
+		mode = modeFlag(f)
+	}); err != nil {
+		return nil, err
+	}
+	from, err := time.Parse(books.MonthLayout, month)
+	if err != nil || *mode != string(tenant.Live) && *mode != string(tenant.Test) {
+		return nil, in.Usage()
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		report, err := (&books.Books{Store: s}).Journals(ctx, tenant.Mode(*mode), from)
+		if err != nil {
+			return err
+		}
+		return report(ctx, in.Out)
+	}, nil
+}
+
+// treasury writes the report of the treasury as a CSV: the last one, or that of a closed day.
+func treasury(in command.Input) (operation, error) {
+	var day string
+	var mode *string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&day, "day", "", "a closed day, such as 2026-10-31")
+		mode = modeFlag(f)
+	}); err != nil {
+		return nil, err
+	}
+	if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil || *mode != string(tenant.Live) && *mode != string(tenant.Test) {
+		return nil, in.Usage()
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		t, err := (&books.Books{Store: s}).TreasuryOf(ctx, tenant.Mode(*mode), day)
+		if err != nil {
+			return err
+		}
+		return t.CSV(ctx, in.Out)
 	}, nil
 }
 

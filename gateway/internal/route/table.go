@@ -109,6 +109,12 @@ func operatedBy(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
+func operatedLong(method, pattern string, to Upstream) Route {
+	r := operatedBy(method, pattern, to)
+	r.Long = true
+	return r
+}
+
 // Table lists every route, in the order of gateway/openapi.yaml.
 func Table() []Route {
 	return []Route{
@@ -219,6 +225,8 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/unclaimed", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/unclaimed/{id}/return", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/treasury", Payments).reads("mode", "day", "format"),
+		operatedLong(http.MethodGet, "/v1/admin/journals", Payments).reads("month", "mode"),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),
 		page(http.MethodPost, "/pay/{reference}/fulfill"),

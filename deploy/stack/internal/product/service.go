@@ -221,6 +221,7 @@ func (p plan) environ(service string, replica int) []string {
 			"SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
 			"RATES_TEST":            "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
 			"OWED_EVERY":        "2s",
+			"TREASURY_EVERY":    "5s",
 			"SANCTIONS_MAX_AGE": "0", // the list in the program is as old as the checkout
 			// Refilled at half, so more than stockWanted are there after any restart, leased blocks apart.
 			"ADDRESS_STOCK": strconv.Itoa(stockWanted * 5 / 2),

@@ -86,6 +86,7 @@ type Store interface {
 	Collected(ctx context.Context, mode tenant.Mode, since time.Time) ([]Collected, error)
 	// State is the number of open differences of each kind, and the time of the last comparison.
 	State(ctx context.Context) (open map[string]int, at time.Time, err error)
+	Treasurer
 }
 
 // Books compares the ledger with the database and the rails.
@@ -226,15 +227,15 @@ func (a *Books) floats(ctx context.Context) (found []Difference, failed error) {
 
 // float compares one balance; a rail without a balance has no float.
 func (a *Books) float(ctx context.Context, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
-	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
-	defer cancel()
-	balance, err := bank.Balance(ctx, currency)
+	balance, err := balanceOf(ctx, bank, currency)
 	if errors.Is(err, rail.ErrUnsupported) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for its balance of %s: %w", bank.Name(), currency, err)
+		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
+	defer cancel()
 	expected, got, err := a.Store.Float(ctx, mode, bank.Name(), currency, balance)
 	if err != nil || expected.Equal(got) {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/checkouts"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
@@ -36,6 +37,7 @@ type UseCases struct {
 	Operators *operators.Operators
 	Refunds   *refunds.Refunds
 	Hints     *payouts.Hints
+	Books     *books.Books
 
 	Withdrawals *withdrawals.Withdrawals
 }

@@ -38,14 +38,14 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/admin/owed", httpkit.ForOperators, func(ctx context.Context, r owedRequest) (httpkit.Answer, error) {
 		if r.csv {
 			report, err := u.Operators.OwedCSV(ctx, r.filter)
-			header := http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="owed.csv"`}}
-			return httpkit.Answer{Status: http.StatusOK, Stream: report, Header: header}, err
+			return httpkit.Answer{Status: http.StatusOK, Stream: report, Header: csvFile("owed.csv")}, err
 		}
 		body, err := u.Operators.Owed(ctx, r.filter)
 		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 	})
 	feeRoutes(s, u)
 	unclaimedRoutes(s, u)
+	bookRoutes(s, u)
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
 			in := httpkit.From(ctx)

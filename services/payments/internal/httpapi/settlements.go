@@ -13,7 +13,7 @@ func settlementRoutes(s *httpkit.Server, u UseCases) {
 		report, err := u.Payments.SettlementReport(ctx, httpkit.From(ctx).Owner, r.from, r.to, r.csv)
 		answer := httpkit.Answer{Status: http.StatusOK, Stream: report}
 		if r.csv {
-			answer.Header = http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="settlements.csv"`}}
+			answer.Header = csvFile("settlements.csv")
 		}
 		return answer, err
 	})

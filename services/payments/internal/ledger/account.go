@@ -106,3 +106,6 @@ func Rounding(cur money.Currency) Account {
 
 // Gas is the fees of networks.
 func Gas(asset string) Account { return shared(Debit, asset, "gas", asset) }
+
+// Capital is the product's own crypto, which operators brought from elsewhere to pay for gas.
+func Capital(asset string) Account { return shared(Credit, asset, "capital", asset) }

@@ -35,7 +35,15 @@ const (
 	EventTraderSold    = "desk_sold"
 	EventFloatToppedUp = "float_topped_up"
 	EventSpreadClosed  = "spread_closed"
+	EventGasBooked     = "gas_booked"
+	EventCapital       = "capital_moved"
 )
+
+// ByHand lists the events with which operators book what left or reached the treasury and stations outside of this
+// system, so that wallets reports none of it.
+func ByHand() []string {
+	return []string{EventTraderSold, EventRefunded, EventGasBooked, EventCapital}
+}
 
 func count(prefix, key string, n int) string { return prefix + ":" + key + "#" + strconv.Itoa(n) }
 
@@ -279,6 +287,23 @@ func (j Journal) GasBack(network, coin string, amount decimal.Decimal) Journal {
 func GasSpent(tx, network, coin string, gas decimal.Decimal) Journal {
 	j := Journal{Key: "gas:" + tx, Event: EventGasSpent}
 	j.move(Gas(coin), CryptoHot(network, coin), gas)
+	return j
+}
+
+// GasBooked books the network's fee of a transaction that a person sent. It has the key of GasSpent, so that a
+// transaction is booked once.
+func GasBooked(tx, network, coin string, gas decimal.Decimal) Journal {
+	j := GasSpent(tx, network, coin, gas)
+	j.Event = EventGasBooked
+	return j
+}
+
+// CapitalMoved books the product's own crypto that an operator brought to the treasury or a station from elsewhere. A
+// negative amount was taken out.
+func CapitalMoved(key, network, asset string, amount decimal.Decimal) Journal {
+	j := Journal{Key: "capital:" + key, Event: EventCapital}
+	j.move(CryptoHot(network, asset), Capital(asset), amount)
+	j.move(Capital(asset), CryptoHot(network, asset), amount.Neg())
 	return j
 }
 

@@ -71,6 +71,9 @@ func TestPostings(t *testing.T) {
 			Swept("s5", "solana", "USDC", dec("25"), "SOL", dec("0.00001")).GasBack("solana", "SOL", dec("0.00203928")), "sweep:s5",
 			"crypto:hot:solana:USDC > crypto:deposit:solana:USDC 25; gas:SOL > crypto:hot:solana:SOL 0.00001; crypto:hot:solana:SOL > gas:SOL 0.00203928",
 		},
+		{GasBooked("0x4", "ethereum", "ETH", dec("0.001")), "gas:0x4", "gas:ETH > crypto:hot:ethereum:ETH 0.001"},
+		{CapitalMoved("c", "tron", "TRX", dec("50")), "capital:c", "crypto:hot:tron:TRX > capital:TRX 50"},
+		{CapitalMoved("c", "tron", "TRX", dec("-5")), "capital:c", "capital:TRX > crypto:hot:tron:TRX 5"},
 		{GasSpent("0x4", "ethereum", "ETH", dec("0.001")), "gas:0x4", "gas:ETH > crypto:hot:ethereum:ETH 0.001"},
 		{SpreadClosed("d", money.NGN, dec("7")), "spread:d", "fx:NGN > spread:NGN 7"},
 		{SpreadClosed("d", money.NGN, dec("-7")), "spread:d", "spread:NGN > fx:NGN 7"},
@@ -155,5 +158,36 @@ func TestAccounts(t *testing.T) {
 	}
 	if a := FiatFloat("sim", money.NGN); !a.Shared() || a.Kind() != "fiat" || a.Normal != Debit {
 		t.Errorf("FiatFloat() = %+v, want a shared account of kind fiat with debit as its normal side", a)
+	}
+}
+
+// Every account of the chart has a name and a kind, and those of payments count as one.
+func TestTitle(t *testing.T) {
+	for _, c := range []struct{ code, kind, parts, summed string }{
+		{CryptoDeposit("tron", "USDT").Code, "crypto:deposit", "tron", "crypto:deposit:tron:USDT"},
+		{CryptoHot("tron", "USDT").Code, "crypto:hot", "tron", "crypto:hot:tron:USDT"},
+		{FiatFloat("sim", "NGN").Code, "fiat:float", "sim", "fiat:float:sim:NGN"},
+		{PayoutClearing("sim", "NGN").Code, "clearing:payout", "sim", "clearing:payout:sim:NGN"},
+		{RefundClearing("tron", "USDT").Code, "clearing:refund", "tron", "clearing:refund:tron:USDT"},
+		{Customer("pay_1", "USDT").Code, "customer", "pay_1", "customer:USDT"},
+		{Payable("pay_1", "NGN").Code, "payable", "pay_1", "payable:NGN"},
+		{Merchant("acme", "NGN").Code, "merchant", "acme", "merchant:acme:NGN"},
+		{Suspense("USDT").Code, "suspense", "", "suspense:USDT"},
+		{Unclaimed("USDT").Code, "unclaimed", "", "unclaimed:USDT"},
+		{Position("USDT").Code, "fx", "", "fx:USDT"},
+		{Fees("NGN").Code, "fees", "", "fees:NGN"},
+		{Spread("NGN").Code, "spread", "", "spread:NGN"},
+		{ProviderFees("NGN").Code, "provider_fees", "", "provider_fees:NGN"},
+		{Rounding("NGN").Code, "rounding", "", "rounding:NGN"},
+		{Gas("TRX").Code, "gas", "", "gas:TRX"},
+		{Capital("TRX").Code, "capital", "", "capital:TRX"},
+	} {
+		for _, prefix := range []string{"", "test:"} {
+			code := prefix + c.code
+			if Kind(code) != c.kind || Title(code) == c.kind || Parts(code) != c.parts || Summed(code) != prefix+c.summed {
+				t.Errorf("%s is %q of kind %q with parts %q, summed as %q; want kind %q with a name, parts %q, summed as %q",
+					code, Title(code), Kind(code), Parts(code), Summed(code), c.kind, c.parts, prefix+c.summed)
+			}
+		}
 	}
 }

@@ -331,6 +331,11 @@ func Statements() map[string]string {
 		"waitOn": waitOn, "waited": waited, "lockErased": lockErased, "selectEnded": selectEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"openLookup": openLookup, "endLookup": endLookup, "collectedSince": collectedSince,
+		"lockJournals": lockJournals, "lastClosed": lastClosed, "firstBooked": firstBooked, "endOfDay": endOfDay, "insertClose": insertClose,
+		"unfinishedClose": unfinishedClose, "closeOf": closeOf, "closeBefore": closeBefore, "ledgerSums": ledgerSums, "feeSums": feeSums,
+		"insertCloseSum": insertCloseSum, "insertCloseFee": insertCloseFee, "insertTreasuryClose": insertTreasuryClose,
+		"upsertTreasury": upsertTreasury, "selectTreasury": selectTreasury, "selectTreasuryClose": selectTreasuryClose,
+		"selectReadings": selectReadings, "upsertReading": upsertReading, "selectMarks": selectMarks, "newestJournal": newestJournal, "listEntries": listEntries,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

@@ -91,7 +91,7 @@ moved AS (SELECT j.id, max(split_part(e.account, ':', 3 + m.skip)) FILTER (WHERE
 	coalesce(sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) FILTER (WHERE e.account LIKE m.prefix || 'gas:%'), 0) AS gas
 	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id, first,
 		(SELECT CASE $1 WHEN 'test' THEN 'test:' ELSE '' END AS prefix, CASE $1 WHEN 'test' THEN 1 ELSE 0 END AS skip) AS m
-	WHERE j.id > first.id AND j.event IN ('swept', 'gas_spent') AND starts_with(j.key, 'test:') = ($1 = 'test') GROUP BY j.id)
+	WHERE j.id > first.id AND j.event IN ('swept', 'gas_spent', 'gas_booked') AND starts_with(j.key, 'test:') = ($1 = 'test') GROUP BY j.id)
 SELECT network, asset, sum(amount), sum(gas) FROM moved GROUP BY network, asset ORDER BY network, asset`
 
 	lastCompared    = `SELECT coalesce(max(finished_at), 'epoch') FROM reconciliations`

@@ -201,7 +201,7 @@ func settlementsJSON(ctx context.Context, w io.Writer, from, to time.Time, each 
 	return err
 }
 
-// settlementsCSV writes no text of payers or merchants except the caller's own reference, which plain escapes.
+// settlementsCSV writes no text of payers or merchants except the caller's own reference, which Plain escapes.
 func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) error {
 	w := csv.NewWriter(out)
 	err := w.Write([]string{
@@ -216,7 +216,7 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 		return w.Write([]string{
 			v.Reference, string(v.Type), v.CreatedAt, v.SettledAt, string(v.FiatCurrency), money.Canonical(s.Fiat), money.Canonical(s.Fee),
 			money.Canonical(s.Payout), v.Crypto, v.Network, money.Canonical(s.Converted), money.Canonical(s.Received), money.Canonical(s.Rate),
-			plain(v.PayoutReference), v.SettledBy,
+			Plain(v.PayoutReference), v.SettledBy,
 		})
 	})
 	if err != nil {
@@ -226,8 +226,8 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 	return w.Error()
 }
 
-// plain keeps a spreadsheet from reading a cell as a formula.
-func plain(text string) string {
+// Plain keeps a spreadsheet from reading a cell as a formula.
+func Plain(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

@@ -1,0 +1,305 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/ledger"
+)
+
+const (
+	// A writer of journals waits behind the close for as long as the close waits for older writers.
+	lockShortly = `SET LOCAL lock_timeout = '1s'`
+
+	// While the lock is held no transaction has a journal that is not committed, so every journal up to the highest id
+	// that is seen is committed or will never be.
+	lockJournals = `LOCK TABLE ledger_journals IN SHARE MODE`
+
+	lastClosed = `SELECT to_char(day, 'YYYY-MM-DD') FROM ledger_closes ORDER BY day DESC LIMIT 1`
+
+	firstBooked = `SELECT created_at FROM ledger_journals ORDER BY id LIMIT 1`
+
+	endOfDay = `SELECT coalesce((SELECT id FROM ledger_journals WHERE created_at < $1 ORDER BY id DESC LIMIT 1), 0)`
+
+	insertClose = `INSERT INTO ledger_closes (day, last_journal)
+VALUES ($1::text::date, greatest($2::bigint, (SELECT max(last_journal) FROM ledger_closes WHERE day < $1::text::date))) ON CONFLICT DO NOTHING`
+
+	unfinishedClose = `SELECT to_char(c.day, 'YYYY-MM-DD') FROM ledger_closes c
+WHERE NOT EXISTS (SELECT FROM treasury_closes t WHERE t.day = c.day) ORDER BY c.day LIMIT 1`
+
+	closeOf = `SELECT last_journal FROM ledger_closes WHERE day = $1::text::date`
+
+	// The newest complete close, on or before a day where one is named.
+	closeBefore = `SELECT to_char(c.day, 'YYYY-MM-DD'), c.last_journal FROM ledger_closes c
+WHERE ($1 = '' OR c.day <= nullif($1, '')::date) AND EXISTS (SELECT FROM treasury_closes t WHERE t.day = c.day) ORDER BY c.day DESC LIMIT 1`
+
+	// The sums of the close of a day, and of the journals after its last one.
+	ledgerSums = `SELECT account, asset, sum(debit), sum(credit), sum(by_hand) FROM (
+	SELECT account, asset, debit, credit, by_hand FROM ledger_close_sums WHERE day = nullif($1, '')::date
+	UNION ALL
+	SELECT regexp_replace(e.account, '^((test:)?(customer|payable)):[^:]*:', '\1:'), e.asset,
+		CASE e.side WHEN 'debit' THEN e.amount ELSE 0 END, CASE e.side WHEN 'credit' THEN e.amount ELSE 0 END,
+		CASE WHEN j.event = ANY($4) THEN CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END ELSE 0 END
+	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id WHERE j.id > $2 AND j.id <= $3
+) AS moved GROUP BY account, asset ORDER BY account, asset`
+
+	feeSums = `SELECT mode, merchant_id, currency, sum(amount) FROM (
+	SELECT mode, merchant_id, currency, amount FROM ledger_close_fees WHERE day = nullif($1, '')::date
+	UNION ALL
+	SELECT CASE WHEN e.account LIKE 'test:%' THEN 'test' ELSE 'live' END, coalesce(p.merchant_id, ''), e.asset,
+		CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END
+	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id LEFT JOIN payments p ON p.id = j.payment_id
+	WHERE j.id > $2 AND j.id <= $3 AND (e.account LIKE 'fees:%' OR e.account LIKE 'test:fees:%')
+) AS earned GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+
+	insertCloseSum = `INSERT INTO ledger_close_sums (day, account, asset, debit, credit, by_hand)
+SELECT $1::text::date, a, s, d::numeric, c::numeric, h::numeric FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) AS t(a, s, d, c, h)`
+	insertCloseFee = `INSERT INTO ledger_close_fees (day, mode, merchant_id, currency, amount)
+SELECT $1::text::date, m, i, c, a::numeric FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS t(m, i, c, a)`
+	insertTreasuryClose = `INSERT INTO treasury_closes (day, mode, report, made_at) VALUES ($1::text::date, $2, $3, $4)`
+
+	upsertTreasury = `INSERT INTO treasury_reports (mode, report, made_at) VALUES ($1, $2, $3)
+ON CONFLICT (mode) DO UPDATE SET report = excluded.report, made_at = excluded.made_at`
+	selectTreasury      = `SELECT report FROM treasury_reports WHERE mode = $1`
+	selectTreasuryClose = `SELECT report FROM treasury_closes WHERE mode = $1 AND day = $2::text::date`
+
+	selectReadings = `SELECT network, read_at, holdings FROM treasury_readings WHERE mode = $1 ORDER BY network`
+	upsertReading  = `INSERT INTO treasury_readings AS r (mode, network, read_at, holdings) VALUES ($1, $2, $3, $4)
+ON CONFLICT (mode, network) DO UPDATE SET read_at = excluded.read_at, holdings = excluded.holdings WHERE r.read_at < excluded.read_at`
+	selectMarks = `SELECT rail, currency, provider - ledger FROM float_marks WHERE mode = $1`
+
+	newestJournal = `SELECT coalesce(max(id), 0), now() FROM ledger_journals`
+
+	listEntries = `SELECT j.id, j.created_at, j.event, coalesce(j.payment_id, ''), e.line, e.account, e.asset, e.side, e.amount
+FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id
+WHERE (e.journal_id, e.line) > ($1, $2) AND e.journal_id <= $3 ORDER BY e.journal_id, e.line LIMIT $4`
+)
+
+// ClaimDay implements books.Store.
+func (s *Store) ClaimDay(ctx context.Context, day string, end time.Time) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		for _, sql := range []string{lockShortly, lockJournals} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		var last int64
+		if err := tx.QueryRow(ctx, endOfDay, end).Scan(&last); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, insertClose, day, last)
+		return err
+	})
+	return wrap(err, "close "+day)
+}
+
+// Days implements books.Store.
+func (s *Store) Days(ctx context.Context) (last string, first time.Time, unfinished string, err error) {
+	ignore := func(err error) error {
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	err = errors.Join(
+		ignore(s.pool.QueryRow(ctx, lastClosed).Scan(&last)), ignore(s.pool.QueryRow(ctx, firstBooked).Scan(&first)),
+		ignore(s.pool.QueryRow(ctx, unfinishedClose).Scan(&unfinished)),
+	)
+	return last, first, unfinished, wrap(err, "read the closed days")
+}
+
+// Treasury implements books.Store.
+func (s *Store) Treasury(ctx context.Context, day string, build func(books.Sums) (map[tenant.Mode]books.Treasury, error)) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, patience); err != nil {
+			return err
+		}
+		sums, err := s.sums(ctx, tx, day)
+		if err != nil {
+			return err
+		}
+		made, err := build(sums)
+		if err != nil {
+			return err
+		}
+		batch := &pgx.Batch{}
+		if day != "" {
+			queueClose(batch, day, sums)
+		}
+		for mode, t := range made {
+			raw, err := json.Marshal(t)
+			if err != nil {
+				return fmt.Errorf("encode the report: %w", err)
+			}
+			if day == "" {
+				batch.Queue(upsertTreasury, string(mode), raw, t.MadeAt)
+			} else {
+				batch.Queue(insertTreasuryClose, day, string(mode), raw, t.MadeAt)
+			}
+		}
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	return wrap(err, "make the report of the treasury")
+}
+
+// sums adds up the ledger to the end of a closed day, or to now.
+func (s *Store) sums(ctx context.Context, tx pgx.Tx, day string) (sums books.Sums, err error) {
+	if err := tx.QueryRow(ctx, newestJournal).Scan(&sums.Through, &sums.At); err != nil {
+		return sums, err
+	}
+	if day != "" {
+		if err := tx.QueryRow(ctx, closeOf, day).Scan(&sums.Through); err != nil {
+			return sums, err
+		}
+	}
+	base, from, err := closedBy(ctx, tx, day)
+	if err != nil {
+		return sums, err
+	}
+	rows, err := tx.Query(ctx, ledgerSums, base, from, sums.Through, ledger.ByHand())
+	if err != nil {
+		return sums, err
+	}
+	if sums.Accounts, err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.AccountSum]); err != nil {
+		return sums, err
+	}
+	if rows, err = tx.Query(ctx, feeSums, base, from, sums.Through); err != nil {
+		return sums, err
+	}
+	if sums.Fees, err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.FeeSum]); err != nil {
+		return sums, err
+	}
+	return sums, s.observed(ctx, tx, &sums)
+}
+
+// closedBy is the newest complete close on or before a day; "" without one.
+func closedBy(ctx context.Context, tx pgx.Tx, day string) (base string, last int64, err error) {
+	err = tx.QueryRow(ctx, closeBefore, day).Scan(&base, &last)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return base, last, err
+}
+
+// observed adds what chains and rails said.
+func (s *Store) observed(ctx context.Context, tx pgx.Tx, sums *books.Sums) error {
+	sums.Readings, sums.Marks = map[tenant.Mode][]books.Reading{}, map[tenant.Mode][]books.Mark{}
+	for _, mode := range tenant.Modes() {
+		rows, err := tx.Query(ctx, selectReadings, string(mode))
+		if err != nil {
+			return err
+		}
+		sums.Readings[mode], err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r books.Reading, err error) {
+			var raw []byte
+			if err := row.Scan(&r.Network, &r.At, &raw); err != nil {
+				return r, err
+			}
+			return r, json.Unmarshal(raw, &r.Holdings)
+		})
+		if err != nil {
+			return err
+		}
+		if rows, err = tx.Query(ctx, selectMarks, string(mode)); err != nil {
+			return err
+		}
+		if sums.Marks[mode], err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.Mark]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueClose adds the rows of a close.
+func queueClose(batch *pgx.Batch, day string, sums books.Sums) {
+	var accounts, assets, debits, credits, hands []string
+	for _, a := range sums.Accounts {
+		accounts, assets, debits = append(accounts, a.Account), append(assets, a.Asset), append(debits, a.Debit.String())
+		credits, hands = append(credits, a.Credit.String()), append(hands, a.ByHand.String())
+	}
+	batch.Queue(insertCloseSum, day, accounts, assets, debits, credits, hands)
+	var modes, merchants, currencies, amounts []string
+	for _, f := range sums.Fees {
+		modes, merchants, currencies, amounts = append(modes, f.Mode), append(merchants, f.MerchantID), append(currencies, f.Currency), append(amounts, f.Amount.String())
+	}
+	batch.Queue(insertCloseFee, day, modes, merchants, currencies, amounts)
+}
+
+// TreasuryReport implements books.Store.
+func (s *Store) TreasuryReport(ctx context.Context, mode tenant.Mode, day string) (t books.Treasury, found bool, err error) {
+	var raw []byte
+	if day == "" {
+		err = s.pool.QueryRow(ctx, selectTreasury, string(mode)).Scan(&raw)
+	} else {
+		err = s.pool.QueryRow(ctx, selectTreasuryClose, string(mode), day).Scan(&raw)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return t, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
+	}
+	return t, err == nil, wrap(err, "read the report of the treasury")
+}
+
+// KeepReading implements books.Store.
+func (s *Store) KeepReading(ctx context.Context, mode tenant.Mode, r books.Reading) error {
+	raw, err := json.Marshal(r.Holdings)
+	if err != nil {
+		return fmt.Errorf("encode a reading: %w", err)
+	}
+	_, err = s.pool.Exec(ctx, upsertReading, string(mode), r.Network, r.At, raw)
+	return wrap(err, "keep the reading of "+r.Network)
+}
+
+// Opening implements books.Store.
+func (s *Store) Opening(ctx context.Context, before, end time.Time) (m books.Month, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, patience); err != nil {
+			return err
+		}
+		if m.After, err = lastOf(ctx, tx, before); err != nil {
+			return err
+		}
+		if m.Through, err = lastOf(ctx, tx, end); err != nil {
+			return err
+		}
+		base, from, err := closedBy(ctx, tx, before.AddDate(0, 0, -1).Format(time.DateOnly))
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, ledgerSums, base, from, m.After, ledger.ByHand())
+		if err != nil {
+			return err
+		}
+		m.Opening, err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.AccountSum])
+		return err
+	})
+	return m, wrap(err, "read the opening balances")
+}
+
+// lastOf is the last journal of the days before a time: that of the close, where the day is closed.
+func lastOf(ctx context.Context, tx pgx.Tx, end time.Time) (last int64, err error) {
+	err = tx.QueryRow(ctx, closeOf, end.AddDate(0, 0, -1).Format(time.DateOnly)).Scan(&last)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = tx.QueryRow(ctx, endOfDay, end).Scan(&last)
+	}
+	return last, err
+}
+
+// Entries implements books.Store.
+func (s *Store) Entries(ctx context.Context, after books.Entry, through int64, most int) ([]books.Entry, error) {
+	rows, err := s.pool.Query(ctx, listEntries, after.Journal, after.Line, through, most)
+	if err != nil {
+		return nil, fmt.Errorf("list entries of the ledger: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[books.Entry])
+	return found, wrap(err, "list entries of the ledger")
+}
