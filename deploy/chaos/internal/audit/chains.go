@@ -105,10 +105,13 @@ func (s side) judge() []string {
 var tokenRent = big.NewInt(2_039_280)
 
 // allowed says whether money may go there: to the treasury, as gas from a station to a deposit address, as the rent of
-// a token account for an approved refund, or back to the station as what is left of gas and rent.
+// a token account for an approved refund, or back to the station as what is left of gas and rent. On bitcoin the change
+// of a refund goes back to where it came from.
 func (s side) allowed(m chain.Move) bool {
 	coin := m.Asset == s.chain.Coin().Symbol
 	switch {
+	case s.refunds != "" && m.From == s.refunds && m.To == s.refunds:
+		return coin && s.chain.Family == "bitcoin"
 	case m.Rent && m.From == s.refunds:
 		return m.Units.Cmp(tokenRent) == 0 && slices.ContainsFunc(s.approved, func(r approvedRefund) bool { return r.to == m.To })
 	case m.From == s.chain.Treasury:

@@ -62,6 +62,27 @@ func TestSide_rent(t *testing.T) {
 	}
 }
 
+// On bitcoin the change of a refund goes back to the refund station, and nowhere else.
+func TestSide_change(t *testing.T) {
+	for name, test := range map[string]struct {
+		family, asset, to string
+		want              int
+	}{
+		"to the station":             {"bitcoin", "ETH", "0xr", 0},
+		"to somebody else":           {"bitcoin", "ETH", "0xthief", 1},
+		"to a deposit address":       {"bitcoin", "ETH", "0xd", 1},
+		"of a token":                 {"bitcoin", "USDT", "0xr", 1},
+		"where there are no changes": {"evm", "ETH", "0xr", 1},
+	} {
+		s := agreed()
+		s.chain.Family = test.family
+		s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: test.asset, From: "0xr", To: test.to, Units: big.NewInt(1)})
+		if faults := s.judge(); len(faults) != test.want {
+			t.Errorf("judge change %s: got %q, want %d faults", name, faults, test.want)
+		}
+	}
+}
+
 // Each way in which chain and books can disagree, and each wrong destination, is found.
 func TestSide_seesEachFault(t *testing.T) {
 	move := func(asset, from, to string) func(*side) {

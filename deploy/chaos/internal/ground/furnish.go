@@ -20,6 +20,8 @@ const (
 	refundTokens    = 1_000_000_000_000
 	refundSun       = 1_000_000_000_000
 	refundLamports  = 10_000_000_000_000
+	refundSats      = 200_000_000
+	refundOutputs   = 20
 	stationSun      = 500_000_000_000
 	stationStake    = 1_000_000_000_000 // enough energy for dozens of transfers
 	stationLamports = 10_000_000_000
@@ -97,6 +99,11 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		}
 		go c.mine(ctx, 400*time.Millisecond)
 	case "bitcoin":
+		for range refundOutputs {
+			if err := give("BTC", refunds, refundSats); err != nil {
+				return err
+			}
+		}
 		go c.mine(ctx, time.Second)
 	}
 	return nil

@@ -31,9 +31,10 @@ const (
 
 // Payers are addresses to which refunds go, and whose keys nobody here has either.
 const (
-	payerEVM    = "0x000000000000000000000000000000000ba7e4f0"
-	payerSolana = "HSgzdVi9r1q5ogRY31RdJ9e2ypeCGw6UwkGyJKFGqsBR"
-	payerTron   = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
+	payerBitcoin = "bcrt1q8gwv7pv43u9stz6wyl53h9qf8c4fe5k44u2gyx"
+	payerEVM     = "0x000000000000000000000000000000000ba7e4f0"
+	payerSolana  = "HSgzdVi9r1q5ogRY31RdJ9e2ypeCGw6UwkGyJKFGqsBR"
+	payerTron    = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 )
 
 // nonces are solana's nonce accounts, and the value that each has at the start; refundNonces are the same of the refund
@@ -78,9 +79,10 @@ var families = []family{
 	},
 	{
 		chain: Chain{
-			Family: "bitcoin", Network: "bitcoin", Treasury: treasuryBitcoin, Pays: []string{"BTC"}, Assets: []Asset{{Symbol: "BTC", Digits: 8}},
+			Family: "bitcoin", Network: "bitcoin", Treasury: treasuryBitcoin, Payer: payerBitcoin, Pays: []string{"BTC"},
+			Assets: []Asset{{Symbol: "BTC", Digits: 8}},
 		},
-		settings: map[string]string{"SWEEP_STUCK": "20s", "SWEEP_LEAST": "BTC:0.0001", "FINAL_DEPTH": "3", "START": "100", "MEMPOOL_POLL": "200ms"},
+		settings: map[string]string{"SWEEP_STUCK": "20s", "SWEEP_LEAST": "BTC:0.0001", "FINAL_DEPTH": "3", "START": "100", "MEMPOOL_POLL": "200ms", "REFUND_FROM": "100"},
 		policy:   map[string]any{"bitcoin": map[string]any{"maxFeeRate": 200, "maxFee": 20_000_000}},
 		perHour:  map[string]string{"BTC": "10000000000000"},
 	},
