@@ -66,12 +66,14 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 	fmt.Fprintf(out, "payouts     %d made by the rail\n", r.Payouts)
 	fmt.Fprintf(out, "events      %d received, %d again after acceptance, %d refused on purpose\n", r.Events, r.Duplicates, r.Refused)
 	fmt.Fprintf(out, "lost        %d\n", r.Lost)
-	fmt.Fprintf(out, "books       %d assets, %d clearing accounts\n", r.Books.Assets, r.Books.Clearing)
 	if len(f.restores) > 0 {
 		fmt.Fprintf(out, "restored    %d databases; with them went %d payments and the callbacks of %d events\n", len(f.restores), r.Away, r.Untold)
 	}
 	for _, n := range r.Networks {
 		fmt.Fprintln(out, networkLine(n, f.struck[n.Name]))
+	}
+	for _, p := range r.Proofs {
+		fmt.Fprintln(out, proofLine(p))
 	}
 	faults := len(r.Faults)
 	for _, v := range r.Verdicts {

@@ -194,6 +194,21 @@ func (f *field) transfer(ctx context.Context, pair load.Pair, address, amount st
 
 // networkLine is the line of a live network in the report.
 func networkLine(n audit.Network, kills int) string {
-	return fmt.Sprintf("network     %-9s %d sweeps in %d transactions, %d refunds, %d kills, cost %s; holds %s",
-		n.Name, n.Sweeps, n.Transactions, n.Refunds, kills, n.Cost, n.Held)
+	per, returned := "", ""
+	if n.CostPerUSD != "" {
+		per = ", " + n.CostPerUSD + " per collected $"
+	}
+	if n.Returned != "" {
+		returned = "; " + n.Returned + " of rent came back"
+	}
+	return fmt.Sprintf("network     %-9s %d sweeps, %d refunds, %d transactions, %d kills; sweeps brought %s and cost %s%s; refunds cost %s%s; holds %s",
+		n.Name, n.Sweeps, n.Refunds, n.Transactions, kills, n.Collected, n.Cost, per, n.RefundCost, returned, n.Held)
+}
+
+// proofLine is the line of a law in the report.
+func proofLine(p audit.Proof) string {
+	if p.Faults > 0 {
+		return fmt.Sprintf("law         BROKEN %s: %s, %d faults", p.Law, p.Of, p.Faults)
+	}
+	return fmt.Sprintf("law         %s: %s", p.Law, p.Of)
 }

@@ -56,7 +56,7 @@ type Report struct {
 	Lost       int // payments that did not end as they must, and events not delivered
 	Away       int // payments made in the time that a restore took away
 	Untold     int // events whose delivery a restore took away
-	Books      Books
+	Proofs     []Proof
 	Networks   []Network
 }
 
@@ -109,16 +109,17 @@ func Judge(ctx context.Context, e Evidence) (Report, error) {
 		report.count(f, v)
 	}
 	slices.SortFunc(report.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Key, b.Key) })
-	common, err := commonFaults(ctx, e, payments, wallets)
+	common, byLaw, err := commonFaults(ctx, e, payments, wallets)
 	if err != nil {
 		return Report{}, err
 	}
 	report.Faults = append(report.Faults, common...)
-	if report.Books, err = readBooks(ctx, payments); err != nil || e.Ground == nil {
+	if report.Proofs, err = provenByBooks(ctx, payments, byLaw); err != nil || e.Ground == nil {
 		return report, err
 	}
-	networks, wrong, err := judgeChains(ctx, e.Ground, payments, wallets)
-	report.Networks, report.Faults = networks, append(report.Faults, wrong...)
+	chains, err := judgeChains(ctx, e.Ground, payments, wallets)
+	report.Networks, report.Faults = chains.networks, append(report.Faults, chains.faults...)
+	report.Proofs = append(report.Proofs, chains.sum.proofs()...)
 	return report, err
 }
 

@@ -20,7 +20,11 @@ type Network struct {
 	Sweeps       int // of addresses
 	Transactions int // that reached a final block, with those that pay for sweeps
 	Refunds      int
-	Cost         string
+	Collected    string // worth of what sweeps brought to the treasury
+	Cost         string // the fees of sweeps, fundings and loans of energy
+	CostPerUSD   string // of a collected US dollar; "" when nothing was collected
+	RefundCost   string // the fees of refunds, and the rent of token accounts that they opened
+	Returned     string // rent of token accounts that sweeps closed; "" without any
 	Held         string // on the treasury, the stations and the deposit addresses, beside what operators put there
 }
 
@@ -67,11 +71,40 @@ func (s side) held(asset string) *big.Int {
 	return total
 }
 
+// judgement is what was compared, and what is wrong.
+type judgement struct {
+	balances    int
+	collected   int // transfers to the treasury
+	refunded    int // approved refunds
+	among       int // transfers of gas, rent and change among addresses of the product
+	differing   []string
+	wronglySent []string
+}
+
+func (j judgement) faults() []string { return slices.Concat(j.differing, j.wronglySent) }
+
+// add counts another network's judgement too.
+func (j *judgement) add(other judgement) {
+	j.balances, j.collected = j.balances+other.balances, j.collected+other.collected
+	j.refunded, j.among = j.refunded+other.refunded, j.among+other.among
+	j.differing, j.wronglySent = append(j.differing, other.differing...), append(j.wronglySent, other.wronglySent...)
+}
+
+// proofs are the laws that the chains were held against.
+func (j judgement) proofs() []Proof {
+	transfers := fmt.Sprintf("%d transfers: %d to a treasury, %d approved refunds, %d of gas, rent and change among own addresses",
+		j.collected+j.refunded+j.among+len(j.wronglySent), j.collected, j.refunded, j.among)
+	return []Proof{
+		{"chains agree with ledger", fmt.Sprintf("%d balances", j.balances), len(j.differing)},
+		{"no other destination", transfers, len(j.wronglySent)},
+	}
+}
+
 // judge compares the books with the chain, and looks where money went.
-func (s side) judge() []string {
-	var faults []string
-	fault := func(format string, args ...any) {
-		faults = append(faults, s.chain.Network+": "+fmt.Sprintf(format, args...))
+func (s side) judge() judgement {
+	j := judgement{balances: len(s.chain.Assets)}
+	fault := func(to *[]string, format string, args ...any) {
+		*to = append(*to, s.chain.Network+": "+fmt.Sprintf(format, args...))
 	}
 	for _, a := range s.chain.Assets {
 		booked := s.ledger[a.Symbol]
@@ -79,7 +112,7 @@ func (s side) judge() []string {
 			booked = new(big.Int)
 		}
 		if held := s.held(a.Symbol); held.Cmp(booked) != 0 {
-			fault("the chain has %s %s on treasury, stations and deposit addresses, the ledger %s", a.Text(held), a.Symbol, a.Text(booked))
+			fault(&j.differing, "the chain has %s %s on treasury, stations and deposit addresses, the ledger %s", a.Text(held), a.Symbol, a.Text(booked))
 		}
 	}
 	left := slices.Clone(s.approved)
@@ -87,18 +120,22 @@ func (s side) judge() []string {
 		paid := slices.IndexFunc(left, func(r approvedRefund) bool {
 			return s.refunds != "" && m.From == s.refunds && !m.Rent && r.asset == m.Asset && r.to == m.To && r.units.Cmp(m.Units) == 0
 		})
-		if paid >= 0 {
+		switch {
+		case paid >= 0:
 			left = slices.Delete(left, paid, paid+1)
-			continue
-		}
-		if !s.allowed(m) {
-			fault("%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund", m.Tx, m.Units, m.Asset, m.From, m.To)
+			j.refunded++
+		case !s.allowed(m):
+			fault(&j.wronglySent, "%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund", m.Tx, m.Units, m.Asset, m.From, m.To)
+		case m.To == s.chain.Treasury:
+			j.collected++
+		default:
+			j.among++
 		}
 	}
 	for _, r := range left {
-		fault("the refund of %s of %s to %s is confirmed and not on the chain", r.units, r.asset, r.to)
+		fault(&j.differing, "the refund of %s of %s to %s is confirmed and not on the chain", r.units, r.asset, r.to)
 	}
-	return faults
+	return j
 }
 
 // tokenRent are the lamports that a token account needs.
@@ -133,7 +170,7 @@ WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 |
 	selectRefunds = `SELECT asset, trim_scale(amount)::text, address FROM refunds WHERE mode = 'live' AND network = $1 AND state = 'confirmed'`
 
 	selectSwept = `SELECT (SELECT count(*) FROM sweeps WHERE mode = 'live' AND network = $1 AND state = 'swept')::int,
-	count(*)::int, coalesce(sum(fee), 0)::text FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`
+	count(*)::int FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`
 
 	selectBlocked = `SELECT network || ' ' || address || ': ' || reason FROM sweeps WHERE mode = 'live' AND state = 'blocked'`
 
@@ -145,22 +182,35 @@ WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 |
 // booksSettle is how long the last messages about final transactions may take to the books.
 const booksSettle = time.Minute
 
+// chainsJudged is the judgement of all live networks.
+type chainsJudged struct {
+	networks []Network
+	sum      judgement
+	faults   []string
+}
+
 // judgeChains compares every live network with the books of payments, until they agree or the last messages must have
 // arrived.
-func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.Conn) (networks []Network, faults []string, err error) {
+func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.Conn) (all chainsJudged, err error) {
+	usd, err := readPrices(ctx, payments)
+	if err != nil {
+		return all, err
+	}
 	for _, c := range g.Chains {
 		for deadline := time.Now().Add(booksSettle); ; {
 			s, err := sideOf(ctx, g, c, payments, wallets)
 			if err != nil {
-				return nil, nil, err
+				return all, err
 			}
-			found := s.judge()
+			j := s.judge()
+			found := j.faults()
 			if len(found) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
-				n, err := s.summary(ctx, wallets)
+				n, err := s.summary(ctx, wallets, usd)
 				if err != nil {
-					return nil, nil, err
+					return all, err
 				}
-				networks, faults = append(networks, n), append(faults, found[:min(len(found), faultsShown)]...)
+				all.networks, all.faults = append(all.networks, n), append(all.faults, found[:min(len(found), faultsShown)]...)
+				all.sum.add(j)
 				break
 			}
 			time.Sleep(time.Second)
@@ -168,9 +218,9 @@ func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.C
 	}
 	blocked, err := list[struct{ Text string }](ctx, wallets, "blocked sweeps", selectBlocked)
 	for _, b := range blocked {
-		faults = append(faults, "a sweep is blocked: "+b.Text)
+		all.faults = append(all.faults, "a sweep is blocked: "+b.Text)
 	}
-	return networks, faults, err
+	return all, err
 }
 
 // sideOf reads one network.
@@ -220,19 +270,19 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 }
 
 // summary is the network's line of the report.
-func (s side) summary(ctx context.Context, wallets *pgx.Conn) (Network, error) {
+func (s side) summary(ctx context.Context, wallets *pgx.Conn, usd prices) (Network, error) {
 	n := Network{Name: s.chain.Network, Refunds: len(s.approved)}
-	var fees string
-	if err := wallets.QueryRow(ctx, selectSwept, n.Name).Scan(&n.Sweeps, &n.Transactions, &fees); err != nil {
+	if err := wallets.QueryRow(ctx, selectSwept, n.Name).Scan(&n.Sweeps, &n.Transactions); err != nil {
 		return n, fmt.Errorf("counting sweeps: %w", err)
 	}
-	coin := s.chain.Coin()
-	n.Cost = coin.Text(new(big.Int).Set(rat(fees).Num())) + " " + coin.Symbol
+	if err := s.costs(ctx, wallets, usd, &n); err != nil {
+		return n, err
+	}
 	for i, a := range s.chain.Assets {
 		if i > 0 {
 			n.Held += ", "
 		}
-		n.Held += text(rat(a.Text(s.held(a.Symbol)))) + " " + a.Symbol
+		n.Held += text(units(a, s.held(a.Symbol).String())) + " " + a.Symbol
 	}
 	return n, nil
 }

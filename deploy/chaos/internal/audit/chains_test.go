@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,13 +34,30 @@ func agreed() side {
 
 func TestSide_agrees(t *testing.T) {
 	s := agreed()
-	if faults := s.judge(); len(faults) > 0 {
+	if faults := s.judge().faults(); len(faults) > 0 {
 		t.Errorf("judge a network whose books and chain agree: got %q, want no fault", faults)
 	}
 	s.chain.Family = "solana" // what is left of gas and rent comes back to the station
 	s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: "ETH", From: "0xd", To: "0xs", Units: big.NewInt(1)})
-	if faults := s.judge(); len(faults) > 0 {
+	if faults := s.judge().faults(); len(faults) > 0 {
 		t.Errorf("judge rent that comes back to the station: got %q, want no fault", faults)
+	}
+}
+
+// A judgement counts what it compared, so that a report can say what its laws were held against.
+func TestSide_proofs(t *testing.T) {
+	var sum judgement
+	sum.add(agreed().judge())
+	astray := agreed()
+	astray.ledger["USDT"] = big.NewInt(22)
+	astray.reading.Moves[1].To = "0xthief"
+	sum.add(astray.judge())
+	want := []Proof{
+		{"chains agree with ledger", "4 balances", 1},
+		{"no other destination", "6 transfers: 1 to a treasury, 2 approved refunds, 2 of gas, rent and change among own addresses", 1},
+	}
+	if got := sum.proofs(); !slices.Equal(got, want) {
+		t.Errorf("judge two networks, one of them with a theft and a wrong book: got %+v, want %+v", got, want)
 	}
 }
 
@@ -56,7 +74,7 @@ func TestSide_rent(t *testing.T) {
 	} {
 		s := agreed()
 		s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: "ETH", From: "0xr", To: test.to, Units: big.NewInt(test.units), Rent: true})
-		if faults := s.judge(); len(faults) != test.want {
+		if faults := s.judge().faults(); len(faults) != test.want {
 			t.Errorf("judge rent %s: got %q, want %d faults", name, faults, test.want)
 		}
 	}
@@ -77,7 +95,7 @@ func TestSide_change(t *testing.T) {
 		s := agreed()
 		s.chain.Family = test.family
 		s.reading.Moves = append(s.reading.Moves, chain.Move{Tx: "0x3", Asset: test.asset, From: "0xr", To: test.to, Units: big.NewInt(1)})
-		if faults := s.judge(); len(faults) != test.want {
+		if faults := s.judge().faults(); len(faults) != test.want {
 			t.Errorf("judge change %s: got %q, want %d faults", name, faults, test.want)
 		}
 	}
@@ -120,7 +138,7 @@ func TestSide_seesEachFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := agreed()
 			test.harm(&s)
-			if faults := strings.Join(s.judge(), "; "); !strings.Contains(faults, test.want) {
+			if faults := strings.Join(s.judge().faults(), "; "); !strings.Contains(faults, test.want) {
 				t.Errorf("judge: got %q, want %q", faults, test.want)
 			}
 		})

@@ -10,13 +10,20 @@ import (
 // law must select nothing: a selected row is a fault with the text of the law.
 type law struct{ service, what, query string }
 
+// The laws that a report has lines of.
+const (
+	unbalancedJournal = "journal that does not balance"
+	unbalancedAsset   = "asset whose debits differ from its credits"
+	fullClearing      = "clearing account that is not empty"
+)
+
 // laws hold once the last payment has ended. The accounts of test mode have a prefix, so each law covers both modes.
 var laws = []law{
 	{"payments", "address given to two payments", `SELECT mode || ' ' || address FROM payments WHERE address IS NOT NULL GROUP BY mode, family, address HAVING count(*) > 1`},
 	{"payments", "payment with two successful payouts", `SELECT payment_id FROM payouts WHERE state = 'succeeded' GROUP BY payment_id HAVING count(*) > 1`},
-	{"payments", "journal that does not balance", `SELECT journal_id || ' ' || asset FROM ledger_entries GROUP BY journal_id, asset
+	{"payments", unbalancedJournal, `SELECT journal_id || ' ' || asset FROM ledger_entries GROUP BY journal_id, asset
 		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`},
-	{"payments", "asset whose debits differ from its credits", `SELECT mode || ' ' || asset || ' by ' || trim_scale(total) FROM (
+	{"payments", unbalancedAsset, `SELECT mode || ' ' || asset || ' by ' || trim_scale(total) FROM (
 			SELECT CASE WHEN account LIKE 'test:%' THEN 'test' ELSE 'live' END AS mode, asset,
 				sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) AS total
 			FROM ledger_entries GROUP BY 1, 2) AS sums
@@ -26,7 +33,7 @@ var laws = []law{
 	{"payments", "account whose balance differs from its entries", `SELECT a.code FROM ledger_accounts a LEFT JOIN ledger_entries e ON e.account = a.code
 		WHERE a.balance IS NOT NULL GROUP BY a.code, a.balance
 		HAVING a.balance <> coalesce(sum(CASE WHEN e.side = a.normal THEN e.amount ELSE -e.amount END), 0)`},
-	{"payments", "clearing account that is not empty", `SELECT account || ' holds ' || trim_scale(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END))
+	{"payments", fullClearing, `SELECT account || ' holds ' || trim_scale(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END))
 		FROM ledger_entries WHERE account ~ '^(test:)?clearing:' GROUP BY account
 		HAVING sum(CASE side WHEN 'credit' THEN amount ELSE -amount END) <> 0`},
 	{"payments", "deposit addresses that hold less than nothing", `SELECT account || ' holds ' || trim_scale(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END))
@@ -39,8 +46,8 @@ var laws = []law{
 	{"wallets", "transfer on the simulated chain that was not seen", `SELECT t.tx_hash FROM sim_transfers t
 		LEFT JOIN deposits d ON d.mode = 'test' AND d.network = t.network AND d.tx_hash = t.tx_hash
 		WHERE NOT t.dropped AND d.tx_hash IS NULL`},
-	{"wallets", "journal that does not balance", `SELECT journal || ' ' || network || ' ' || asset FROM custody_entries GROUP BY journal, network, asset HAVING sum(debit) <> sum(credit)`},
-	{"wallets", "asset whose debits differ from its credits", `SELECT mode || ' ' || network || ' ' || asset || ' by ' || sum(debit - credit)
+	{"wallets", unbalancedJournal, `SELECT journal || ' ' || network || ' ' || asset FROM custody_entries GROUP BY journal, network, asset HAVING sum(debit) <> sum(credit)`},
+	{"wallets", unbalancedAsset, `SELECT mode || ' ' || network || ' ' || asset || ' by ' || sum(debit - credit)
 		FROM custody_entries GROUP BY mode, network, asset HAVING sum(debit) <> sum(credit)`},
 }
 
@@ -72,8 +79,9 @@ func (l law) broken(ctx context.Context, db querier) ([]string, error) {
 	return faults, nil
 }
 
-func commonFaults(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]string, error) {
-	var faults []string
+// commonFaults also counts the faults of each law.
+func commonFaults(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) (faults []string, byLaw map[string]int, err error) {
+	byLaw = map[string]int{}
 	for _, l := range laws {
 		db := payments
 		if l.service == "wallets" {
@@ -81,25 +89,32 @@ func commonFaults(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) 
 		}
 		broken, err := l.broken(ctx, db)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		faults = append(faults, broken...)
+		faults, byLaw[l.what] = append(faults, broken...), byLaw[l.what]+len(broken)
 	}
 	leftovers, err := queuesNotEmpty(ctx, e)
-	return append(faults, leftovers...), err
+	return append(faults, leftovers...), byLaw, err
 }
 
-// Books is what the ledger of payments holds at the end.
-type Books struct {
-	Assets   int // of both modes; the debits of each equal its credits unless a law says otherwise
-	Clearing int // accounts that must be empty
+// Proof is a law of the money with what it was held against.
+type Proof struct {
+	Law    string
+	Of     string // such as "7 assets"
+	Faults int
 }
 
-const countBooks = `SELECT count(DISTINCT asset)::int, (count(DISTINCT account) FILTER (WHERE account ~ '^(test:)?clearing:'))::int FROM ledger_entries`
-
-func readBooks(ctx context.Context, payments *pgx.Conn) (b Books, err error) {
-	if err := payments.QueryRow(ctx, countBooks).Scan(&b.Assets, &b.Clearing); err != nil {
-		return b, fmt.Errorf("reading the ledger: %w", err)
+// provenByBooks reads what the ledger of payments holds at the end, which the laws have judged.
+func provenByBooks(ctx context.Context, payments *pgx.Conn, faults map[string]int) ([]Proof, error) {
+	var assets, clearing int
+	if err := payments.QueryRow(ctx, countBooks).Scan(&assets, &clearing); err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	return b, nil
+	return []Proof{
+		{"sum per asset 0", fmt.Sprintf("%d assets", assets), faults[unbalancedJournal] + faults[unbalancedAsset]},
+		{"clearing accounts empty", fmt.Sprint(clearing), faults[fullClearing]},
+	}, nil
 }
+
+// countBooks counts the assets of both modes, and the accounts that must be empty.
+const countBooks = `SELECT count(DISTINCT asset)::int, (count(DISTINCT account) FILTER (WHERE account ~ '^(test:)?clearing:'))::int FROM ledger_entries`
