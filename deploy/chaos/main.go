@@ -61,7 +61,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.DurationVar(&o.duration, "duration", 10*time.Minute, "how long to make trouble, shared by the scenarios")
-	flags.DurationVar(&o.patience, "patience", 3*time.Minute, "how long to wait for the last payment afterwards")
+	flags.DurationVar(&o.patience, "patience", 3*time.Minute, "how long to wait for the last payment afterwards while nothing changes; three times as long at most")
 	flags.Uint64Var(&o.seed, "seed", 0, "of all random choices; 0 takes one from the clock and prints it")
 	flags.StringVar(&o.scenario, "scenario", "mix", "which one, or several with commas between, or all for one after the other")
 	flags.Float64Var(&o.rate, "rate", 8, "payments a second")
@@ -220,15 +220,13 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	}
 	evidence.Restores = f.restores
 	f.say("%d payments asked for; waiting for the last of them", len(evidence.Asked))
-	bound, cancel := context.WithTimeout(ctx, o.patience)
-	defer cancel()
 	received := func() (every []load.Delivery) {
 		for _, p := range all {
 			every = append(every, p.receiver.Deliveries()...)
 		}
 		return every
 	}
-	if waiting, err := audit.Settled(bound, evidence, received); waiting != "" {
+	if waiting, err := audit.Settled(ctx, o.patience, evidence, received); waiting != "" {
 		f.say("gave up waiting: %s (%v)", waiting, err)
 	}
 	evidence.Received = received()

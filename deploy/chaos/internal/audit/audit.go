@@ -308,18 +308,37 @@ func (f *dossier) judgeEvents(row paymentRow, told []string, v *Verdict, fault f
 	}
 }
 
-// Settled waits until every payment of the run has ended and the merchant has what it must get, or until ctx ends. It
-// returns what is still missing.
-func Settled(ctx context.Context, e Evidence, received func() []load.Delivery) (waiting string, err error) {
-	for {
-		waiting, err = unfinished(ctx, e, received())
-		if waiting == "" && err == nil {
+// Settled waits until every payment of the run has ended and the merchant has what it must get. It gives up when
+// nothing has changed for the time of patience, or after mostPatience times as long, and returns what is still missing.
+func Settled(ctx context.Context, patience time.Duration, e Evidence, received func() []load.Delivery) (waiting string, err error) {
+	return settle(ctx, patience, lookEvery, func(ctx context.Context) (string, error) { return unfinished(ctx, e, received()) })
+}
+
+const (
+	lookEvery    = 500 * time.Millisecond
+	mostPatience = 3
+)
+
+// settle looks until nothing is missing. Sweeps of one address follow each other, each after the final block of the one
+// before, so the end of a run that makes progress may take long; one that makes none will not end.
+func settle(ctx context.Context, patience, every time.Duration, look func(context.Context) (string, error)) (waiting string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, mostPatience*patience)
+	defer cancel()
+	for changed := time.Now(); ; {
+		found, err := look(ctx)
+		if found == "" && err == nil {
 			return "", nil
+		}
+		if found != waiting {
+			waiting, changed = found, time.Now()
+		}
+		if time.Since(changed) > patience {
+			return waiting, err
 		}
 		select {
 		case <-ctx.Done():
 			return waiting, err
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(every):
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"causeway.internal/deploy/chaos/internal/load"
 )
@@ -273,5 +276,39 @@ func TestCount_lost(t *testing.T) {
 	r.count(f, f.judge())
 	if r.Settled != 0 || r.Lost != 3 {
 		t.Errorf("report %+v", r)
+	}
+}
+
+// The end of a run waits while something changes, and gives up when nothing does, or when the changes do not end.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	const patience, every = time.Minute, 7 * time.Second
+	left := func(n int) string {
+		if n <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d deposits not swept", n)
+	}
+	halves := func(after time.Duration) int { return int(after / (patience / 2)) }
+	for name, test := range map[string]struct {
+		look  func(after time.Duration) string
+		want  string
+		least time.Duration
+	}{
+		"all done":            {func(time.Duration) string { return "" }, "", 0},
+		"slow, with progress": {func(after time.Duration) string { return left(4 - halves(after)) }, "", 2 * patience},
+		"nothing changes":     {func(time.Duration) string { return left(3) }, left(3), patience},
+		"changes without end": {func(after time.Duration) string { return left(1 + halves(after)) }, left(6), 3 * patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				got, err := settle(t.Context(), patience, every, func(context.Context) (string, error) { return test.look(time.Since(began)), nil })
+				if took := time.Since(began); err != nil || got != test.want || took < test.least || took > test.least+every {
+					t.Errorf("settle: got %q, %v after %s, want %q after %s and less than %s more", got, err, took, test.want, test.least, every)
+				}
+			})
+		})
 	}
 }
