@@ -124,6 +124,12 @@ func newVictim(t testing.TB, s *stack.Stack, c *api.Client) *victim {
 		"/v1/wallets/": wallet.Text(t, "wallet.id"), "/v1/sandbox/wallets/": wallet.Text(t, "wallet.id"), "/v1/reports/": report,
 		"/v1/webhooks/endpoints/": hook, "/v1/webhooks/deliveries/": delivery, "/v1/webhooks/replays/": replay,
 	}
+	entry := v.client.Call(t, http.MethodPost, "/v1/wallets/address-book", api.Object{"network": "tron", "address": anotherTron, "label": mark}).
+		Want(t, http.StatusCreated).Text(t, "address.id")
+	drawn := v.client.Call(t, http.MethodPost, "/v1/wallets/withdrawals", api.Object{"crypto": "USDT", "network": "tron", "amount": "7", "addressId": entry}).
+		Want(t, http.StatusCreated).Text(t, "withdrawal.id")
+	v.ids["/v1/wallets/address-book/"], v.ids["/v1/wallets/withdrawals/"], v.ids["/v1/admin/wallets/withdrawals/"] = entry, drawn, drawn
+	v.secrets = append(v.secrets, entry, drawn)
 	v.watched = []string{"/v1/payments/" + settled, "/v1/payments/" + pending, "/v1/wallets/" + v.ids["/v1/wallets/"], "/v1/webhooks/endpoints/" + hook, "/v1/webhooks/secret", "/v1/webhooks/endpoints/" + hook + "/secret", "/v1/reports/" + report}
 	return v
 }
@@ -161,6 +167,8 @@ var bodies = map[string]any{
 	"POST /v1/sandbox/wallets/{id}/deposits":         api.Object{"amount": 1},
 	"POST /v1/payments/{reference}/refund-address":   api.Object{"address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"},
 	"POST /v1/payments/{reference}/settle":           api.Object{"settlementToken": "stl_6dY0sI0w1m0c6Yc8Yx7m0Jm1x1b7T6q0Z3n9K5r2u4E"},
+	"POST /v1/wallets/address-book":                  api.Object{"network": "tron", "address": payersTron},
+	"POST /v1/wallets/withdrawals":                   api.Object{"crypto": "USDT", "network": "tron", "amount": "7", "addressId": ""}, // whose entry would be a 404
 	"PATCH /v1/webhooks/endpoints/{id}":              api.Object{"enabled": false},
 	"PATCH /v1/reports/{reportId}":                   api.Object{"status": "dismissed"},
 	"POST /v1/webhooks/endpoints":                    api.Object{"url": "http://127.0.0.1:9/none", "types": []string{}},
@@ -184,7 +192,7 @@ type intruder struct {
 
 func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intruder {
 	t.Helper()
-	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create"}
+	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create", "wallet:withdraw"}
 	lacking := map[string]*api.Client{}
 	for _, p := range all {
 		others := slices.DeleteFunc(slices.Clone(all), func(o string) bool { return o == p })
@@ -236,7 +244,8 @@ func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intrude
 			return v.client
 		}, nil, true, is(http.StatusUnauthorized)},
 		{"another key of the same merchant", func(o operation) *api.Client {
-			if !strings.Contains(o.pattern, "/wallets") || o.access != "keyed" {
+			ofMerchant := strings.Contains(o.pattern, "/address-book") || strings.Contains(o.pattern, "/withdrawals")
+			if !strings.Contains(o.pattern, "/wallets") || ofMerchant || o.access != "keyed" {
 				return nil // everything but wallets is the merchant's
 			}
 			return lacking["webhook:manage"]

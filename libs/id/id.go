@@ -24,6 +24,8 @@ const (
 	Refund   = "rfd_"
 	Lapse    = "unc_"
 	Fees     = "fee_"
+	Draw     = "wwd_"
+	Payee    = "adr_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

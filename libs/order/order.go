@@ -1,6 +1,7 @@
-// Package order is the language of approved transfers out of the product: a refund to a payer. Payments signs an order
-// when it is approved, wallets carries it out, and the signer of transactions verifies it with a pinned key. So
-// wallets, which plans the transaction, cannot choose an amount or a destination. It is pure.
+// Package order is the language of approved transfers out of the product: a refund to a payer, or a withdrawal of a
+// merchant from its standalone wallets. Payments signs an order when it is approved, wallets carries it out, and the
+// signer of transactions verifies it with a pinned key. So wallets, which plans the transaction, cannot choose an
+// amount or a destination. It is pure.
 package order
 
 import (
@@ -18,8 +19,11 @@ import (
 // Kind says what an order is for.
 type Kind string
 
-// Refund gives money back to a payer.
-const Refund Kind = "refund"
+// The kinds.
+const (
+	Refund     Kind = "refund"     // gives money back to a payer
+	Withdrawal Kind = "withdrawal" // pays a merchant what its standalone wallets hold
+)
 
 // Approval says who has approved an order. Each has a key of its own.
 type Approval string
@@ -33,7 +37,7 @@ const (
 // Order is one transfer of one asset on one network to one address.
 type Order struct {
 	Kind     Kind        `json:"kind"`
-	ID       string      `json:"id"` // of the refund; it is carried out once
+	ID       string      `json:"id"` // of the refund or withdrawal; it is carried out once
 	Mode     tenant.Mode `json:"mode"`
 	Network  string      `json:"network"`
 	Asset    string      `json:"asset"`              // symbol
@@ -58,7 +62,7 @@ func (o Order) Check() error {
 	network, listed := money.NetworkOf(o.Network)
 	asset, known := network.Asset(o.Asset)
 	switch {
-	case o.Kind != Refund:
+	case o.Kind != Refund && o.Kind != Withdrawal:
 		return fmt.Errorf("the kind %.20q is unknown", o.Kind)
 	case !text(o.ID, idMost):
 		return fmt.Errorf("the id must have 1 to %d visible characters", idMost)

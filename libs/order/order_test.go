@@ -31,7 +31,7 @@ func changes() map[string]order.Order {
 		f(&o)
 		out[name] = o
 	}
-	change("kind", func(o *order.Order) { o.Kind = "withdrawal" })
+	change("kind", func(o *order.Order) { o.Kind = order.Withdrawal })
 	change("id", func(o *order.Order) { o.ID = "rfd_02" })
 	change("mode", func(o *order.Order) { o.Mode = tenant.Test })
 	change("network", func(o *order.Order) { o.Network = "polygon" })

@@ -43,6 +43,13 @@ var eventTypes = []EventType{
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
 	{"wallet.swept", "the wallet's balance was moved to the treasury"},
 	{"wallet.expired", "the wallet's window has passed; late money is still recorded and reported"},
+	{"wallet.address_added", "an address was added to the address book; no live withdrawal goes there before usableAt"},
+	{"wallet.withdrawal_requested", "a withdrawal from the wallets was requested; above a bound it waits for operators"},
+	{"wallet.withdrawal_approved", "a withdrawal was approved, and leaves soon"},
+	{"wallet.withdrawal_signing", "the balance holds the amount and the fee of a withdrawal, and its transaction is being made"},
+	{"wallet.withdrawal_sent", "the transaction of a withdrawal was sent; also after a reorganisation took a confirmed one back"},
+	{"wallet.withdrawal_confirmed", "a withdrawal is in a final block"},
+	{"wallet.withdrawal_failed", "a withdrawal was refused or can never arrive; its amount and its fee are in the balance again"},
 	{"report.created", "a fraud report was filed"},
 	{"report.updated", "a report's status changed"},
 	{"webhook.endpoint_failing", "an endpoint has failed for 1 hour, 24 hours or 4 days; sent to the merchant's other endpoints"},
@@ -55,7 +62,7 @@ func IsEventType(name string) bool {
 	return slices.ContainsFunc(eventTypes, func(e EventType) bool { return e.Type == name })
 }
 
-// sender is a service that sends events about its objects: its events and the ids of its objects have the same prefix.
+// sender is a service that sends events about objects of a kind: their events have one prefix, and so have their ids.
 type sender struct {
 	message       Name
 	event, object string
@@ -63,6 +70,8 @@ type sender struct {
 
 var senders = []sender{
 	{PaymentStatusChangedV1, "payment.", "pay_"},
+	{PaymentStatusChangedV1, "wallet.withdrawal_", "wwd_"},
+	{PaymentStatusChangedV1, "wallet.address_", "adr_"},
 	{WalletStatusChangedV1, "wallet.", "wal_"},
 	{ReportStatusChangedV1, "report.", "RPT-"},
 }
@@ -70,10 +79,13 @@ var senders = []sender{
 // MayTell reports whether a status message may bring an event about an object. A service may only send events about its
 // own objects, so that one service's keys cannot forge the events of another.
 func (n Name) MayTell(event, object string) bool {
+	may := false
 	for _, s := range senders {
-		if s.message != n && strings.HasPrefix(object, s.object) || s.message == n && !strings.HasPrefix(event, s.event) {
-			return false
+		own := s.message == n && strings.HasPrefix(event, s.event)
+		if strings.HasPrefix(object, s.object) {
+			return own
 		}
+		may = may || own
 	}
-	return slices.ContainsFunc(senders, func(s sender) bool { return s.message == n })
+	return may
 }

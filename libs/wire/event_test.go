@@ -22,6 +22,13 @@ func TestMayTell_ownObjectsOnly(t *testing.T) {
 		{wire.PaymentStatusChangedV1, "webhook.test", "whe_1", false},
 		{wire.DepositChangedV1, "payment.settled", "pay_1", false},
 		{"", "payment.settled", "pay_1", false},
+		{wire.PaymentStatusChangedV1, "wallet.withdrawal_sent", "wwd_1", true},
+		{wire.PaymentStatusChangedV1, "wallet.address_added", "adr_1", true},
+		{wire.PaymentStatusChangedV1, "wallet.confirmed", "wal_1", false},
+		{wire.PaymentStatusChangedV1, "wallet.confirmed", "wwd_1", false},
+		{wire.PaymentStatusChangedV1, "wallet.withdrawal_sent", "wal_1", false},
+		{wire.PaymentStatusChangedV1, "payment.settled", "wwd_1", false},
+		{wire.WalletStatusChangedV1, "wallet.withdrawal_sent", "wwd_1", false},
 	} {
 		if got := c.name.MayTell(c.event, c.object); got != c.may {
 			t.Errorf("%s, %s about %s: %v", c.name, c.event, c.object, got)

@@ -197,12 +197,17 @@ type LookAtTransaction struct {
 	TxHash  string      `json:"txHash"`
 }
 
-// RefundApproved orders a refund, which wallets carries out once for each id. It may come any number of times; another
-// order under the same id is refused. The signatures are those of the order's approval, for which wallets has no key.
+// RefundApproved orders a refund or a withdrawal, which wallets carries out once for each id. It may come any number of
+// times; another order under the same id is refused. The signatures are those of the order's approval, for which
+// wallets has no key.
 type RefundApproved struct {
 	order.Approved
 	// Currency is that of the payment. Pauses name it; without it, a pause of any currency holds the refund.
 	Currency money.Currency `json:"currency,omitempty"`
+	// MerchantID and Charge are those of a withdrawal alone: whose wallets pay for it, and the fee that they pay besides
+	// the amount, in base units of the asset.
+	MerchantID string `json:"merchantId,omitempty"`
+	Charge     string `json:"charge,omitempty"`
 }
 
 // RefundsPaused is the list of the pauses of refunds. One with a larger Version replaces an older one; an equal or
@@ -219,9 +224,9 @@ type RefundPause struct {
 	Network  string         `json:"network"`
 }
 
-// RefundWithdrawn says that an operator has cancelled an approved refund. Wallets fails it as cancelled if nothing can
-// have been signed for it, and then carries out no order under its id: the message may come before the order. Otherwise
-// the refund goes on, and wallets answers RefundNotCancelled.
+// RefundWithdrawn says that an approved refund or withdrawal was cancelled. Wallets fails it as cancelled if nothing
+// can have been signed for it, and then carries out no order under its id: the message may come before the order.
+// Otherwise the refund goes on, and wallets answers RefundNotCancelled.
 type RefundWithdrawn struct {
 	order.Order
 	WithdrawnAt time.Time `json:"withdrawnAt"`
@@ -238,8 +243,9 @@ const (
 	RefundFailed    RefundState = "failed"    // it can never land
 )
 
-// RefundChanged is a full snapshot of a refund at wallets. One with a larger Version replaces an older one; an equal or
-// smaller one is stale. The answer to a cancellation that came too late repeats the state.
+// RefundChanged is a full snapshot of a refund or withdrawal at wallets; the prefix of the id says which. One with a
+// larger Version replaces an older one; an equal or smaller one is stale. The answer to a cancellation that came too
+// late repeats the state.
 type RefundChanged struct {
 	RefundID string      `json:"refundId"`
 	Version  int64       `json:"version"` // 1, 2, 3 for each refund
@@ -263,12 +269,13 @@ const (
 	RefundCancelled = "cancelled" // an operator cancelled it, and nothing was ever signed
 
 	// Wallets or the signer refused the order, before anything was signed for it.
-	RefundOrderInvalid       = "order_invalid"       // no transaction can carry it out
-	RefundOrderChanged       = "order_changed"       // another order came under the same id
-	RefundOrderRefused       = "order_refused"       // the signer does not accept its approval
-	RefundDestinationOwned   = "destination_owned"   // the destination belongs to this system
-	RefundDestinationRefused = "destination_refused" // the signer or the network does not send there
-	RefundAssetRefused       = "asset_refused"       // the signer does not refund the asset on the network
+	RefundBalance            = "insufficient_balance" // of a withdrawal: the wallets of the merchant hold less
+	RefundOrderInvalid       = "order_invalid"        // no transaction can carry it out
+	RefundOrderChanged       = "order_changed"        // another order came under the same id
+	RefundOrderRefused       = "order_refused"        // the signer does not accept its approval
+	RefundDestinationOwned   = "destination_owned"    // the destination belongs to this system
+	RefundDestinationRefused = "destination_refused"  // the signer or the network does not send there
+	RefundAssetRefused       = "asset_refused"        // the signer does not refund the asset on the network
 )
 
 // RefundNotCancelled is the reason of an answer: a transaction of the refund may land, so it goes on.

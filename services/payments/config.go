@@ -22,6 +22,8 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/draw"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/refund"
@@ -72,6 +74,7 @@ type serveSettings struct {
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
 	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"true starts a gift's reference with CW-G, so that every service recognises the bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
 	Refunds      refundSettings
+	Draws        drawSettings
 	AddressBlock int `env:"ADDRESS_BLOCK" envDefault:"256" doc:"number of deposit addresses that a process leases at once"`
 }
 
@@ -81,6 +84,39 @@ type refundSettings struct {
 	OperatorKey   config.Secret `env:"ORDER_OPERATOR_KEY" doc:"the same for refunds that operators have approved; another key"`
 	Networks      []string      `env:"REFUND_NETWORKS" doc:"comma separated networks on which wallets has a refund station, such as ethereum,bitcoin; live mode takes no refund on another network: 409 refunds_closed"`
 	ApprovalAbove string        `env:"REFUND_APPROVAL_ABOVE" envDefault:"NGN=100000,GHS=1000,KES=9000,ZAR=1200" doc:"worth of all refunds of one live payment, by its locked rate, above which a refund needs operators; a currency that is not named keeps its default, 0 sends every refund to operators"`
+}
+
+// drawSettings are those of withdrawals from standalone wallets (docs/api-contract.md#withdrawals-from-wallets).
+type drawSettings struct {
+	Networks []string      `env:"WITHDRAWAL_NETWORKS" doc:"comma separated networks on which live mode withdraws crypto of standalone wallets: 409 withdrawals_closed elsewhere. The signer's policy has to allow it too (docs/custody.md)"`
+	Fees     string        `env:"WITHDRAWAL_FEES" doc:"fees of such withdrawals over those of docs/api-contract.md#withdrawals-from-wallets, in the withdrawn crypto: ethereum/USDT=5,bitcoin/BTC=0.0001; none closes a pair, as in tron/TRX=none"`
+	Daily    string        `env:"WITHDRAWAL_DAILY_USD" envDefault:"10000" doc:"most US dollars that a merchant withdraws from standalone wallets within 24 hours in live mode, and the limits of single merchants: 10000,acme=200000"`
+	Above    string        `env:"WITHDRAWAL_APPROVAL_ABOVE_USD" envDefault:"1000" doc:"worth of a merchant's live withdrawals within 24 hours above which one needs two operators; 0 sends every one to operators"`
+	Hold     time.Duration `env:"WITHDRAWAL_ADDRESS_HOLD" envDefault:"24h" doc:"time after its addition in which no live withdrawal goes to an address of the address book; test mode has none"`
+}
+
+// rules reads the rules of withdrawals.
+func (s drawSettings) rules() (r draws.Rules, err error) {
+	for _, name := range s.Networks {
+		n, ok := money.NetworkOf(name)
+		if !ok {
+			return r, fmt.Errorf("WITHDRAWAL_NETWORKS: %q is no network", name)
+		}
+		r.Networks = append(r.Networks, n.Name)
+	}
+	if r.Fees, err = draw.ParseFees(s.Fees); err != nil {
+		return r, fmt.Errorf("WITHDRAWAL_FEES: %w", err)
+	}
+	if r.Limits, err = draw.ParseLimits(s.Daily); err != nil {
+		return r, fmt.Errorf("WITHDRAWAL_DAILY_USD: %w", err)
+	}
+	if r.Above, err = money.Parse(s.Above); err != nil || r.Above.IsNegative() {
+		return r, fmt.Errorf("WITHDRAWAL_APPROVAL_ABOVE_USD: %q is no amount of dollars", s.Above)
+	}
+	if r.Hold = s.Hold; r.Hold < 0 {
+		return r, fmt.Errorf("WITHDRAWAL_ADDRESS_HOLD: %s is below zero", s.Hold)
+	}
+	return r, nil
 }
 
 // refundDefault repeats the default in the tag of ApprovalAbove.

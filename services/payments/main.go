@@ -25,6 +25,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
@@ -128,6 +129,7 @@ type api struct {
 	signing   refunds.Keys
 	refundsOn []string                           // networks on which refunds of live mode leave
 	above     map[money.Currency]decimal.Decimal // a refund that moves more needs operators
+	draws     draws.Rules
 }
 
 // openAPI reads the settings of a process that serves and the fee schedules, and opens its stock of addresses.
@@ -147,6 +149,9 @@ func (p *process) openAPI(ctx context.Context, environ map[string]string) (a api
 	if a.above, err = a.cfg.Refunds.above(); err != nil {
 		return a, err
 	}
+	if a.draws, err = a.cfg.Draws.rules(); err != nil {
+		return a, err
+	}
 	a.fees = fees.NewSchedules(p.store.PublishedFees, p.clock.Now)
 	if err := a.fees.Load(ctx); err != nil {
 		return a, err
@@ -163,7 +168,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
 		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
-		Withdrawals: cases.Withdrawals, Books: cases.Books,
+		Withdrawals: cases.Withdrawals, Draws: cases.Draws, Books: cases.Books,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }

@@ -15,6 +15,8 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/draw"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/store"
 )
@@ -218,9 +220,16 @@ func sendOrders(in command.Input) (operation, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		return s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
+		err := s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
 			fmt.Fprintln(in.Out, r.ID, r.State)
 			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
+		})
+		if err != nil {
+			return err
+		}
+		return s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
+			fmt.Fprintln(in.Out, w.ID, w.State)
+			return draws.Command(keys, w, time.Now())
 		})
 	}, nil
 }

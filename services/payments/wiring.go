@@ -200,7 +200,7 @@ func (p *process) parts(a api) usecases.Parts {
 	if a.stock != nil {
 		parts.API = usecases.API{
 			Stock: a.stock, Fees: a.fees, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, RefundsOn: a.refundsOn,
-			Automatic: a.above,
+			Automatic: a.above, Draws: a.draws,
 		}
 	}
 	return parts

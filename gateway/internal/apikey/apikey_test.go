@@ -86,7 +86,7 @@ func TestParse_vector(t *testing.T) {
 func TestCompile(t *testing.T) {
 	all := []apikey.Permission{
 		apikey.PaymentCreate, apikey.PaymentRead, apikey.WalletCreate, apikey.WalletRead, apikey.ReportCreate, apikey.ReportManage, apikey.WebhookManage,
-		apikey.RefundCreate, apikey.SettlementManage, apikey.WithdrawalCreate,
+		apikey.RefundCreate, apikey.SettlementManage, apikey.WithdrawalCreate, apikey.WalletDraw,
 	}
 	for name, tc := range map[string]struct {
 		grants []string
@@ -96,7 +96,7 @@ func TestCompile(t *testing.T) {
 		"one":       {[]string{"payment:read"}, []apikey.Permission{apikey.PaymentRead}},
 		"refunds":   {[]string{"refund:create"}, []apikey.Permission{apikey.RefundCreate}},
 		"area":      {[]string{"payment:*"}, []apikey.Permission{apikey.PaymentCreate, apikey.PaymentRead}},
-		"two":       {[]string{"report:manage", "wallet:*"}, []apikey.Permission{apikey.WalletCreate, apikey.WalletRead, apikey.ReportManage}},
+		"two":       {[]string{"report:manage", "wallet:*"}, []apikey.Permission{apikey.WalletCreate, apikey.WalletRead, apikey.WalletDraw, apikey.ReportManage}},
 		"all":       {[]string{"*"}, all},
 		"unknown":   {[]string{"payment", "payment:", "*:read", "pay:*", "payment:delete", ""}, nil},
 		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*", "refund:*", "settlement:*", "withdrawal:*"}, all},

@@ -21,10 +21,12 @@ const (
 
 	SettlementManage Permission = "settlement:manage"
 	WithdrawalCreate Permission = "withdrawal:create"
+	WalletDraw       Permission = "wallet:withdraw"
 )
 
 var permissions = []Permission{
 	PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage, RefundCreate, SettlementManage, WithdrawalCreate,
+	WalletDraw,
 }
 
 // Grantable lists everything that may be granted: each permission, the wildcard of each area, and * for all.

@@ -281,7 +281,7 @@ func TestProxy_forwards(t *testing.T) {
 	}
 	id := e.Identity
 	if id.Subject != httpkit.Merchant || id.MerchantID != "acme" || id.KeyID != 1 || id.Mode != tenant.Test || id.RequestID != "mine-1" ||
-		len(id.Permissions) != 8 || id.ClientIP != "127.0.0.1" || id.Operator != "" {
+		len(id.Permissions) != 11 || id.ClientIP != "127.0.0.1" || id.Operator != "" {
 		t.Errorf("identity %+v", id)
 	}
 	for name, want := range map[string]string{

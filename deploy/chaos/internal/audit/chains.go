@@ -125,7 +125,7 @@ func (s side) judge() judgement {
 			left = slices.Delete(left, paid, paid+1)
 			j.refunded++
 		case !s.allowed(m):
-			fault(&j.wronglySent, "%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund", m.Tx, m.Units, m.Asset, m.From, m.To)
+			fault(&j.wronglySent, "%s moved %s of %s from %s to %s, which is neither the treasury nor an approved refund or withdrawal", m.Tx, m.Units, m.Asset, m.From, m.To)
 		case m.To == s.chain.Treasury:
 			j.collected++
 		default:
@@ -167,7 +167,10 @@ const (
 	selectLedger = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)::text FROM ledger_entries
 WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 || ':' || asset) GROUP BY asset`
 
-	selectRefunds = `SELECT asset, trim_scale(amount)::text, address FROM refunds WHERE mode = 'live' AND network = $1 AND state = 'confirmed'`
+	// Withdrawals leave the station of refunds too.
+	selectRefunds = `SELECT asset, trim_scale(amount)::text, address FROM (SELECT mode, network, state, asset, amount, address FROM refunds
+		UNION ALL SELECT mode, network, state, asset, amount, address FROM draws) AS left_by_order
+	WHERE mode = 'live' AND network = $1 AND state = 'confirmed'`
 
 	selectSwept = `SELECT (SELECT count(*) FROM sweeps WHERE mode = 'live' AND network = $1 AND state = 'swept')::int,
 	count(*)::int FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`

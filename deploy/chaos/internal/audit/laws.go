@@ -49,6 +49,11 @@ var laws = []law{
 	{"wallets", unbalancedJournal, `SELECT journal || ' ' || network || ' ' || asset FROM custody_entries GROUP BY journal, network, asset HAVING sum(debit) <> sum(credit)`},
 	{"wallets", unbalancedAsset, `SELECT mode || ' ' || network || ' ' || asset || ' by ' || sum(debit - credit)
 		FROM custody_entries GROUP BY mode, network, asset HAVING sum(debit) <> sum(credit)`},
+	{"wallets", "balance of a merchant below zero", `SELECT mode || ' ' || merchant_id || ' ' || network || ' ' || asset || ' has ' || sum(credit - debit)
+		FROM custody_entries WHERE account = 'merchant' GROUP BY mode, merchant_id, network, asset HAVING sum(credit - debit) < 0`},
+	{"wallets", "money of an ended withdrawal that waits", `SELECT r.id || ' ' || r.state || ' holds ' || sum(e.credit - e.debit) FROM refunds r
+		JOIN custody_journals j ON j.mode = r.mode AND j.deposit = r.id JOIN custody_entries e ON e.journal = j.key AND e.account = 'withdrawals'
+		WHERE r.kind = 'withdrawal' AND r.state IN ('confirmed', 'failed') GROUP BY r.id HAVING sum(e.credit - e.debit) <> 0`},
 }
 
 // faultsShown bounds how many lines one broken law prints.

@@ -77,6 +77,11 @@ func TestLaws_eachIsFoundBroken(t *testing.T) {
 		"wallets: journal that does not balance": custody("a", 1, "custody", "3", "0") + custody("a", 2, "merchant", "0", "2") +
 			custody("b", 1, "custody", "2", "0") + custody("b", 2, "merchant", "0", "3"),
 		"wallets: asset whose debits differ from its credits": custody("a", 1, "custody", "3", "0"),
+		"wallets: balance of a merchant below zero":           custody("a", 1, "merchant", "3", "0") + custody("a", 2, "withdrawals", "0", "3"),
+		"wallets: money of an ended withdrawal that waits": `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, kind, merchant_id)
+			VALUES ('wwd_1', 'live', 'tron', 'tron', 'USDT', '', 3, 'T', '{}', 'confirmed', 'withdrawal', 'm');
+			INSERT INTO custody_journals (key, event, mode, merchant_id, wallet_id, deposit) VALUES ('a', 'withdrawal_booked', 'live', 'm', '', 'wwd_1');` +
+			custody("a", 1, "merchant", "3", "0") + custody("a", 2, "withdrawals", "0", "3"),
 	}
 	databases := map[string]*pgx.Conn{"payments": schema(t, "payments"), "wallets": schema(t, "wallets")}
 	for _, l := range laws {

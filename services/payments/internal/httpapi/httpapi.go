@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/checkouts"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
@@ -36,6 +37,7 @@ type UseCases struct {
 	Sandbox   *sandbox.Sandbox
 	Operators *operators.Operators
 	Refunds   *refunds.Refunds
+	Draws     *draws.Draws
 	Hints     *payouts.Hints
 	Books     *books.Books
 
@@ -58,6 +60,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	settlementRoutes(s, u)
 	railRoutes(s, u)
 	refundRoutes(s, u)
+	drawRoutes(s, u)
 	operatorRoutes(s, u)
 	withdrawalRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {

@@ -185,13 +185,7 @@ type Store interface {
 
 // page cuts a list that was read with one row more than a page holds, and names the row at which the next one begins.
 func page[T any](rows []T, limit int, key func(T) string) ([]T, views.Pagination) {
-	p := views.Pagination{Limit: limit}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := views.RowCursor(key(rows[limit-1]))
-		p.HasMore, p.NextCursor = true, &next
-	}
-	return rows, p
+	return views.PageOf(rows, limit, key)
 }
 
 // ReadCursor is the key that a cursor of an operators' list holds; ok is false for anything else.

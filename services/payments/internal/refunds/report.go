@@ -26,7 +26,7 @@ type Reports struct {
 
 // Changed applies one report. It drops an old one, and raises an alert for one that the refund's state refuses.
 func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundChanged) error {
-	trigger, err := triggerOf(m)
+	trigger, err := TriggerOf(m)
 	if err != nil {
 		return fault.Permanent(fmt.Errorf("report about refund %.80q: %w", m.RefundID, err))
 	}
@@ -35,7 +35,7 @@ func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundCha
 		if !ok {
 			return change.Result{}, change.ErrNoRefund
 		}
-		if err := about(r, m); err != nil {
+		if err := About(r, m); err != nil {
 			return change.Result{}, fault.Permanent(err)
 		}
 		out, err := change.Applied(a.Policy.Apply(v.Payment, payment.ChangeRefund{Refund: r, Trigger: trigger, Rows: v.Rows, Refunds: v.Refunds}, now))
@@ -55,8 +55,8 @@ func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundCha
 	return err
 }
 
-// about refuses a report that does not fit the refund that it names.
-func about(r refund.Refund, m wire.RefundChanged) error {
+// About refuses a report that does not fit the refund that it names.
+func About(r refund.Refund, m wire.RefundChanged) error {
 	n, _ := money.NetworkOf(r.Network)
 	asset, _ := n.Asset(r.Asset)
 	if amount := asset.ToUnits(r.Amount).String(); m.Mode != r.Mode || m.Network != r.Network || m.Amount != amount {
@@ -65,8 +65,8 @@ func about(r refund.Refund, m wire.RefundChanged) error {
 	return nil
 }
 
-// triggerOf is what a report does to its refund.
-func triggerOf(m wire.RefundChanged) (t refund.Trigger, err error) {
+// TriggerOf is what a report does to its refund.
+func TriggerOf(m wire.RefundChanged) (t refund.Trigger, err error) {
 	n, known := money.NetworkOf(m.Network)
 	if !known || m.Version <= 0 {
 		return t, fmt.Errorf("version %d on network %.20q", m.Version, m.Network)

@@ -19,7 +19,7 @@ const (
 	paymentStates       = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
 	unmatchedReferences = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r) ORDER BY n`
 	unmatchedRefunds    = `SELECT x.id, coalesce(r.state, '') FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS x (id, state, n)
-LEFT JOIN refunds r ON r.id = x.id WHERE r.state IS DISTINCT FROM x.state ORDER BY x.n`
+LEFT JOIN (SELECT id, state FROM refunds UNION ALL SELECT id, state FROM draws) r ON r.id = x.id WHERE r.state IS DISTINCT FROM x.state ORDER BY x.n`
 	assetSums    = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
 	changedSince = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
 WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`

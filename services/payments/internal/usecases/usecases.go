@@ -4,11 +4,13 @@ package usecases
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
@@ -21,6 +23,7 @@ import (
 	"causeway.internal/services/payments/internal/checkouts"
 	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/destination"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/intake"
 	"causeway.internal/services/payments/internal/merchants"
@@ -49,6 +52,7 @@ type Store interface {
 	payouts.Store
 	refunds.Store
 	withdrawals.Store
+	draws.Store
 	ReportRefund(ctx context.Context, messageID, refundID string, f change.Func) error
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
@@ -86,6 +90,7 @@ type API struct {
 	Signing    refunds.Keys                       // of the orders of refunds; empty keeps refunds of live mode closed
 	RefundsOn  []string                           // networks on which refunds of live mode leave
 	Automatic  map[money.Currency]decimal.Decimal // a refund that moves no more approves itself
+	Draws      draws.Rules                        // of withdrawals from standalone wallets
 }
 
 // Set is the use cases.
@@ -101,6 +106,7 @@ type Set struct {
 	*operators.Operators
 	*refunds.Refunds
 	*withdrawals.Withdrawals
+	*draws.Draws
 	*books.Books
 	*payouts.Hints
 
@@ -135,6 +141,10 @@ func New(p Parts) *Set {
 			Blind: p.Keys, Automatic: p.Automatic, Networks: p.RefundsOn, One: p.SecondAbove == nil,
 			Recovery: p.Recovery,
 		},
+		Draws: &draws.Draws{
+			Rules: p.API.Draws, Store: p.Store, Access: access, Providers: p.Providers, Screening: p.Screening, Policy: p.Policy, Pauses: p.Pauses,
+			Scans: p.Scans, Signing: p.Signing, Blind: p.Keys, Recovery: p.Recovery,
+		},
 		Withdrawals: &withdrawals.Withdrawals{Store: p.Store},
 		Books:       &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints:       &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
@@ -142,8 +152,11 @@ func New(p Parts) *Set {
 	}
 }
 
-// RefundChanged applies a report of wallets about a refund.
+// RefundChanged applies a report of wallets about a refund, or about a withdrawal.
 func (s *Set) RefundChanged(ctx context.Context, messageID string, m wire.RefundChanged) error {
+	if strings.HasPrefix(m.RefundID, id.Draw) {
+		return draws.Changed(ctx, s.parts.Store, messageID, m)
+	}
 	return refunds.Reports{Policy: s.parts.Policy, Report: s.parts.Store.ReportRefund}.Changed(ctx, messageID, m)
 }
 

@@ -84,5 +84,16 @@ type (
 	}
 )
 
+// PageOf cuts a list that was read with one row more than a page holds, and names the row at which the next one begins.
+func PageOf[T any](rows []T, limit int, key func(T) string) ([]T, Pagination) {
+	p := Pagination{Limit: limit}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next := RowCursor(key(rows[limit-1]))
+		p.HasMore, p.NextCursor = true, &next
+	}
+	return rows, p
+}
+
 // RowCursor names the row at which the next page of an operators' list begins.
 func RowCursor(key string) string { return base64.RawURLEncoding.EncodeToString([]byte("o" + key)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
@@ -14,19 +15,24 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// Refund is an approved refund with the addresses in the form in which the drivers of its chain write them.
+// Refund is an approved refund or withdrawal with the addresses in the form in which the drivers of its chain write
+// them.
 type Refund struct {
 	Ordered  intent.Ordered
 	Network  money.Network
 	To       string
 	Contract string         // "" for the network's own coin
 	Currency money.Currency // of the payment, "" where payments does not say
+	// MerchantID and Charge are those of a withdrawal: whose balance pays, and what it pays besides the amount.
+	MerchantID string
+	Charge     *big.Int
 }
 
 // Refunds keeps approved refunds.
 type Refunds interface {
 	// TakeRefund keeps a refund, once for its id. It fails with ErrOtherOrder when the id belongs to another order, and
-	// with ErrOwnDestination when the money would not leave this system.
+	// with ErrOwnDestination when the money would not leave this system, and with ErrBalance when the balance does not
+	// cover a withdrawal.
 	TakeRefund(ctx context.Context, r Refund) error
 	// RefuseRefund ends the refund of an order for which nothing was signed, once for its id: nothing will be. It fails
 	// with ErrOtherOrder when a transaction of the refund may land.
@@ -41,6 +47,7 @@ type Refunds interface {
 var (
 	ErrOtherOrder     = errors.New("another order has come under the same id")
 	ErrOwnDestination = errors.New("the destination belongs to this system")
+	ErrBalance        = errors.New("the balance is below the withdrawal and its fee")
 )
 
 // TakeRefund takes an approved refund. It cannot verify the approval, since only the signer has the keys: in live mode
@@ -48,8 +55,7 @@ var (
 // unless something may have been signed for it: that is a permanent fault.
 func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
 	o := m.Approved
-	r, err := a.readRefund(o)
-	r.Currency = m.Currency
+	r, err := a.readRefund(m)
 	reason := wire.RefundOrderInvalid
 	if err == nil {
 		switch err = a.refunds.TakeRefund(ctx, r); {
@@ -57,6 +63,9 @@ func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
 			reason = wire.RefundOrderChanged
 		case errors.Is(err, ErrOwnDestination):
 			reason = wire.RefundDestinationOwned
+		case errors.Is(err, ErrBalance):
+			a.log.InfoContext(ctx, "withdrawal above balance", "withdrawal", o.ID, "network", o.Network, "asset", o.Asset)
+			return a.endRefund(ctx, o, wire.RefundBalance, err)
 		default:
 			return err
 		}
@@ -66,12 +75,16 @@ func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
 	if !tellable(o) {
 		return fault.Permanent(fmt.Errorf("refund %.80q: %w", o.ID, err))
 	}
-	if refuseErr := a.refunds.RefuseRefund(ctx, o, reason); errors.Is(refuseErr, ErrOtherOrder) {
-		return fault.Permanent(fmt.Errorf("refund %s: %w, and something may be signed: %w", o.ID, err, refuseErr))
-	} else if refuseErr != nil {
-		return refuseErr
+	return a.endRefund(ctx, o, reason, err)
+}
+
+// endRefund fails a refund that is refused for a cause, unless something may have been signed for it.
+func (a *App) endRefund(ctx context.Context, o intent.Ordered, reason string, cause error) error {
+	err := a.refunds.RefuseRefund(ctx, o, reason)
+	if errors.Is(err, ErrOtherOrder) {
+		return fault.Permanent(fmt.Errorf("refund %s: %w, and something may be signed: %w", o.ID, cause, err))
 	}
-	return nil
+	return err
 }
 
 // WithdrawRefund ends a refund that an operator has cancelled, also before its order has come. A refund for which
@@ -104,11 +117,21 @@ func tellable(o intent.Ordered) bool {
 }
 
 // readRefund checks the form of an order.
-func (a *App) readRefund(o intent.Ordered) (r Refund, err error) {
+func (a *App) readRefund(m wire.RefundApproved) (r Refund, err error) {
+	o := m.Approved
 	if err := o.Check(); err != nil {
 		return r, err
 	}
-	r.Ordered = o
+	r.Ordered, r.Currency, r.Charge = o, m.Currency, new(big.Int)
+	if o.Kind == order.Withdrawal {
+		if m.MerchantID == "" {
+			return r, errors.New("the withdrawal names no merchant")
+		}
+		r.MerchantID = m.MerchantID
+		if r.Charge, err = intent.Units(m.Charge); err != nil {
+			return r, fmt.Errorf("the charge %w", err)
+		}
+	}
 	r.Network, _ = money.NetworkOf(o.Network) // Check has looked it up
 	if o.Mode == tenant.Live {                // the simulated chains take addresses of any net
 		if _, err := address.Parse(r.Network.Family, a.nets[o.Mode], o.To); err != nil {

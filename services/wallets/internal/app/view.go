@@ -209,12 +209,17 @@ type balanceView struct {
 	Network   string `json:"network"`
 	Available string `json:"available"`
 	Pending   string `json:"pending"`
+	Missing   string `json:"missing,omitempty"`
 }
 
 func balanced(list []wallet.Balance) ([]byte, error) {
 	items := make([]balanceView, len(list))
 	for i, b := range list {
-		items[i] = balanceView{b.Asset, b.Network, amountOf(b.Network, b.Asset, b.Available), amountOf(b.Network, b.Asset, b.Pending)}
+		available, missing := b.Available, ""
+		if available.Sign() < 0 { // a chain has taken back what was withdrawn
+			available, missing = new(big.Int), amountOf(b.Network, b.Asset, new(big.Int).Neg(available))
+		}
+		items[i] = balanceView{b.Asset, b.Network, amountOf(b.Network, b.Asset, available), amountOf(b.Network, b.Asset, b.Pending), missing}
 	}
 	return encode(struct {
 		Success  bool          `json:"success"`

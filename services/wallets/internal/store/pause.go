@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// A refund whose currency is not known is paused by a pause of any currency.
-	pausedRefund = `EXISTS (SELECT FROM refund_pauses p WHERE p.network IN ('', r.network) AND (p.currency IN ('', r.currency) OR r.currency = ''))`
+	// A refund whose currency is not known is paused by a pause of any currency. A withdrawal has no currency: only a
+	// pause of all currencies holds it.
+	pausedRefund = `EXISTS (SELECT FROM refund_pauses p WHERE p.network IN ('', r.network)
+AND (p.currency IN ('', r.currency) OR r.currency = '' AND r.kind = 'refund'))`
 
 	newerPausesSQL  = `UPDATE refund_pauses_known SET version = $1 WHERE version < $1`
 	forgetPausesSQL = `DELETE FROM refund_pauses`
@@ -20,7 +22,7 @@ const (
 
 	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for.
 	askSQL = `UPDATE outgoing_tx o SET asked = true FROM refunds r WHERE o.id = $1 AND r.id = o.refund
-AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (` + followedRefund + `)`
+AND r.state IN ('signing', 'sent') AND NOT ` + heldRefund + ` AND (` + followedRefund + `)`
 
 	followedRefund = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
 WHERE mode = 'live' AND network = r.network), false)`

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -37,8 +38,10 @@ func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 
 const (
 	// An order that comes again after a restore is as old as its approval: the signer may have signed it before.
-	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing', least(now(), nullif($11::timestamptz, '0001-01-01Z'))) ON CONFLICT (id) DO NOTHING`
+	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at,
+	kind, merchant_id, charge)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing', least(now(), nullif($11::timestamptz, '0001-01-01Z')), $12, $13,
+	$14::text::numeric) ON CONFLICT (id) DO NOTHING`
 
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
 
@@ -51,7 +54,7 @@ WHERE id = $1 AND state IN ('signing', 'sent')`
 extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
 
 	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
-WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + pausedRefund + `
+WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + heldRefund + `
 ORDER BY r.due_at, r.id LIMIT $2`
 
 	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, o.presented, ` + refundColumns + `
@@ -66,7 +69,7 @@ FROM cursors WHERE mode = 'live' AND network = $1 FOR SHARE`
 
 	planRefundSQL = `INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height, asked)
 SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5, false FROM refunds r
-WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + pausedRefund + ` FOR SHARE OF r ON CONFLICT DO NOTHING`
+WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + heldRefund + ` FOR SHARE OF r ON CONFLICT DO NOTHING`
 
 	// A sent one waits for money for its next form.
 	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state IN ('signing', 'sent')`
@@ -81,7 +84,7 @@ WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + pausedRefu
 	// A snapshot that says nothing new gets no version.
 	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric, reason = $5, blocked = false,
 version = ` + nextRefundVersion + `, changed_at = now()
-WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text`
+WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text, kind`
 
 	// Only a refund without a transaction, here and at the signer, can be given up, and one on tron whose forms have all
 	// expired. On other networks a number that seems to be used up proves nothing.
@@ -92,7 +95,7 @@ WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3)
 AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1 AND state = 'replaced')`
 
 	unfinishedRefundsSQL = `SELECT r.id, r.mode, r.network, r.asset, r.amount::text, r.address, r.state, r.blocked, r.reason, r.created_at,
-coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash, ` + pausedRefund + `
+coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash, ` + pausedRefund + `, r.kind, ` + uncoveredRefund + `
 FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id WHERE r.state IN ('signing', 'sent') ORDER BY r.created_at LIMIT 1000`
 
 	refundLevelsSQL = `SELECT network, asset, count(*), count(*) FILTER (WHERE blocked), count(*) FILTER (WHERE reason = $1),
@@ -100,7 +103,7 @@ extract(epoch FROM now() - min(created_at))::bigint FROM refunds
 WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 
 	// Two states of test mode after each other, so that none is skipped.
-	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT ` + pausedRefund + ` AND changed_at < now() - interval '1 second'
+	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT ` + heldRefund + ` AND changed_at < now() - interval '1 second'
 OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 	// The refunds that ended above a fork, either way: their transactions are followed again.
@@ -118,9 +121,13 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 		return err
 	}
 	fresh, o := false, r.Ordered
+	charge := "0"
+	if r.Charge != nil {
+		charge = r.Charge.String()
+	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
-			o.ApprovedAt)
+			o.ApprovedAt, o.Kind, r.MerchantID, charge)
 		if err != nil {
 			return err
 		}
@@ -129,6 +136,11 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 		}
 		if err := foreign(ctx, tx, r); err != nil {
 			return err
+		}
+		if o.Kind == order.Withdrawal {
+			if err := s.reserve(ctx, tx, r); err != nil {
+				return err
+			}
 		}
 		return s.publishRefund(ctx, tx, wire.RefundChanged{
 			RefundID: o.ID, Version: 1, Mode: o.Mode, Network: r.Network.Name, State: wire.RefundSigning, Amount: o.Amount, Fee: "0",
@@ -190,12 +202,18 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, c refundChange) error {
 		fee = c.fee.String()
 	}
 	m := wire.RefundChanged{RefundID: c.id, State: c.state, TxHash: c.txHash, Fee: fee, Reason: c.reason}
-	err := tx.QueryRow(ctx, changeRefundSQL, c.id, c.state, c.txHash, fee, c.reason, c.from).Scan(&m.Version, &m.Mode, &m.Network, &m.Amount)
+	var kind order.Kind
+	err := tx.QueryRow(ctx, changeRefundSQL, c.id, c.state, c.txHash, fee, c.reason, c.from).Scan(&m.Version, &m.Mode, &m.Network, &m.Amount, &kind)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("changing refund %s: %w", c.id, err)
+	}
+	if kind == order.Withdrawal {
+		if err := s.bookWithdrawal(ctx, tx, c.id); err != nil {
+			return err
+		}
 	}
 	return s.publishRefund(ctx, tx, m)
 }
@@ -387,12 +405,21 @@ func stillFinal(ctx context.Context, tx pgx.Tx, network string, r sweep.Receipt)
 // bookRefund writes the journal of a refund whose transaction has ended. A version of the row has one end.
 func (s Refunds) bookRefund(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, end sweep.Outcome) error {
 	network, _ := money.NetworkOf(o.Sweep.Network)
-	event, entries := sweep.Book(o.Kind, sweep.Part{Sweep: o.Sweep, Outcome: end}, network.Coin().Symbol, sweep.Payments)
+	var kind order.Kind
+	var merchant string
+	if err := tx.QueryRow(ctx, payerOfSQL, o.Sweep.ID).Scan(&kind, &merchant); err != nil {
+		return fmt.Errorf("reading the kind of %s: %w", o.Sweep.ID, err)
+	}
+	from := sweep.Payments
+	if kind == order.Withdrawal {
+		from = sweep.Withdrawals
+	}
+	event, entries := sweep.Book(o.Kind, sweep.Part{Sweep: o.Sweep, Outcome: end}, network.Coin().Symbol, from)
 	var b pgx.Batch
 	key := refundJournal(o.Sweep.Mode, o.ID, o.Version+1)
-	b.Queue(journalSQL, key, event, o.Sweep.Mode, "", "", o.Sweep.ID)
+	b.Queue(journalSQL, key, event, o.Sweep.Mode, merchant, "", o.Sweep.ID)
 	for i, line := range entries {
-		b.Queue(entrySQL, key, i+1, o.Sweep.Mode, "", line.Account, o.Sweep.Network, line.Asset, line.Debit.String(), line.Credit.String())
+		b.Queue(entrySQL, key, i+1, o.Sweep.Mode, merchant, line.Account, o.Sweep.Network, line.Asset, line.Debit.String(), line.Credit.String())
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("booking %s: %w", key, err)
@@ -541,6 +568,8 @@ type UnfinishedRefund struct {
 	Attempt   int       `json:"attempt,omitempty"`
 	TxHash    string    `json:"txHash,omitempty"`
 	Paused    bool      `json:"paused,omitempty"`
+	Kind      string    `json:"kind"`
+	Uncovered bool      `json:"uncovered,omitempty"` // a withdrawal that waits because the balance is below zero
 }
 
 // UnfinishedRefunds lists the oldest refunds that have not ended.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/order"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/intent"
@@ -20,8 +21,8 @@ const (
 	ownedSQL = `SELECT EXISTS (SELECT FROM addresses WHERE mode = $1 AND family = $2 AND address = $3)
 OR EXISTS (SELECT FROM own_accounts WHERE mode = $1 AND family = $2 AND address = $3)`
 
-	refuseRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10) ON CONFLICT (id) DO NOTHING`
+	refuseRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason, kind)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10, CASE $11 WHEN 'withdrawal' THEN $11 ELSE 'refund' END) ON CONFLICT (id) DO NOTHING`
 
 	// The lock is a statement of its own: a statement that waits for the lock of a plan does not see that plan.
 	lockRefundSQL = `SELECT FROM refunds WHERE id = $1 FOR UPDATE`
@@ -66,7 +67,8 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 				return app.ErrOtherOrder
 			}
 		}
-		tag, err := tx.Exec(ctx, refuseRefundSQL, o.ID, o.Mode, o.Network, network.Family, o.Asset, o.Contract, o.Amount, o.To, string(text), reason)
+		tag, err := tx.Exec(ctx, refuseRefundSQL, o.ID, o.Mode, o.Network, network.Family, o.Asset, o.Contract, o.Amount, o.To, string(text), reason,
+			string(o.Kind))
 		if err != nil {
 			return err
 		}
@@ -132,8 +134,14 @@ func (s *Store) endUnsigned(ctx context.Context, tx pgx.Tx, m wire.RefundChanged
 		return app.ErrOtherOrder
 	}
 	var mode, network, amount string // as they were taken
-	if err := tx.QueryRow(ctx, changeRefundSQL, m.RefundID, m.State, "", m.Fee, m.Reason, open).Scan(&m.Version, &mode, &network, &amount); err != nil {
+	var kind order.Kind
+	if err := tx.QueryRow(ctx, changeRefundSQL, m.RefundID, m.State, "", m.Fee, m.Reason, open).Scan(&m.Version, &mode, &network, &amount, &kind); err != nil {
 		return err
+	}
+	if kind == order.Withdrawal {
+		if err := s.bookWithdrawal(ctx, tx, m.RefundID); err != nil {
+			return err
+		}
 	}
 	return s.publishRefund(ctx, tx, m)
 }

@@ -60,6 +60,7 @@ func Statements() map[string]string {
 		"returned": returnedSQL, "returning": returningSQL, "failed": failedSQL, "unwitnessed": unwitnessedSQL,
 		"in block": inBlockSQL, "contradicted": contradictedSQL,
 		"newer pauses": newerPausesSQL, "forget pauses": forgetPausesSQL, "keep pauses": keepPausesSQL,
+		"lock balance": lockBalanceSQL, "balance": balanceSQL, "withdrawal": withdrawalSQL, "payer of": payerOfSQL, "uncovered": uncoveredSQL,
 		"ask": askSQL, "unasked": unaskedSQL,
 	}
 }

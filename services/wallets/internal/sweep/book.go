@@ -23,6 +23,8 @@ const (
 	// RefundStation is what refunds took from the station. Its account falls below zero: operators fill the station from
 	// the treasury outside of the books.
 	RefundStation Account = "refund_station"
+	// Withdrawals is money that left the balance of a merchant, and waits for the transaction of its withdrawal.
+	Withdrawals Account = "withdrawals"
 )
 
 // Event is the reason of a journal.

@@ -130,6 +130,8 @@ type RefundStore interface {
 // RefundBook counts refunds.
 type RefundBook interface {
 	Levels(ctx context.Context) ([]RefundLevel, error)
+	// Uncovered counts balances of merchants that withdrawals and reorganisations have left below zero.
+	Uncovered(ctx context.Context) (int64, error)
 }
 
 // RefundGauges show the refunds that have not ended, on every network: one that cannot be sent stays visible.
@@ -137,6 +139,7 @@ type RefundGauges struct {
 	book   RefundBook
 	open   *prometheus.GaugeVec
 	oldest *prometheus.GaugeVec
+	short  prometheus.Gauge
 }
 
 // NewRefundGauges registers the gauges.
@@ -144,13 +147,16 @@ func NewRefundGauges(book RefundBook, registry prometheus.Registerer) *RefundGau
 	g := &RefundGauges{
 		book: book,
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "wallets_refunds", Help: "Refunds by state: open, blocked until an operator looks (wallets refunds), or short of money at the refund station.",
+			Name: "wallets_refunds", Help: "Refunds and withdrawals by state: open, blocked until an operator looks (wallets refunds), or short of money at the refund station.",
 		}, []string{"network", "asset", "state"}),
 		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "wallets_refund_oldest_seconds", Help: "Age of the oldest refund that has not ended.",
 		}, []string{"network", "asset"}),
+		short: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "wallets_balances_below_zero", Help: "Balances of merchants below zero, because a chain took back what was withdrawn.",
+		}),
 	}
-	registry.MustRegister(g.open, g.oldest)
+	registry.MustRegister(g.open, g.oldest, g.short)
 	return g
 }
 
@@ -160,6 +166,11 @@ func (g *RefundGauges) Measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	short, err := g.book.Uncovered(ctx)
+	if err != nil {
+		return err
+	}
+	g.short.Set(float64(short))
 	g.open.Reset()
 	g.oldest.Reset()
 	for _, l := range levels {

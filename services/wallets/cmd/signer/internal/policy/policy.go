@@ -78,6 +78,9 @@ type Asset struct {
 	// that no operator has approved.
 	RefundPerHour    Units `json:"refundPerHour"`
 	AutomaticPerHour Units `json:"automaticPerHour"`
+	// The same two limits for withdrawals of merchants.
+	WithdrawPerHour          Units `json:"withdrawPerHour"`
+	AutomaticWithdrawPerHour Units `json:"automaticWithdrawPerHour"`
 	// Authorization names the contract of a token that takes authorizations (EIP-3009), on EVM networks only.
 	Authorization *intent.Domain `json:"authorization"`
 
@@ -190,6 +193,7 @@ type Spend struct {
 	Amount        *big.Int
 	At            time.Time
 	Order         string         // id of a refund's order, which is spent by one slot for ever
+	For           order.Kind     // kind of the order: refunds and withdrawals have limits of their own
 	Approval      order.Approval // of a refund
 	Paid          Paid           // by the gas station, in a funding or for an authorized sweep
 	Rent          uint64         // that a refund on solana may pay for a token account
@@ -207,7 +211,7 @@ type Paid struct {
 func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {
 	s := Spend{Network: r.Network, Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at}
 	if r.Order != nil {
-		s.Order, s.Approval = r.Order.ID, r.Order.Approval
+		s.Order, s.For, s.Approval = r.Order.ID, r.Order.Kind, r.Order.Approval
 	}
 	switch {
 	case r.EVM != nil:
@@ -396,7 +400,7 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 			continue
 		}
 		slots[s.Slot], all = true, append(all, s)
-		if s.Kind == r.Kind && s.Asset == r.Asset {
+		if s.Kind == r.Kind && s.Asset == r.Asset && s.For == next.For {
 			same = append(same, s)
 		}
 	}
@@ -411,7 +415,7 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 	case intent.Sweep:
 		most = n.Assets[r.Asset].PerHour
 	case intent.Refund:
-		most = n.Assets[r.Asset].RefundPerHour
+		most = n.Assets[r.Asset].ordered(next.For).most
 		if refusal := n.automatic(r, next, same); refusal != nil {
 			return refusal
 		}

@@ -48,22 +48,38 @@ func (p *Policy) checkOrders() (err error) {
 	return nil
 }
 
-// checkRefunds checks the limits of refunds. Without keys of orders there is none.
+// caps are the limits of the orders of one kind: of all, and of those that no operator has approved.
+type caps struct{ most, automatic Units }
+
+// ordered are the limits of the orders of a kind.
+func (a Asset) ordered(k order.Kind) caps {
+	if k == order.Withdrawal {
+		return caps{a.WithdrawPerHour, a.AutomaticWithdrawPerHour}
+	}
+	return caps{a.RefundPerHour, a.AutomaticPerHour}
+}
+
+// checkRefunds checks the limits of refunds and withdrawals. Without keys of orders there is none.
 func (n *Network) checkRefunds(ordered bool) error {
 	for symbol, a := range n.Assets {
-		switch some := a.RefundPerHour.Sign() > 0; {
-		case a.AutomaticPerHour.Cmp(&a.RefundPerHour.Int) > 0:
-			return fmt.Errorf("assets.%s: automaticPerHour is above refundPerHour", symbol)
-		case some && !ordered:
-			return fmt.Errorf("assets.%s: refundPerHour needs the keys of orders", symbol)
-		case some && !slices.Contains(n.kinds(), intent.Refund):
-			return fmt.Errorf("assets.%s: the signer makes no refunds on this network", symbol)
+		for kind, names := range map[order.Kind][2]string{
+			order.Refund: {"refundPerHour", "automaticPerHour"}, order.Withdrawal: {"withdrawPerHour", "automaticWithdrawPerHour"},
+		} {
+			c := a.ordered(kind)
+			switch some := c.most.Sign() > 0; {
+			case c.automatic.Cmp(&c.most.Int) > 0:
+				return fmt.Errorf("assets.%s: %s is above %s", symbol, names[1], names[0])
+			case some && !ordered:
+				return fmt.Errorf("assets.%s: %s needs the keys of orders", symbol, names[0])
+			case some && !slices.Contains(n.kinds(), intent.Refund):
+				return fmt.Errorf("assets.%s: the signer carries out no orders on this network", symbol)
+			}
 		}
 	}
 	return nil
 }
 
-// refund judges a refund: the order is approved by a pinned key, and the transfer is what the order says.
+// refund judges a refund or withdrawal: the order is approved by a pinned key, and the transfer is what the order says.
 func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *intent.Refusal, error) {
 	if refusal := p.approved(r); refusal != nil {
 		return Plan{}, refusal, nil
@@ -82,16 +98,18 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 	return p.evmRefund(n, r, keys, h)
 }
 
-// refunded checks that an asset is refunded, and that request and order mean the coin, or both a contract.
+// refunded checks that an asset is refunded, or withdrawn, and that request and order mean the coin, or both a
+// contract.
 func (n Network) refunded(r intent.Request) *intent.Refusal {
 	a, listed := n.Assets[r.Asset]
 	contract := r.Contract()
 	if r.Solana != nil {
 		contract = r.Solana.Mint
 	}
+	most := a.ordered(r.Order.Kind).most
 	switch {
-	case !listed || a.RefundPerHour.Sign() == 0:
-		return intent.Refuse(intent.Asset, "%.20q is not refunded on %s", r.Asset, r.Network)
+	case !listed || most.Sign() == 0:
+		return intent.Refuse(intent.Asset, "%.20q is sent for no %s on %s", r.Asset, r.Order.Kind, r.Network)
 	case (a.Contract == "") != (contract == "") || (a.Contract == "") != (r.Order.Contract == ""):
 		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
 	}
@@ -111,7 +129,6 @@ func (p Policy) approved(r intent.Request) *intent.Refusal {
 		field string
 		agree bool
 	}{
-		{"kind", o.Kind == order.Refund},
 		{"mode", o.Mode == tenant.Mode(p.Mode)},
 		{"network", o.Network == r.Network},
 		{"asset", o.Asset == r.Asset},
@@ -124,13 +141,13 @@ func (p Policy) approved(r intent.Request) *intent.Refusal {
 	return nil
 }
 
-// automatic bounds the refunds of an hour that no operator has approved.
+// automatic bounds the orders of a kind and hour that no operator has approved.
 func (n Network) automatic(r intent.Request, next Spend, same []Spend) *intent.Refusal {
 	if next.Approval != order.Automatic {
 		return nil
 	}
 	unseen := slices.DeleteFunc(slices.Clone(same), func(s Spend) bool { return s.Approval != order.Automatic })
-	if most := n.Assets[r.Asset].AutomaticPerHour; total(unseen).Cmp(&most.Int) > 0 {
+	if most := n.Assets[r.Asset].ordered(next.For).automatic; total(unseen).Cmp(&most.Int) > 0 {
 		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s without an operator", &most.Int, r.Asset, r.Network)
 	}
 	return nil

@@ -47,8 +47,8 @@ func (n *Network) checkTron(listed money.Network) (err error) {
 	}
 	t.contracts = map[string]trontx.Account{}
 	for symbol, a := range n.Assets {
-		if a.RefundPerHour.Sign() > 0 && (t.FormsPerOrder < 1 || t.FormsPerOrder > formsMost) {
-			return fmt.Errorf("assets.%s: refundPerHour needs tron.formsPerOrder of 1 to %d", symbol, formsMost)
+		if a.RefundPerHour.Sign()+a.WithdrawPerHour.Sign() > 0 && (t.FormsPerOrder < 1 || t.FormsPerOrder > formsMost) {
+			return fmt.Errorf("assets.%s: refundPerHour and withdrawPerHour need tron.formsPerOrder of 1 to %d", symbol, formsMost)
 		}
 		asset, ok := listed.Asset(symbol)
 		if !ok || asset.Symbol != symbol || asset.Native != (a.Contract == "") || a.PerHour.Sign() <= 0 {

@@ -1,0 +1,374 @@
+//go:build integration
+
+package draws_test
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/draw"
+	"causeway.internal/services/payments/internal/draws"
+	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/rate/fixed"
+	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/refunds"
+)
+
+const payee = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
+
+var (
+	sandbox = tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
+	live    = tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}
+	other   = tenant.Owner{MerchantID: "other", KeyID: 8, Mode: tenant.Live}
+)
+
+func signing() refunds.Keys {
+	return refunds.Keys{refund.Automatic: ed25519.NewKeyFromSeed(make([]byte, 32)), refund.ByOperator: ed25519.NewKeyFromSeed([]byte("another seed with 32 bytes......"))}
+}
+
+// open makes withdrawals of both modes possible: without a hold, automatic up to 100 dollars a day, and up to 1000 at
+// all.
+func open(t *testing.T, edit ...func(*draws.Rules)) *fixture.Payments {
+	t.Helper()
+	w := fixture.New(t)
+	fees, err := draw.ParseFees("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := draws.Rules{
+		Fees: fees, Networks: []string{"ethereum"}, Limits: draw.Limits{Everyone: decimal.NewFromInt(1000)}, Above: decimal.NewFromInt(100),
+	}
+	for _, f := range edit {
+		f(&rules)
+	}
+	w.With(func(d *fixture.Deps) {
+		d.API.Draws, d.Signing = rules, signing()
+		d.Providers = map[tenant.Mode]provider.Set{tenant.Test: d.Providers[tenant.Test], tenant.Live: {Rates: fixed.New(time.Now)}}
+	})
+	return w
+}
+
+func add(t *testing.T, w *fixture.Payments, o tenant.Owner, network, address string) (string, error) {
+	t.Helper()
+	a, err := w.Draws.Add(t.Context(), o, draws.NewEntry{Network: network, Address: address, Label: "treasury"}, &fault.Problems{}, idempotency.Key{})
+	return text(t, a.Body, "address", "id"), err
+}
+
+// text is a field of an object of an answer, "" without one.
+func text(t *testing.T, body []byte, object, field string) string {
+	t.Helper()
+	var got map[string]any
+	if len(body) == 0 {
+		return ""
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatalf("read the answer %s: got %v, want no error", body, err)
+	}
+	inner, _ := got[object].(map[string]any)
+	s, _ := inner[field].(string)
+	return s
+}
+
+func request(t *testing.T, w *fixture.Payments, o tenant.Owner, entry, amount string) (id, status string, err error) {
+	t.Helper()
+	d := draws.Order{Crypto: "USDT", Network: "erc20", EntryID: entry, Amount: decimal.RequireFromString(amount), Given: true}
+	a, err := w.Draws.Request(t.Context(), o, d, &fault.Problems{}, idempotency.Key{})
+	return text(t, a.Body, "withdrawal", "id"), text(t, a.Body, "withdrawal", "status"), err
+}
+
+func code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fault.As(err).Code
+}
+
+func is(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if got := code(err); got != want {
+		t.Errorf("%s: got the refusal %q (%v), want %q", what, got, err, want)
+	}
+}
+
+// sent are the payloads of a message in the outbox.
+func sent[T any](t *testing.T, w *fixture.Payments, name wire.Name) (out []T) {
+	t.Helper()
+	rows, err := w.Pool.Query(t.Context(), `SELECT body FROM outbox WHERE name = $1 ORDER BY id`, string(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var m T
+		if err := rows.Scan(&body); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(body, &m); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// events are the types of the events about an object, in order.
+func events(t *testing.T, w *fixture.Payments, id string) (out []string) {
+	t.Helper()
+	for _, m := range sent[wire.StatusChanged](t, w, wire.PaymentStatusChangedV1) {
+		if m.ObjectID != id {
+			continue
+		}
+		if int(m.Sequence) != len(out)+1 || m.MerchantID != "acme" || !wire.PaymentStatusChangedV1.MayTell(m.Type, m.ObjectID) || !wire.IsEventType(m.Type) {
+			t.Errorf("read event %d of %s: got %+v, want the next one of acme", len(out)+1, id, m)
+		}
+		out = append(out, strings.TrimPrefix(m.Type, "wallet."))
+	}
+	return out
+}
+
+// The book holds an address once, none of this service, and belongs to one merchant in one mode.
+func TestAddressBook(t *testing.T) {
+	t.Parallel()
+	w := open(t, func(r *draws.Rules) { r.Hold = 24 * time.Hour })
+	first, err := add(t, w, live, "erc20", strings.ToLower(payee))
+	if err != nil {
+		t.Fatalf("add an address: got %v, want no error", err)
+	}
+	if got := events(t, w, first); !slices.Equal(got, []string{"address_added"}) {
+		t.Errorf("read the events of a new address: got %q, want address_added", got)
+	}
+	_, err = add(t, w, live, "ethereum", payee)
+	is(t, "add the address again in another spelling", err, "address_known")
+	for network, address := range map[string]string{"tron": payee, "ethereum": "0x123", "mars": payee, "solana": "FcaAcjcy9kw63CHtTgKFtdesZ1zBXpPpSVTPqBj8ZeTf"} {
+		_, err := add(t, w, live, network, address)
+		is(t, "add "+address+" on "+network, err, "validation_failed")
+	}
+	w.SQL(`INSERT INTO own_addresses (mode, family, address) VALUES ('live', 'evm', '0x000000000000000000000000000000000000dEaD')`)
+	_, err = add(t, w, live, "ethereum", "0x000000000000000000000000000000000000dead")
+	is(t, "add an address of this service", err, "withdrawal_address_internal")
+
+	for name, o := range map[string]tenant.Owner{"another merchant": other, "another mode": sandbox} {
+		if body, err := w.Draws.Book(t.Context(), o, "", 10); err != nil || strings.Contains(string(body), first) {
+			t.Errorf("list the book of %s: got %s, %v, want no address", name, body, err)
+		}
+		_, err := w.Draws.Remove(t.Context(), o, first)
+		is(t, "remove the address as "+name, err, "address_not_found")
+		_, _, err = request(t, w, o, first, "10")
+		is(t, "withdraw to it as "+name, err, "address_not_found")
+	}
+	_, _, err = request(t, w, live, first, "10")
+	is(t, "withdraw to a new address", err, "withdrawal_address_held")
+	w.SQL(`UPDATE address_book SET usable_at = now()`)
+	if _, status, err := request(t, w, live, first, "10"); err != nil || status != "approved" {
+		t.Errorf("withdraw after the hold: got %s, %v, want approved", status, err)
+	}
+	if _, err := w.Draws.Remove(t.Context(), live, first); err != nil {
+		t.Errorf("remove an address: got %v, want no error", err)
+	}
+	_, _, err = request(t, w, live, first, "10")
+	is(t, "withdraw to a removed address", err, "address_not_found")
+	again, err := add(t, w, live, "ethereum", payee)
+	if err != nil || again == first {
+		t.Errorf("add a removed address again: got %s, %v, want another entry, which is held anew", again, err)
+	}
+	_, _, err = request(t, w, live, again, "10")
+	is(t, "withdraw to the address that was added again", err, "withdrawal_address_held")
+}
+
+// A withdrawal of test mode is approved at once, and reports of wallets move it on. Each state has one event.
+func TestDraw_life(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, sandbox, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, status, err := request(t, w, sandbox, entry, "12.5")
+	if err != nil || status != "approved" {
+		t.Fatalf("withdraw in test mode: got %s, %v, want approved", status, err)
+	}
+	orders := sent[wire.RefundApproved](t, w, wire.RefundApprovedV1)
+	if len(orders) != 1 || orders[0].Kind != order.Withdrawal || orders[0].ID != id || orders[0].Amount != "12500000" || orders[0].To != payee ||
+		orders[0].MerchantID != "acme" || orders[0].Charge != "5000000" {
+		t.Fatalf("read the orders: got %+v, want one of 12.5 with a charge of 5 by acme", orders)
+	}
+	report := func(version int64, state wire.RefundState, edit func(*wire.RefundChanged)) error {
+		m := wire.RefundChanged{RefundID: id, Version: version, Mode: tenant.Test, Network: "ethereum", State: state, TxHash: "0x1", Amount: "12500000", Fee: "0"}
+		if edit != nil {
+			edit(&m)
+		}
+		return w.RefundChanged(t.Context(), fmt.Sprint(id, ":", version, state), m)
+	}
+	for name, edit := range map[string]func(*wire.RefundChanged){
+		"another amount":  func(m *wire.RefundChanged) { m.Amount = "1" },
+		"another network": func(m *wire.RefundChanged) { m.Network = "bsc" },
+		"another mode":    func(m *wire.RefundChanged) { m.Mode = tenant.Live },
+		"an unknown id":   func(m *wire.RefundChanged) { m.RefundID = "wwd_unknown" },
+	} {
+		if err := report(1, wire.RefundConfirmed, edit); !fault.IsPermanent(err) {
+			t.Errorf("report %s: got %v, want a permanent fault", name, err)
+		}
+	}
+	for i, state := range []wire.RefundState{wire.RefundSigning, wire.RefundSent, wire.RefundConfirmed} {
+		for range 2 {
+			if err := report(int64(i+1), state, nil); err != nil {
+				t.Errorf("report %s: got %v, want no error", state, err)
+			}
+		}
+	}
+	if err := report(2, wire.RefundSent, nil); err != nil {
+		t.Errorf("report an old state: got %v, want no error", err)
+	}
+	want := []string{"withdrawal_requested", "withdrawal_approved", "withdrawal_signing", "withdrawal_sent", "withdrawal_confirmed"}
+	if got := events(t, w, id); !slices.Equal(got, want) {
+		t.Errorf("read the events: got %q, want %q", got, want)
+	}
+	_, err = w.Draws.Cancel(t.Context(), sandbox, id, idempotency.Key{})
+	is(t, "cancel a confirmed withdrawal", err, "withdrawal_not_cancellable")
+	_, err = w.Draws.Show(t.Context(), live, id)
+	is(t, "read it in the other mode", err, "withdrawal_not_found")
+}
+
+// Live mode refuses clearly what is not open, and needs two operators above the bound of a day.
+func TestDraw_live(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	eth, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tron, err := add(t, w, live, "tron", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(entry, crypto, network, amount string, fee *decimal.Decimal) error {
+		d := draws.Order{Crypto: crypto, Network: network, EntryID: entry, Amount: decimal.RequireFromString(amount), Given: true, Fee: fee}
+		_, err := w.Draws.Request(t.Context(), live, d, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	seen := decimal.NewFromInt(4)
+	is(t, "withdraw on a network that is not open", ask(tron, "USDT", "tron", "50", nil), "withdrawals_closed")
+	is(t, "withdraw to an address of another network", ask(eth, "USDT", "tron", "50", nil), "validation_failed")
+	is(t, "withdraw less than the fee", ask(eth, "USDT", "ethereum", "4.9", nil), "amount_below_minimum")
+	is(t, "withdraw at another fee", ask(eth, "USDT", "ethereum", "50", &seen), "fee_changed")
+	is(t, "withdraw too many digits", ask(eth, "USDT", "ethereum", "5.1234567", nil), "validation_failed")
+	is(t, "withdraw above the limit of a day", ask(eth, "USDT", "ethereum", "1100", nil), "daily_limit_exceeded")
+
+	if _, status, err := request(t, w, live, eth, "50"); err != nil || status != "approved" {
+		t.Errorf("withdraw within the bound: got %s, %v, want approved", status, err)
+	}
+	id, status, err := request(t, w, live, eth, "60")
+	if err != nil || status != "requested" {
+		t.Fatalf("withdraw beyond the bound of a day: got %s, %v, want requested", status, err)
+	}
+	approve := func(operator string) error {
+		_, err := w.Draws.Approve(t.Context(), id, refunds.Decision{Operator: operator, Reason: "called"}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	is(t, "approve as the first", approve("ada"), "")
+	is(t, "approve again as the first", approve("Ada"), "second_operator_required")
+	if _, err := w.Draws.Remove(t.Context(), live, eth); err != nil {
+		t.Fatal(err)
+	}
+	is(t, "approve after the address was removed", approve("bob"), "withdrawal_address_removed")
+	w.SQL(`UPDATE address_book SET removed_at = NULL`)
+	is(t, "approve as the second", approve("bob"), "")
+	is(t, "approve once more", approve("eve"), "withdrawal_decided")
+	orders := sent[wire.RefundApproved](t, w, wire.RefundApprovedV1)
+	if len(orders) != 2 {
+		t.Fatalf("read the orders: got %d, want 2", len(orders))
+	}
+	for i, by := range []refund.Approval{refund.Automatic, refund.ByOperator} {
+		if err := orders[i].Verify(signing()[by].Public().(ed25519.PublicKey)); err != nil || orders[i].Approval != order.Approval(by) {
+			t.Errorf("verify order %d of %s: got %v, want no error", i, orders[i].Approval, err)
+		}
+	}
+	for range 2 {
+		if _, err := w.Draws.Cancel(t.Context(), live, id, idempotency.Key{}); err != nil {
+			t.Errorf("cancel an approved withdrawal: got %v, want no error", err)
+		}
+	}
+	gone := sent[wire.RefundWithdrawn](t, w, wire.RefundWithdrawnV1)
+	if len(gone) != 2 || gone[0].Order != orders[1].Order {
+		t.Errorf("read the cancellations: got %+v, want the order twice", gone)
+	}
+	waiting, err := w.Draws.Waiting(t.Context(), "", 10)
+	if err != nil || !strings.Contains(string(waiting), id) {
+		t.Errorf("list what waits: got %s, %v, want the cancellation", waiting, err)
+	}
+	second, status, err := request(t, w, live, eth, "60")
+	if err != nil || status != "requested" {
+		t.Fatalf("withdraw beyond the bound again: got %s, %v, want requested", status, err)
+	}
+	if _, err := w.Draws.Cancel(t.Context(), live, second, idempotency.Key{}); err != nil {
+		t.Errorf("cancel a request: got %v, want no error", err)
+	}
+	if got := events(t, w, second); !slices.Equal(got, []string{"withdrawal_requested", "withdrawal_failed"}) {
+		t.Errorf("read the events of a cancelled request: got %q, want requested and failed", got)
+	}
+	w.With(func(d *fixture.Deps) { d.Recovery = true })
+	_, _, err = request(t, w, live, eth, "10")
+	is(t, "withdraw after a restore", err, "withdrawals_paused")
+}
+
+// Requests at once never pass the limit of a day together, and one key makes one withdrawal.
+func TestDraw_parallel(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(95), Given: true}
+			_, err := w.Draws.Request(t.Context(), live, d, &fault.Problems{}, idempotency.Key{})
+			if c := code(err); c != "" && c != "daily_limit_exceeded" {
+				t.Errorf("withdraw 64 times at once: got %v, want success or the limit", err)
+			}
+		})
+	}
+	wg.Wait()
+	sum := fixture.Ask[string](w, `SELECT sum(usd)::text FROM draws`)
+	if usd := decimal.RequireFromString(sum); usd.GreaterThan(decimal.NewFromInt(1000)) || usd.LessThan(decimal.NewFromInt(900)) {
+		t.Errorf("sum up 64 withdrawals of 100 dollars: got %s, want nearly the limit of 1000 and not more", usd)
+	}
+	if automatic := fixture.Ask[int](w, `SELECT count(*)::int FROM draws WHERE approval = 'automatic'`); automatic > 1 {
+		t.Errorf("count the automatic approvals: got %d, want at most one within 100 dollars", automatic)
+	}
+	k := idempotency.Key{Scope: "acme", Key: "k1", Hash: [32]byte{1}}
+	entry, err = add(t, w, sandbox, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := make([]string, 8)
+	for i := range bodies {
+		wg.Go(func() {
+			d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(95), Given: true}
+			a, err := w.Draws.Request(t.Context(), sandbox, d, &fault.Problems{}, k)
+			if bodies[i] = string(a.Body); err != nil {
+				t.Errorf("withdraw under one key: got %v, want no error", err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := fixture.Ask[int](w, `SELECT count(*)::int FROM draws WHERE mode = 'test'`); n != 1 || len(slices.Compact(bodies)) != 1 {
+		t.Errorf("withdraw eight times under one key: got %d withdrawals and the answers %q, want one", n, bodies)
+	}
+}

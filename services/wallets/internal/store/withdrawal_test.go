@@ -1,0 +1,316 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/order"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// withdrawal is an approved withdrawal of 5 with a charge of 1 by the merchant acme.
+func withdrawal(id string, mode tenant.Mode) app.Refund {
+	r := approved(id, mode)
+	r.Ordered.Kind, r.MerchantID, r.Charge = order.Withdrawal, "acme", big.NewInt(1)
+	return r
+}
+
+// credit books a deposit of acme; a negative amount takes one back.
+func credit(t *testing.T, pool *pgxpool.Pool, mode tenant.Mode, key string, amount int64) {
+	t.Helper()
+	event, debit, credited := "deposit_confirmed", "custody", "merchant"
+	if amount < 0 {
+		event, debit, credited, amount = "deposit_reverted", "merchant", "custody", -amount
+	}
+	_, err := pool.Exec(t.Context(), `WITH j AS (INSERT INTO custody_journals (key, event, mode, merchant_id, wallet_id, deposit)
+VALUES ($1, $2, $3, 'acme', 'wal_1', $1) RETURNING key)
+INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
+SELECT key, line, $3, 'acme', account, 'ethereum', 'USDT', debit, credit FROM j, (VALUES (1, $4, $6::numeric, 0::numeric), (2, $5, 0, $6)) AS l (line, account, debit, credit)`,
+		key, event, string(mode), debit, credited, amount)
+	if err != nil {
+		t.Fatalf("book a deposit: got %v, want no error", err)
+	}
+}
+
+// books are the sums of the accounts of acme, as credit less debit.
+func books(t *testing.T, pool *pgxpool.Pool) string {
+	t.Helper()
+	var text string
+	err := pool.QueryRow(t.Context(), `SELECT coalesce(string_agg(asset || ' ' || account || ' ' || sum, ', ' ORDER BY asset, account), '') FROM (
+SELECT asset, account, sum(credit - debit) FROM custody_entries WHERE account <> 'custody' GROUP BY asset, account HAVING sum(credit - debit) <> 0) AS s`).Scan(&text)
+	if err != nil {
+		t.Fatalf("read the books: got %v, want no error", err)
+	}
+	return text
+}
+
+func booked(t *testing.T, pool *pgxpool.Pool, what, want string) {
+	t.Helper()
+	if got := books(t, pool); got != want {
+		t.Errorf("%s: got the books %q, want %q", what, got, want)
+	}
+}
+
+// take takes an order as the service does: one that the balance does not cover ends.
+func take(t *testing.T, s *store.Store, r app.Refund) (covered bool) {
+	t.Helper()
+	err := s.TakeRefund(t.Context(), r)
+	if errors.Is(err, app.ErrBalance) {
+		err = s.RefuseRefund(t.Context(), r.Ordered, wire.RefundBalance)
+		if err != nil {
+			t.Errorf("refuse an uncovered withdrawal: got %v, want no error", err)
+		}
+		return false
+	}
+	if err != nil {
+		t.Errorf("take a withdrawal: got %v, want no error", err)
+	}
+	return true
+}
+
+// Of 64 withdrawals at once as many are taken as the balance covers with their charges, each of them twice delivered,
+// and the balance is never below zero.
+func TestTakeWithdrawals_parallel(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	credit(t, pool, tenant.Live, "dep_1", 100) // for 16 of 6 each, and a rest of 4
+	credit(t, pool, tenant.Test, "dep_2", 1000)
+	var taken atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 64 {
+		r := withdrawal(fmt.Sprintf("wwd_%02d", i), tenant.Live)
+		wg.Go(func() {
+			if take(t, s, r) {
+				taken.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() != 16 {
+		t.Errorf("take 64 withdrawals of 6 from 100: got %d taken, want 16", taken.Load())
+	}
+	for i := range 64 { // a message comes again, after an acknowledgement was lost
+		take(t, s, withdrawal(fmt.Sprintf("wwd_%02d", i), tenant.Live))
+	}
+	booked(t, pool, "take 64 withdrawals twice", "USDT merchant 1004, USDT withdrawals 96")
+	var open, failed int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state = 'signing'), count(*) FILTER (WHERE reason = 'insufficient_balance') FROM refunds`).
+		Scan(&open, &failed); err != nil || open != 16 || failed != 48 {
+		t.Errorf("count the withdrawals: got %d open, %d failed, %v, want 16 and 48", open, failed, err)
+	}
+	owner := tenant.Owner{MerchantID: "acme", Mode: tenant.Live}
+	if list, err := s.Balances(t.Context(), owner); err != nil || len(list) != 1 || list[0].Available.String() != "4" {
+		t.Errorf("read the balances: got %+v, %v, want 4 available", list, err)
+	}
+	if list, err := s.Balances(t.Context(), tenant.Owner{MerchantID: "other", Mode: tenant.Live}); err != nil || len(list) != 0 {
+		t.Errorf("read the balances of another merchant: got %+v, %v, want none", list, err)
+	}
+}
+
+// A withdrawal returns amount and charge to the balance when it ends without a transaction, once.
+func TestEndWithdrawal(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Live, "dep_1", 100)
+	for name, end := range map[string]func(r app.Refund) error{
+		"cancel":  func(r app.Refund) error { return s.RefuseRefund(ctx, r.Ordered, wire.RefundCancelled) },
+		"give up": func(r app.Refund) error { return s.Refunds().GiveUpRefund(ctx, r.Ordered.ID) },
+		"refuse": func(r app.Refund) error {
+			return s.Refunds().Refuse(ctx, sweep.Sweep{ID: r.Ordered.ID}, wire.RefundOrderRefused)
+		},
+		"change its order": func(r app.Refund) error { return s.RefuseRefund(ctx, r.Ordered, wire.RefundOrderChanged) },
+	} {
+		r := withdrawal("wwd_"+name, tenant.Live)
+		if !take(t, s, r) {
+			t.Fatalf("take a withdrawal to %s: got it refused, want it taken", name)
+		}
+		booked(t, pool, "take a withdrawal", "USDT merchant 94, USDT withdrawals 6")
+		if err := end(r); err != nil {
+			t.Errorf("%s a withdrawal: got %v, want no error", name, err)
+		}
+		booked(t, pool, name+" a withdrawal", "USDT merchant 100")
+		take(t, s, r)
+		booked(t, pool, name+" a withdrawal whose order comes again", "USDT merchant 100")
+	}
+	cancelled := withdrawal("wwd_early", tenant.Live)
+	if err := s.RefuseRefund(ctx, cancelled.Ordered, wire.RefundCancelled); err != nil {
+		t.Errorf("cancel a withdrawal before its order: got %v, want no error", err)
+	}
+	take(t, s, cancelled)
+	booked(t, pool, "take the order of a cancelled withdrawal", "USDT merchant 100")
+}
+
+// The simulated chain pays a withdrawal of test mode, and its charge is earned.
+func TestSimulateWithdrawals(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	credit(t, pool, tenant.Test, "dep_1", 100)
+	take(t, s, withdrawal("wwd_1", tenant.Test))
+	for range 3 {
+		if _, err := pool.Exec(t.Context(), `UPDATE refunds SET changed_at = changed_at - interval '1 minute'`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SimulateRefunds(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tells(t, pool, "simulate a withdrawal", "wwd_1 signing 1 5 0 ", "wwd_1 sent 2 5 0 ", "wwd_1 confirmed 3 5 0 ")
+	booked(t, pool, "simulate a withdrawal", "USDT merchant 94, USDT refund_station 5, USDT withdrawal_fees 1")
+}
+
+// A withdrawal that arrived is booked once with the fee of the network; a rewind takes the booking back, and another
+// end books it again. One that reverts in its block returns the money and costs the fee.
+func TestFinishWithdrawal(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	if err := s.Begin(ctx, liveLease, scanner.Cursor{Header: header(0, "h0", "")}); err != nil {
+		t.Fatal(err)
+	}
+	credit(t, pool, tenant.Live, "dep_1", 12)
+	for _, id := range []string{"wwd_1", "wwd_2"} {
+		if !take(t, s, withdrawal(id, tenant.Live)) {
+			t.Fatalf("take withdrawal %s: got it refused, want it taken", id)
+		}
+	}
+	booked(t, pool, "take two withdrawals", "USDT withdrawals 12")
+	idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
+	if err != nil || len(idle) != 2 {
+		t.Fatalf("list the withdrawals that wait: got %d, %v, want 2", len(idle), err)
+	}
+	for i, w := range idle {
+		if err := s.Refunds().Plan(ctx, plannedRefund("out_"+w.ID, w, uint64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := func(id, what string, f func(o sweep.Outgoing) error) {
+		t.Helper()
+		under, err := s.Refunds().Underway(ctx, "ethereum", 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range under {
+			if o.Sweep.ID == id {
+				if err := f(o); err != nil {
+					t.Fatalf("%s %s: got %v, want no error", what, id, err)
+				}
+				return
+			}
+		}
+		t.Fatalf("%s %s: got no transaction under way, want one", what, id)
+	}
+	block := "h2"
+	receipt := func(id string) sweep.Receipt {
+		return sweep.Receipt{TxHash: "0x" + id, Height: 2, Block: block, Fee: big.NewInt(3)}
+	}
+	for _, id := range []string{"wwd_1", "wwd_2"} {
+		step(id, "sign", func(o sweep.Outgoing) error { return s.Refunds().Signed(ctx, o, []byte("raw"), "0x"+id) })
+		step(id, "send", func(o sweep.Outgoing) error { return s.Refunds().Sent(ctx, o, true) })
+	}
+	end := func(id string, ok bool) {
+		t.Helper()
+		amount := map[bool]*big.Int{true: big.NewInt(5), false: new(big.Int)}[ok]
+		step(id, "mine", func(o sweep.Outgoing) error { return s.Refunds().Mined(ctx, o, receipt(id)) })
+		step(id, "finish", func(o sweep.Outgoing) error { return s.Refunds().Finish(ctx, o, receipt(id), ok, amount) })
+	}
+	final(t, s, pool)
+	end("wwd_1", true)
+	booked(t, pool, "finish a withdrawal", "ETH fees -3, ETH refund_station 3, USDT refund_station 5, USDT withdrawal_fees 1, USDT withdrawals 6")
+	end("wwd_2", false)
+	const both = "ETH fees -6, ETH refund_station 6, USDT merchant 6, USDT refund_station 5, USDT withdrawal_fees 1"
+	booked(t, pool, "finish a withdrawal that reverted", both)
+	rewound(t, s)
+	booked(t, pool, "rewind below both blocks", "USDT withdrawals 12")
+	block = "h2b"
+	for _, id := range []string{"wwd_1", "wwd_2"} {
+		step(id, "mine again", func(o sweep.Outgoing) error { return s.Refunds().Mined(ctx, o, receipt(id)) })
+	}
+	branch := header(2, "h2b", "h1")
+	if err := s.Advance(ctx, liveLease, scanner.Cursor{Header: header(1, "h1", "h0"), Finalized: 1}, scanner.Step{Headers: []chain.Header{branch}, Finalized: 2}); err != nil {
+		t.Fatal(err)
+	}
+	step("wwd_1", "finish again", func(o sweep.Outgoing) error { return s.Refunds().Finish(ctx, o, receipt("wwd_1"), true, big.NewInt(5)) })
+	step("wwd_2", "finish again", func(o sweep.Outgoing) error { return s.Refunds().Finish(ctx, o, receipt("wwd_2"), false, new(big.Int)) })
+	booked(t, pool, "finish both again", both)
+}
+
+// A deposit that its chain takes back beneath a withdrawal leaves the balance below zero, and visibly so. A withdrawal
+// that is not signed waits until the balance covers it again, and no other one is taken.
+func TestWithdrawal_uncovered(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	follows(t, s, pool)
+	credit(t, pool, tenant.Live, "dep_1", 10)
+	take(t, s, withdrawal("wwd_1", tenant.Live))
+	waits := func(what string, want int, uncovered int64) {
+		t.Helper()
+		idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
+		n, countErr := s.Refunds().Uncovered(ctx)
+		if err := errors.Join(err, countErr); err != nil || len(idle) != want || n != uncovered {
+			t.Errorf("%s: got %d withdrawals to plan, %d uncovered balances, %v, want %d and %d", what, len(idle), n, err, want, uncovered)
+		}
+	}
+	waits("take a withdrawal", 1, 0)
+	idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the withdrawals that wait: got %d, %v, want 1", len(idle), err)
+	}
+	o := plannedRefund("out_1", idle[0], 0)
+	if err := s.Refunds().Plan(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	credit(t, pool, tenant.Live, "dep_1 reverted", -10)
+	if may, err := s.Refunds().Ask(ctx, o); err != nil || may {
+		t.Errorf("ask for a signature of an uncovered withdrawal: got %t, %v, want false", may, err)
+	}
+	waits("take a deposit back", 0, 1)
+	if take(t, s, withdrawal("wwd_2", tenant.Live)) {
+		t.Error("take a withdrawal from a balance below zero: got it taken, want it refused")
+	}
+	if list, err := s.Balances(ctx, tenant.Owner{MerchantID: "acme", Mode: tenant.Live}); err != nil || len(list) != 1 || list[0].Available.String() != "-6" {
+		t.Errorf("read the balances: got %+v, %v, want -6", list, err)
+	}
+	credit(t, pool, tenant.Live, "dep_1 again", 10)
+	waits("see the deposit again", 1, 0)
+}
+
+// After a restore an order of the lost time is taken although the balance does not cover it: only the signer knows
+// whether it was paid. It waits for its balance.
+func TestTakeWithdrawal_restored(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO recoveries (version_base) VALUES (1000)`); err != nil {
+		t.Fatal(err)
+	}
+	lost, later := withdrawal("wwd_1", tenant.Live), withdrawal("wwd_2", tenant.Live)
+	lost.Ordered.ApprovedAt, later.Ordered.ApprovedAt = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if !take(t, s, lost) {
+		t.Error("take an order of the lost time: got it refused, want it kept")
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE recoveries SET started_at = started_at - interval '1 minute'`); err != nil {
+		t.Fatal(err)
+	}
+	if take(t, s, later) {
+		t.Error("take a later order without a balance: got it taken, want it refused")
+	}
+	if idle, err := s.Refunds().Idle(t.Context(), "ethereum", 9); err != nil || len(idle) != 0 {
+		t.Errorf("list the withdrawals to plan: got %d, %v, want none before the balance is back", len(idle), err)
+	}
+}
