@@ -49,6 +49,11 @@ var examples = map[wire.Name]any{
 		Mode: tenant.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
 		Returned: "2039280", Part: "swp_01",
 	},
+	wire.HoldingsReadV1: wire.HoldingsRead{
+		Mode: tenant.Live, Network: "ethereum", ReadAt: at, Holdings: []wire.Holding{{
+			Asset: "USDT", Deposits: "10000000", GasStation: "0", RefundStation: "5000000", Treasury: "900000000", Expected: "915000000", Standalone: "0", Unread: 2,
+		}},
+	},
 	wire.AddressesOwnedV1: wire.AddressesOwned{Addresses: []wire.OwnedAddress{{Mode: tenant.Test, Family: money.EVM, Address: addressExample}}},
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,

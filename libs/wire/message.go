@@ -148,6 +148,29 @@ type OutgoingFinal struct {
 	Part string `json:"part,omitempty"`
 }
 
+// HoldingsRead is what the chain of a network has at the addresses of this system after one block. A message with a
+// later ReadAt replaces an older one, so each has all assets of its network.
+type HoldingsRead struct {
+	Mode     tenant.Mode `json:"mode"`
+	Network  string      `json:"network"`
+	ReadAt   time.Time   `json:"readAt"` // by the clock of wallets' database
+	Holdings []Holding   `json:"holdings"`
+}
+
+// Holding is the balances of one asset in its base units. An empty one was not read. Expected is what all places have
+// together by the transactions that wallets knows in blocks up to that one; movements outside of this system are not in
+// it. Standalone is the part of it that belongs to standalone wallets.
+type Holding struct {
+	Asset         string `json:"asset"` // symbol
+	Deposits      string `json:"deposits,omitempty"`
+	GasStation    string `json:"gasStation,omitempty"`
+	RefundStation string `json:"refundStation,omitempty"`
+	Treasury      string `json:"treasury,omitempty"`
+	Expected      string `json:"expected"` // may be negative
+	Standalone    string `json:"standalone"`
+	Unread        int64  `json:"unread,omitempty"` // deposit addresses with money whose balance is not in Deposits
+}
+
 // AddressesOwned names addresses of this system that payments does not issue itself: those of standalone wallets,
 // treasuries, stations and nonce accounts. Payments refuses them as refund addresses. A named address stays; it may be
 // named again.

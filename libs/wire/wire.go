@@ -22,6 +22,7 @@ const (
 	RefundChangedV1        Name = "wallets.refund_changed.v1"
 	FindTransferV1         Name = "payments.find_transfer.v1"
 	TransferFoundV1        Name = "wallets.transfer_found.v1"
+	HoldingsReadV1         Name = "wallets.holdings_read.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
@@ -81,6 +82,7 @@ func Topology() []Route {
 		route(RefundChangedV1, Wallets, Payments),
 		route(FindTransferV1, Payments, Wallets),
 		route(TransferFoundV1, Wallets, Payments),
+		route(HoldingsReadV1, Wallets, Payments),
 		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),

@@ -202,7 +202,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 		DepositChanged: cases.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
 		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: books.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
 		TransferFound: operators.Found(p.store.KeepFound),
-		RefundChanged: cases.RefundChanged,
+		RefundChanged: cases.RefundChanged, HoldingsRead: books.Holdings(p.store.KeepReading),
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)

@@ -28,6 +28,7 @@ type Handlers struct {
 	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
 	TransferFound      func(ctx context.Context, id string, m wire.TransferFound) error
 	RefundChanged      func(ctx context.Context, id string, m wire.RefundChanged) error
+	HoldingsRead       func(ctx context.Context, id string, m wire.HoldingsRead) error
 }
 
 // Handle subscribes the handlers to every message that payments reads.
@@ -40,6 +41,7 @@ func Handle(link *bus.Link, h Handlers) {
 	on(link, wire.FraudSignalV1, 1, h.FraudSignal)
 	on(link, wire.TransferFoundV1, 1, h.TransferFound)
 	on(link, wire.RefundChangedV1, 1, h.RefundChanged)
+	on(link, wire.HoldingsReadV1, 1, h.HoldingsRead)
 }
 
 // on subscribes a handler to one message.
