@@ -1,4 +1,4 @@
-// Package draw is a withdrawal of crypto from the standalone wallets of a merchant (docs/decisions/0023): the address
+// Package draw is a withdrawal of crypto from the standalone wallets of a merchant (docs/decisions/0024): the address
 // book that it goes to, its fee, and the limits on it. Its life is that of a refund. It is pure.
 package draw
 

@@ -1,4 +1,4 @@
-// Package draws holds the use cases of withdrawals from standalone wallets (docs/decisions/0023): the address book and
+// Package draws holds the use cases of withdrawals from standalone wallets (docs/decisions/0024): the address book and
 // requests of merchants, decisions of operators, and the reports of wallets. Payments approves a withdrawal and signs
 // its order; wallets keeps the balance and carries the order out.
 package draws

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// A withdrawal from standalone wallets is a row of refunds of another kind (docs/decisions/0023). Its money is the
+// A withdrawal from standalone wallets is a row of refunds of another kind (docs/decisions/0024). Its money is the
 // balance of a merchant: the sum of the account merchant.
 
 const (
