@@ -319,6 +319,45 @@ func TestAdopt_seenByOperatorsAlone(t *testing.T) {
 	}
 }
 
+// The list of holds shows operators what was decided about the senders of stray money before it had a payment.
+func TestAdopt_ofListedSenders(t *testing.T) {
+	t.Parallel()
+	w, screener := fixture.Screened(t)
+	screener.Set(false, fixture.DirtySender)
+	var first string
+	for key, sender := range map[string]string{"s1": fixture.DirtySender, "s2": fixture.CleanSender} {
+		m := w.Message(payment.Payment{Address: nobodys}, fixture.Coin{Key: key, Amount: "7", Version: 1, Depth: fixture.Enough})
+		m.Senders = []string{sender}
+		w.Deliver(m)
+		first = m.Key
+	}
+	p := adopt(w, tenant.Test, first)
+	body, err := w.Holds(t.Context(), "", 9)
+	var answer struct {
+		Payments []struct {
+			ID         string
+			Screenings []struct{ Stage, Verdict, Reason string }
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatalf("the list of holds is %s: %v", body, err)
+	}
+	if err != nil || len(answer.Payments) != 1 || answer.Payments[0].ID != p {
+		t.Fatalf("the list of holds is %s, %v; want payment %s", body, err, p)
+	}
+	var got []string
+	for _, s := range answer.Payments[0].Screenings {
+		got = append(got, s.Stage+" "+s.Verdict+" "+s.Reason)
+	}
+	slices.Sort(got)
+	if want := []string{"deposit clear ", "deposit hit sanctioned_address"}; !slices.Equal(got, want) {
+		t.Errorf("the list of holds shows the decisions %q about the senders, want %q", got, want)
+	}
+	if got := byID(w, p).Screening; got != payment.Hit {
+		t.Errorf("the verdict of the payment is %q, want %q", got, payment.Hit)
+	}
+}
+
 // A chain takes adopted money back and mines it again; the books follow, also while a refund holds it.
 func TestAdopt_reorganised(t *testing.T) {
 	t.Parallel()

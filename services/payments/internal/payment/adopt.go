@@ -40,5 +40,8 @@ func (c *change) adopt(t Adopt) error {
 	}
 	c.p.ExpiresAt = c.p.CreatedAt
 	c.deposits(decimal.Zero)
+	if c.pol.Screen {
+		c.p.Screening = c.pol.Verdict(c.p, c.rows)
+	}
 	return nil
 }

@@ -283,7 +283,7 @@ func Statements() map[string]string {
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
 		"lockUnclaimed": lockUnclaimed, "endUnclaimed": endUnclaimed, "listUnclaimed": listUnclaimed, "lockPaymentRow": lockPaymentRow,
 		"countUnclaimed": countUnclaimed, "markStray": markStray,
-		"findAddress": findAddress, "lockAddress": lockAddress, "strayRows": strayRows, "insertAdopted": insertAdopted, "adoptDeposits": adoptDeposits,
+		"findAddress": findAddress, "lockAddress": lockAddress, "strayRows": strayRows, "insertAdopted": insertAdopted, "adoptDeposits": adoptDeposits, "adoptVerdicts": adoptVerdicts,
 		"compareRefunds": compareRefunds,
 		"lockByID":       lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows,

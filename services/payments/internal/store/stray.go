@@ -23,6 +23,10 @@ const (
 	strayRows   = `SELECT d.created_at, ` + depositColumns + ` FROM deposits d
 WHERE d.mode = $1 AND d.family = $2 AND d.address = $3 ORDER BY d.first_seen_at, d.key FOR UPDATE`
 	adoptDeposits = `UPDATE deposits SET payment_id = $4 WHERE mode = $1 AND family = $2 AND address = $3 AND payment_id IS NULL`
+	// Decisions about senders are never changed, so those about money of no payment are repeated for its payment.
+	adoptVerdicts = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses, at)
+SELECT DISTINCT ON (s.deposit) s.mode, $2, s.deposit, s.stage, s.verdict, s.reason, s.lists, s.addresses, s.at FROM screenings s
+WHERE s.payment_id IS NULL AND s.mode = $1 AND s.deposit = ANY($3) ORDER BY s.deposit, s.id DESC`
 )
 
 // insertAdopted inserts a payment with every column, because it does not begin as those that merchants create.
@@ -102,9 +106,11 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, done *effects, stray opera
 	batch.Queue(insertAdopted, row.values(every)...)
 	batch.Queue(adoptDeposits, string(stray.Mode), string(stray.Family), stray.Address, p.ID)
 	v := change.View{Payment: p}
-	for _, d := range stray.Deposits {
-		v.Rows = append(v.Rows, d.Deposit)
+	keys := make([]string, len(stray.Deposits))
+	for i, d := range stray.Deposits {
+		v.Rows, keys[i] = append(v.Rows, d.Deposit), d.Deposit.Key
 	}
+	batch.Queue(adoptVerdicts, string(stray.Mode), p.ID, keys)
 	if err := s.writeFacts(ctx, batch, v, r.Facts, stray.Now, done); err != nil {
 		return err
 	}
