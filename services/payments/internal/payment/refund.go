@@ -115,7 +115,11 @@ var (
 	errNothingOwed     = fault.New(fault.Conflict, "nothing_owed", "Nothing is owed to the payer that could be refunded now")
 	errRefundBegun     = fault.New(fault.Conflict, "refund_begun", "A refund has taken money of this payment, so the rest can only be refunded")
 	errAddressChanged  = fault.New(fault.Conflict, "refund_address_changed", "The refund address has changed since the request. Request the refund again.")
-	errRefundOpen      = fault.New(fault.Conflict, "refund_open", "A refund of this payment is under way. Wait until it is confirmed or has failed.")
+	errMoneyGone       = fault.New(fault.Conflict, "deposit_not_final",
+		"A deposit of this refund has left its chain. Wait until it is back, or refuse the refund.")
+	errOneHost = fault.New(fault.Conflict, "deposit_not_final",
+		"Fewer than two hosts have shown a deposit of this refund. Wait until a second one has.")
+	errRefundOpen = fault.New(fault.Conflict, "refund_open", "A refund of this payment is under way. Wait until it is confirmed or has failed.")
 )
 
 // ChooseOwed is what is owed in the named asset and network. Empty names choose the only one; of several the caller has
@@ -329,7 +333,8 @@ func (c *change) changeRefund(t ChangeRefund) error {
 	return nil
 }
 
-// approvable refuses to approve a refund while its address is held, or after the address has changed.
+// approvable refuses to approve a refund while its address is held, after the address has changed, or of money that may
+// not be here.
 func (c *change) approvable(r refund.Refund) error {
 	switch err := c.held(); {
 	case err != nil:
@@ -337,7 +342,22 @@ func (c *change) approvable(r refund.Refund) error {
 	case r.Address != c.p.RefundAddress:
 		return errAddressChanged
 	}
+	for _, d := range c.rows {
+		takes := slices.ContainsFunc(r.Parts, func(p refund.Part) bool { return p.Deposit == d.Key })
+		switch {
+		case takes && d.Refunded.GreaterThan(d.BookedAmount):
+			return errMoneyGone
+		case (takes || r.Reserves() && d.Network == r.Network && d.Asset == r.Asset && d.Booked != "") && c.unseen(d):
+			return errOneHost
+		}
+	}
 	return nil
+}
+
+// unseen reports a deposit that one host alone may have invented, and that is worth so much that a second host is still
+// asked about it. People who approve a refund of it could not know.
+func (c *change) unseen(d Deposit) bool {
+	return c.p.Mode == tenant.Live && c.pol.WitnessUSD.IsPositive() && d.Witness == WitnessPending && c.p.usd(d).GreaterThan(c.pol.WitnessUSD)
 }
 
 // endRequests fails the chosen requests that wait for an approval, and gives their money back.

@@ -382,6 +382,53 @@ func TestRefund_ofWrongAsset(t *testing.T) {
 	w.is(StatusConfirmed, None)
 }
 
+// Nobody approves to pay back money that is not here: it has left its chain since the request, or one host alone may
+// have invented it. Once the money is back, or a second host has it, the approval goes through.
+func TestRefund_ofMoneyThatIsNotHere(t *testing.T) {
+	says := func(is Witness) func(*Deposit) { return func(d *Deposit) { d.Witness = is } }
+	coin := other("polygon", "USDT")
+	for name, c := range map[string]struct {
+		amount       string
+		before, then []func(*Deposit)
+		want         bool
+		back         func(*Deposit)
+	}{
+		"confirmed by two hosts":          {"5000", []func(*Deposit){says("confirmed")}, nil, true, nil},
+		"that left its chain":             {"5", nil, []func(*Deposit){reverted}, false, deep},
+		"of which one host alone knows":   {"5000", []func(*Deposit){says(WitnessPending)}, nil, false, says("confirmed")},
+		"that a single host reports":      {"5000", []func(*Deposit){says(WitnessAlone)}, nil, true, nil},
+		"a small sum, known to one alone": {"5", []func(*Deposit){says(WitnessPending)}, nil, true, nil},
+	} {
+		w := newFixture(t, Transfer)
+		w.p.Mode, w.policy.WitnessUSD = tenant.Live, dec("1000")
+		see := func(key string, more ...func(*Deposit)) {
+			w.deposit(key, c.amount, append([]func(*Deposit){coin, final}, more...)...)
+		}
+		see("a", c.before...)
+		w.must(SetRefundAddress{Address: "0xdef"})
+		w.now = w.p.RefundAddressFrom
+		w.must(RequestRefund{Refund: refund.Refund{ID: "rfd_a", Network: "polygon", Asset: "USDT"}, Rows: w.rows})
+		if c.then != nil {
+			see("a", c.then...)
+		}
+		see("b", says(WitnessPending)) // the refund takes nothing of it
+		approve := func() error {
+			by := refund.Trigger{Name: refund.OnApprove, Approval: refund.ByOperator}
+			return w.apply(ChangeRefund{Refund: w.refunds[0], Trigger: by, Rows: w.rows, Refunds: w.refunds})
+		}
+		err := approve()
+		if c.want && err != nil || !c.want && !fault.Is(err, "deposit_not_final") {
+			t.Errorf("approve a refund of money %s: got %v, want it approved: %t", name, err, c.want)
+		}
+		if c.back == nil {
+			continue
+		}
+		if see("a", c.back); approve() != nil {
+			t.Errorf("approve a refund of money %s once it is here: got %v, want no error", name, approve())
+		}
+	}
+}
+
 func TestChooseOwed(t *testing.T) {
 	several := []Owed{{Network: "ethereum", Asset: "USDT"}, {Network: "polygon", Asset: "USDT"}, {Network: "polygon", Asset: "USDC"}}
 	for _, c := range []struct {
