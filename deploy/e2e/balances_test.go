@@ -25,7 +25,7 @@ func creditedMerchant(t *testing.T) *api.Client {
 
 // credit pays one payment of 50 000 NGN into the balance, of which 49 500 NGN arrive. Blocks of the simulated bsc are
 // final soon.
-func credit(t *testing.T, own *api.Client) {
+func credit(t testing.TB, own *api.Client) {
 	t.Helper()
 	ref := create(t, own, merchant(api.Object{"receiver": nil, "fiatAmount": 50000, "chargeFrom": "fiat", "network": "bep20"})).Text(t, "payment.reference")
 	deposit(t, own, ref, nil)

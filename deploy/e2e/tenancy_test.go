@@ -116,12 +116,18 @@ func newVictim(t testing.TB, s *stack.Stack, c *api.Client) *victim {
 		delivery = list.Text(t, "deliveries.0.id")
 		return true
 	})
+	v.client.Call(t, http.MethodPatch, settlementSettings, api.Object{"merchantPayments": "balance"}).Want(t, http.StatusOK)
+	credit(t, v.client)
+	account := settlementAccount(t, v.client, "0123456789")
+	withdrawal := v.client.Call(t, http.MethodPost, withdrawalsPath, api.Object{"currency": "NGN", "amount": 100, "settlementAccountId": account}).
+		Want(t, http.StatusCreated).Text(t, "withdrawal.id")
 	webhookSecret := v.client.Call(t, http.MethodGet, "/v1/webhooks/secret", nil).Want(t, http.StatusOK).Text(t, "secret")
 
-	v.secrets = append(v.secrets, settled, pending, wallet.Text(t, "wallet.id"), wallet.Text(t, "wallet.address"), hook, replay, delivery, webhookSecret)
+	v.secrets = append(v.secrets, settled, pending, wallet.Text(t, "wallet.id"), wallet.Text(t, "wallet.address"), hook, replay, delivery, webhookSecret, account, withdrawal)
 	v.ids = map[string]string{
 		"/v1/payments/": pending, "/v1/sandbox/payments/": pending, "/v1/sandbox/payouts/": settled,
 		"/v1/wallets/": wallet.Text(t, "wallet.id"), "/v1/sandbox/wallets/": wallet.Text(t, "wallet.id"), "/v1/reports/": report,
+		"/v1/settlement-accounts/": account, "/v1/withdrawals/": withdrawal,
 		"/v1/webhooks/endpoints/": hook, "/v1/webhooks/deliveries/": delivery, "/v1/webhooks/replays/": replay,
 	}
 	entry := v.client.Call(t, http.MethodPost, "/v1/wallets/address-book", api.Object{"network": "tron", "address": anotherTron, "label": mark}).
@@ -130,7 +136,7 @@ func newVictim(t testing.TB, s *stack.Stack, c *api.Client) *victim {
 		Want(t, http.StatusCreated).Text(t, "withdrawal.id")
 	v.ids["/v1/wallets/address-book/"], v.ids["/v1/wallets/withdrawals/"], v.ids["/v1/admin/wallets/withdrawals/"] = entry, drawn, drawn
 	v.secrets = append(v.secrets, entry, drawn)
-	v.watched = []string{"/v1/payments/" + settled, "/v1/payments/" + pending, "/v1/wallets/" + v.ids["/v1/wallets/"], "/v1/webhooks/endpoints/" + hook, "/v1/webhooks/secret", "/v1/webhooks/endpoints/" + hook + "/secret", "/v1/reports/" + report}
+	v.watched = []string{settlementAccounts + "/" + account, settlementSettings, "/v1/payments/" + settled, "/v1/payments/" + pending, "/v1/wallets/" + v.ids["/v1/wallets/"], "/v1/webhooks/endpoints/" + hook, "/v1/webhooks/secret", "/v1/webhooks/endpoints/" + hook + "/secret", "/v1/reports/" + report}
 	return v
 }
 
@@ -163,6 +169,8 @@ func (v *victim) read(t testing.TB) (out []string) {
 // bodies are requests that would be good if the caller might make them, where the document's example does not fit.
 var bodies = map[string]any{
 	"POST /v1/payments":                              transfer(nil),
+	"POST /v1/withdrawals":                           api.Object{"currency": "NGN", "amount": 0, "settlementAccountId": "sac_none"},
+	"PATCH /v1/settlement-settings":                  api.Object{"merchantPayments": "self"},
 	"POST /v1/sandbox/payouts/{id}/outcome":          api.Object{"outcome": "return"},
 	"POST /v1/sandbox/wallets/{id}/deposits":         api.Object{"amount": 1},
 	"POST /v1/payments/{reference}/refund-address":   api.Object{"address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"},
@@ -192,7 +200,7 @@ type intruder struct {
 
 func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intruder {
 	t.Helper()
-	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create", "wallet:withdraw"}
+	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create", "settlement:manage", "withdrawal:create", "wallet:withdraw"}
 	lacking := map[string]*api.Client{}
 	for _, p := range all {
 		others := slices.DeleteFunc(slices.Clone(all), func(o string) bool { return o == p })
@@ -302,6 +310,7 @@ func TestTenancy_walk(t *testing.T) {
 		Want(t, http.StatusCreated).Number(t, "operator.id").RatString()
 	v.ids["/v1/admin/payments/"] = v.ids["/v1/payments/"]
 	v.ids["/v1/admin/refunds/"] = refunded(t, v.client)
+	v.ids["/v1/admin/withdrawals/"] = v.ids["/v1/withdrawals/"]
 	v.ids["/v1/admin/fee-schedules/"] = "fee_ngn_1"
 	v.ids["/v1/admin/unclaimed/"] = "unc_none"
 	v.ids["/v1/admin/payouts/"] = v.client.Call(t, http.MethodGet, "/v1/payments/"+v.ids["/v1/sandbox/payouts/"], nil).Want(t, http.StatusOK).Text(t, "payment.payout.id")

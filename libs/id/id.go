@@ -26,6 +26,9 @@ const (
 	Fees     = "fee_"
 	Draw     = "wwd_"
 	Payee    = "adr_"
+
+	SettlementAccount = "sac_"
+	Withdrawal        = "wdr_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

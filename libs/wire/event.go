@@ -38,6 +38,12 @@ var eventTypes = []EventType{
 	{"payment.refund_sent", "the transaction of a refund was sent; also after a reorganisation took a confirmed one back"},
 	{"payment.refund_confirmed", "a refund is in a final block"},
 	{"payment.refund_failed", "a refund was refused or can never arrive; its money is owed to the payer again"},
+	{"withdrawal.requested", "a withdrawal was made, and its money has left the balance"},
+	{"withdrawal.approved", "a withdrawal leaves soon"},
+	{"withdrawal.sending", "the payout of a withdrawal is on its way to the bank"},
+	{"withdrawal.paid", "a withdrawal was paid to the settlement account"},
+	{"withdrawal.failed", "a withdrawal was refused or could not be paid; its money is in the balance again"},
+	{"withdrawal.returned", "a withdrawal came back after it was paid; its money is in the balance again"},
 	{"wallet.watching", "the wallet's address is watched"},
 	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
@@ -70,6 +76,7 @@ type sender struct {
 
 var senders = []sender{
 	{PaymentStatusChangedV1, "payment.", "pay_"},
+	{PaymentStatusChangedV1, "withdrawal.", "wdr_"},
 	{PaymentStatusChangedV1, "wallet.withdrawal_", "wwd_"},
 	{PaymentStatusChangedV1, "wallet.address_", "adr_"},
 	{WalletStatusChangedV1, "wallet.", "wal_"},

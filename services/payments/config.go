@@ -51,6 +51,7 @@ type settings struct {
 	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time; mined later, it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network, a person decides (docs/networks.md); 0: never"`
 	RefundHold         time.Duration `env:"REFUND_ADDRESS_HOLD" envDefault:"24h" doc:"time after a change of a payment's refund address in which no refund leaves; test mode has none"`
+	AccountHold        time.Duration `env:"SETTLEMENT_ACCOUNT_HOLD" envDefault:"24h" doc:"time after the confirmation of a merchant's settlement account in which no money leaves to it; test mode has none"`
 	UnclaimedAfter     time.Duration `env:"UNCLAIMED_AFTER" envDefault:"8760h" doc:"time for which nothing has moved on the accounts of money that is owed, after which two operators may book it as unclaimed; from 720h to 87600h (docs/operators.md)"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line or JSON; read again every 20 s, so that it is replaced without a restart; empty uses the list in the program (docs/runbooks/payments-operations.md#screening)"`
 	SanctionsMaxAge    time.Duration `env:"SANCTIONS_MAX_AGE" envDefault:"168h" doc:"age of the list of sanctioned addresses, by the time that it states or else the time of its file, from which on no live crypto is sent; money still comes in; 0: any age"`
@@ -309,6 +310,9 @@ const (
 
 // bounded refuses an UNCLAIMED_AFTER outside of its bounds.
 func (s settings) bounded() error {
+	if s.AccountHold < 0 {
+		return fmt.Errorf("SETTLEMENT_ACCOUNT_HOLD: %s is below zero", s.AccountHold)
+	}
 	if s.UnclaimedAfter < unclaimedLeast || s.UnclaimedAfter > unclaimedMost {
 		return fmt.Errorf("UNCLAIMED_AFTER: %s is not between %s and %s", s.UnclaimedAfter, unclaimedLeast, unclaimedMost)
 	}

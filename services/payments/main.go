@@ -189,6 +189,8 @@ const (
 	reconcileEvery = time.Minute
 	collectEvery   = 10 * time.Minute
 	closeEvery     = time.Minute // this is how soon after midnight a day is closed
+	// Daily settlements begin this soon after midnight, or after a merchant has chosen one.
+	settleEvery = time.Minute
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
@@ -232,6 +234,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("daily close", closeEvery, metrics.close(cases.CloseDays))
 			leading.Every("treasury report", cfg.TreasuryEvery, func(ctx context.Context) error { return cases.Report(ctx, metrics.treasury) })
 			leading.Every("screening", screenEvery, cases.Rescreen)
+			leading.Every("daily settlements", settleEvery, cases.Withdrawals.SettleDue)
 			leading.Every("pauses of refunds", sendPausesEvery, p.store.SendPauses)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/withdrawal"
 )
 
 // The HTTP statuses of stored answers.
@@ -37,14 +38,15 @@ type Command struct {
 
 // View is a payment with the rows that belong to it, as one transaction saw them.
 type View struct {
-	Payment   payment.Payment
-	Rows      []payment.Deposit
-	Payout    *payout.Payout  // of the current attempt
-	Refunds   []refund.Refund // oldest first
-	Heads     map[string]Head // how far each network of the payment's mode is scanned
-	OverLimit bool            // a daily limit has no room for the payout, or for converting more than the quote
-	Paused    bool            // an operator has paused payouts like this one; set only where a payout is changed
-	Token     bool            // the event carries a settlement token, which the body shows masked
+	Payment    payment.Payment
+	Rows       []payment.Deposit
+	Payout     *payout.Payout         // of the current attempt
+	Refunds    []refund.Refund        // oldest first
+	Heads      map[string]Head        // how far each network of the payment's mode is scanned
+	OverLimit  bool                   // a daily limit has no room for the payout, or for converting more than the quote
+	Paused     bool                   // an operator has paused payouts like this one; set only where a payout is changed
+	Withdrawal *withdrawal.Withdrawal // that the payout belongs to, instead of a payment: Payment then has id, owner, currency and rail alone
+	Token      bool                   // the event carries a settlement token, which the body shows masked
 }
 
 // Head is the last scanned block of a network, with the state of its scan.
@@ -61,6 +63,7 @@ type Result struct {
 	Facts        []payment.Fact
 	Payout       *payout.Payout               // row to save
 	WalletID     string                       // of the address that the change gave to the payment
+	Withdrawal   *withdrawal.Change           // of the view's withdrawal
 	Decision     *Decision                    // of an operator, kept with the change
 	Reservations []Reservation                // of payer and receiver that the change named
 	Approval     *approval.Request            // an order that a second operator has to confirm

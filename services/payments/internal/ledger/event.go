@@ -23,6 +23,8 @@ const (
 	EventPayoutBack    = "payout_returned"
 	EventSettledByUser = "settled_by_caller"
 	EventMerchantPaid  = "merchant_paid"
+	EventWithdrawn     = "withdrawal_taken"
+	EventWithdrawnBack = "withdrawal_given_back"
 	EventRefunded      = "refunded"
 	EventRefundHeld    = "refund_held"
 	EventRefundBack    = "refund_given_back"
@@ -163,6 +165,28 @@ func MerchantPaid(key, merchant, rail string, cur money.Currency, amount decimal
 	j := Journal{Key: "paid:" + key, Event: EventMerchantPaid}
 	j.move(Merchant(merchant, cur), FiatFloat(rail, cur), amount)
 	return j
+}
+
+// Taking is money of a merchant's balance for a withdrawal. N counts the times that it was taken. A withdrawal owes it
+// to the merchant's account as a payment owes its receiver.
+type Taking struct {
+	Withdrawal string // id
+	N          int
+	Merchant   string
+	Currency   money.Currency
+	Amount     decimal.Decimal
+}
+
+// Taken books the money out of the balance.
+func (t Taking) Taken() Journal {
+	j := Journal{Key: count("wtake", t.Withdrawal, t.N), Event: EventWithdrawn, Payment: t.Withdrawal}
+	j.move(Merchant(t.Merchant, t.Currency), Payable(t.Withdrawal, t.Currency), t.Amount)
+	return j
+}
+
+// GivenBack returns the money of a withdrawal that was not paid, or came back.
+func (t Taking) GivenBack() Journal {
+	return t.Taken().reversed(count("wback", t.Withdrawal, t.N), EventWithdrawnBack)
 }
 
 // Payback is a refund on a chain. N counts the times that a final block held its transaction.

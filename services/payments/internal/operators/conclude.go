@@ -98,6 +98,11 @@ func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d Payou
 			return change.Result{Payment: v.Payment, Payout: stopped(*v.Payout), Refused: errPayoutResent}, nil
 		}
 		r := change.Result{Payment: v.Payment}
+		if v.Withdrawal != nil {
+			after := v.Withdrawal.After(outcome, next, "", now)
+			r.Withdrawal, r.Payout, r.Alerts = &after, &next, after.Alerts
+			return r, nil
+		}
 		if trigger := payouts.TriggerOf(outcome, next, "", v.Refunds); trigger != nil {
 			if r, err = change.Applied(a.Policy.Apply(v.Payment, trigger, now)); err != nil {
 				return change.Result{}, err

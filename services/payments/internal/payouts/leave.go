@@ -38,7 +38,7 @@ type senders struct {
 
 // check screens the senders of a payout that has not left, before its row is locked.
 func (w *Worker) check(ctx context.Context, o payout.Payout) (who senders, err error) {
-	if !w.Policy.Screen || o.State != payout.Created {
+	if !w.Policy.Screen || o.State != payout.Created || ofWithdrawal(o) {
 		return senders{}, nil
 	}
 	who.asked = true

@@ -168,7 +168,7 @@ func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 	}
-	if o.Unsent() && o.AccountName == "" {
+	if o.Unsent() && o.AccountName == "" && !ofWithdrawal(o) {
 		exists, ready, err := w.name(ctx, set, o)
 		if err != nil {
 			return err
@@ -267,6 +267,14 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 		unasked := w.AskFirst && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
+		}
+		if v.Withdrawal != nil {
+			r, after, d, err := w.withdraw(set, v, next, d, l.over, now)
+			row, step, outcome = after, d.Step, d.Outcome
+			if err == nil {
+				r = alerted(r, alert)
+			}
+			return r, err
 		}
 		p, facts, notes := v.Payment, []payment.Fact(nil), []change.Screened(nil)
 		if d.Step == payout.Send {

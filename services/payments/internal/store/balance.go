@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/withdrawal"
+	"causeway.internal/services/payments/internal/withdrawals"
 )
 
 const (
@@ -29,7 +30,14 @@ LEFT JOIN ledger_accounts a ON a.code = c.account LEFT JOIN pending w ON w.fiat_
 	selectMerchant = `SELECT to_balance FROM merchant_settings WHERE merchant_id = $1 AND mode = $2`
 	makeMerchant   = `INSERT INTO merchant_settings (merchant_id, mode, changed_at, changed_by) VALUES ($1, $2, now(), $3) ON CONFLICT DO NOTHING`
 	lockMerchant   = selectMerchant + ` FOR UPDATE`
-	saveMerchant   = `UPDATE merchant_settings SET to_balance = $3, changed_at = now(), changed_by = $4 WHERE merchant_id = $1 AND mode = $2`
+	listSchedules  = `SELECT currency, account_id, minimum, key_id FROM settlement_schedules WHERE merchant_id = $1 AND mode = $2 ORDER BY currency`
+	clearSchedules = `DELETE FROM settlement_schedules WHERE merchant_id = $1 AND mode = $2`
+	insertSchedule = `INSERT INTO settlement_schedules (merchant_id, mode, currency, account_id, minimum, key_id) VALUES ($1, $2, $3, $4, $5, $6)`
+	insertDay      = `INSERT INTO settlement_days (merchant_id, mode, currency, day, withdrawal_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
+	dueSettlements = `SELECT s.merchant_id, s.mode, s.key_id, s.currency FROM settlement_schedules s WHERE NOT EXISTS (SELECT FROM settlement_days d
+	WHERE d.merchant_id = s.merchant_id AND d.mode = s.mode AND d.currency = s.currency AND d.day = (now() AT TIME ZONE 'UTC')::date)
+ORDER BY s.merchant_id, s.mode, s.currency LIMIT $1`
+	saveMerchant = `UPDATE merchant_settings SET to_balance = $3, changed_at = now(), changed_by = $4 WHERE merchant_id = $1 AND mode = $2`
 )
 
 // Balances implements withdrawals.Store.
@@ -53,27 +61,62 @@ func (s *Store) Balances(ctx context.Context, o tenant.Owner) ([]withdrawal.Bala
 }
 
 // MerchantSettings implements withdrawals.Store.
-func (s *Store) MerchantSettings(ctx context.Context, o tenant.Owner) (out withdrawal.Settings, err error) {
-	err = s.pool.QueryRow(ctx, selectMerchant, o.MerchantID, string(o.Mode)).Scan(&out.ToBalance)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
-	return out, wrap(err, "read a merchant's settings")
+func (s *Store) MerchantSettings(ctx context.Context, o tenant.Owner) (withdrawal.Settings, error) {
+	return merchantSettings(ctx, s.pool, selectMerchant, o)
 }
 
-// ChangeMerchantSettings implements withdrawals.Store.
-func (s *Store) ChangeMerchantSettings(ctx context.Context, o tenant.Owner, f func(*withdrawal.Settings)) (out withdrawal.Settings, err error) {
-	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		out = withdrawal.Settings{}
-		if _, err := tx.Exec(ctx, makeMerchant, o.MerchantID, string(o.Mode), o.KeyID); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, lockMerchant, o.MerchantID, string(o.Mode)).Scan(&out.ToBalance); err != nil {
-			return err
-		}
-		f(&out)
-		_, err := tx.Exec(ctx, saveMerchant, o.MerchantID, string(o.Mode), out.ToBalance, o.KeyID)
-		return err
+// merchantSettings reads the settings of a merchant in a mode.
+func merchantSettings(ctx context.Context, q postgres.Querier, sql string, o tenant.Owner) (out withdrawal.Settings, err error) {
+	err = q.QueryRow(ctx, sql, o.MerchantID, string(o.Mode)).Scan(&out.ToBalance)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("read a merchant's settings: %w", err)
+	}
+	rows, err := q.Query(ctx, listSchedules, o.MerchantID, string(o.Mode))
+	if err != nil {
+		return out, fmt.Errorf("read daily settlements: %w", err)
+	}
+	out.Daily, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d withdrawal.Schedule, err error) {
+		err = row.Scan(&d.Currency, &d.AccountID, (*number)(&d.Minimum), &d.KeyID)
+		return d, err
 	})
-	return out, wrap(err, "change a merchant's settings")
+	return out, wrap(err, "read daily settlements")
+}
+
+// lockMerchant locks the settings of a merchant in a mode, so that the changes of its money are serial.
+func (s *Store) lockMerchant(ctx context.Context, tx pgx.Tx, o tenant.Owner) (out withdrawal.Settings, err error) {
+	if _, err := tx.Exec(ctx, makeMerchant, o.MerchantID, string(o.Mode), o.KeyID); err != nil {
+		return out, fmt.Errorf("make a merchant's settings: %w", err)
+	}
+	return merchantSettings(ctx, tx, lockMerchant, o)
+}
+
+// queueSettings writes changed settings and a settled day.
+func queueSettings(batch *pgx.Batch, o tenant.Owner, changed *withdrawal.Settings, day *withdrawal.Day) {
+	mode := string(o.Mode)
+	if changed != nil {
+		batch.Queue(saveMerchant, o.MerchantID, mode, changed.ToBalance, o.KeyID)
+		batch.Queue(clearSchedules, o.MerchantID, mode)
+		for _, d := range changed.Daily {
+			batch.Queue(insertSchedule, o.MerchantID, mode, string(d.Currency), d.AccountID, d.Minimum, d.KeyID)
+		}
+	}
+	if day != nil {
+		batch.Queue(insertDay, o.MerchantID, mode, string(day.Currency), day.Day, day.WithdrawalID).Exec(exactlyOne(withdrawals.ErrSettledToday))
+	}
+}
+
+// DueSettlements implements withdrawals.Store.
+func (s *Store) DueSettlements(ctx context.Context, most int) ([]withdrawals.Due, error) {
+	rows, err := s.pool.Query(ctx, dueSettlements, most)
+	if err != nil {
+		return nil, fmt.Errorf("list daily settlements: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d withdrawals.Due, err error) {
+		err = row.Scan(&d.Owner.MerchantID, &d.Owner.Mode, &d.Owner.KeyID, &d.Currency)
+		return d, err
+	})
+	return found, wrap(err, "list daily settlements")
 }

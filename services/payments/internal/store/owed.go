@@ -17,7 +17,7 @@ const (
 
 	// A payment that runs owes nobody yet: its money will be converted or paid out. Money in suspense belongs to the
 	// payment of its journals; that of a stray deposit to none. Money that an operator gave a payment is owed since it
-	// came.
+	// came. A withdrawal that waits for operators is still owed.
 	makeOwed = `INSERT INTO owed (id, mode, owed_to, payment_id, merchant_id, deposit, asset, amount, since)
 SELECT concat_ws(' ', mode, owed_to, coalesce(nullif(payment_id, ''), nullif(deposit, ''), merchant_id), asset),
 	mode, owed_to, payment_id, merchant_id, deposit, asset, sum(amount), min(since)
@@ -39,6 +39,9 @@ FROM (
 		sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(j.created_at)
 	FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id
 	WHERE e.account LIKE 'merchant:%' OR e.account LIKE 'test:merchant:%' GROUP BY 1, 4, e.asset
+	UNION ALL
+	SELECT w.mode, 'merchant', '', w.merchant_id, '', a.asset, a.balance, w.created_at FROM ledger_accounts a JOIN withdrawals w ON w.id = a.payment_id
+	WHERE a.balance > 0
 ) AS found GROUP BY mode, owed_to, payment_id, merchant_id, deposit, asset HAVING sum(amount) > 0`
 
 	noteOwed = `INSERT INTO owed_lists (made_at) VALUES (now()) ON CONFLICT (one) DO UPDATE SET made_at = excluded.made_at`

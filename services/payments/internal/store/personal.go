@@ -93,8 +93,12 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	if err != nil {
 		return payments + payouts, fmt.Errorf("seal payouts again: %w", err)
 	}
+	accounts, err := s.walk(ctx, personalAccounts, s.resealAccount)
+	if err != nil {
+		return payments + payouts + accounts, fmt.Errorf("seal settlement accounts again: %w", err)
+	}
 	erasures, err := erasure.Reseal(ctx, s.pool, s.keys)
-	return payments + payouts + erasures, err
+	return payments + payouts + accounts + erasures, err
 }
 
 // walk calls reseal for every row of a table. reseal returns the row's id and queues a statement if the row changes.

@@ -435,6 +435,9 @@ func byPayout(paymentID, payoutID string) target {
 
 // change locks a payment, calls f with it and its deposits, payout and chain heads, and writes the result.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, at target) error {
+	if at.withdrawn() != "" {
+		return s.changeWithdrawal(ctx, tx, done, f, at)
+	}
 	p, err := s.reader(whole).scan(tx.QueryRow(ctx, at.lock, at.args...))
 	if err != nil {
 		return notFound(err, "lock payment")
@@ -537,6 +540,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		if err := s.writeFacts(ctx, batch, after, r.Facts, now, done); err != nil {
 			return err
 		}
+	}
+	if err := s.writeWithdrawal(ctx, batch, r.Withdrawal, now, done); err != nil {
+		return err
 	}
 	if r.Payout != nil {
 		o := r.Payout

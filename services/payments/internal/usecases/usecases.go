@@ -76,6 +76,7 @@ type Parts struct {
 	Metrics        payouts.Metrics
 	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
 	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
+	AccountHold    time.Duration                      // no live money leaves to a merchant's account this long after its confirmation
 	Keys           *keyring.Ring
 	Recovery       bool // the database was restored
 	API
@@ -105,10 +106,10 @@ type Set struct {
 	*sandbox.Sandbox
 	*operators.Operators
 	*refunds.Refunds
-	*withdrawals.Withdrawals
 	*draws.Draws
 	*books.Books
 	*payouts.Hints
+	Withdrawals *withdrawals.Withdrawals
 
 	parts Parts
 }
@@ -145,10 +146,13 @@ func New(p Parts) *Set {
 			Rules: p.API.Draws, Store: p.Store, Access: access, Providers: p.Providers, Screening: p.Screening, Policy: p.Policy, Pauses: p.Pauses,
 			Scans: p.Scans, Signing: p.Signing, Blind: p.Keys, Recovery: p.Recovery,
 		},
-		Withdrawals: &withdrawals.Withdrawals{Store: p.Store},
-		Books:       &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
-		Hints:       &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
-		parts:       p,
+		Withdrawals: &withdrawals.Withdrawals{
+			Store: p.Store, Access: access, Receivers: receivers, AccountHold: p.AccountHold,
+			Providers: p.Providers, Policy: p.Policy, Blind: p.Keys, SecondAbove: p.SecondAbove, Recovery: p.Recovery,
+		},
+		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
+		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
+		parts: p,
 	}
 }
 

@@ -17,5 +17,6 @@ type Balance struct {
 
 // Settings are a merchant's choices about its own money.
 type Settings struct {
-	ToBalance bool // payments of type merchant without a receiver are credited to the balance
+	ToBalance bool       // payments of type merchant without a receiver are credited to the balance
+	Daily     []Schedule // one for each currency at most, in the order of their names
 }

@@ -3,10 +3,24 @@ package withdrawals
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/receivers"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
 )
@@ -17,13 +31,57 @@ type Store interface {
 	Balances(ctx context.Context, o tenant.Owner) ([]withdrawal.Balance, error)
 	// MerchantSettings are a merchant's choices.
 	MerchantSettings(ctx context.Context, o tenant.Owner) (withdrawal.Settings, error)
-	// ChangeMerchantSettings changes them under a lock. The owner's key is kept as the one that changed them.
-	ChangeMerchantSettings(ctx context.Context, o tenant.Owner, f func(*withdrawal.Settings)) (withdrawal.Settings, error)
+	// DueSettlements lists daily settlements that have not been done today.
+	DueSettlements(ctx context.Context, most int) ([]Due, error)
+	// SettlementAccounts are a merchant's accounts, the oldest first, without the deleted ones.
+	SettlementAccounts(ctx context.Context, o tenant.Owner) ([]withdrawal.Account, error)
+	// ChangeMoney writes the ruling of a rule under the merchant's lock, and its answer under the key.
+	// With a currency it locks the balance too.
+	ChangeMoney(ctx context.Context, o tenant.Owner, currency money.Currency, k idempotency.Key, rule Rule) (idempotency.Answer, error)
+	// Withdrawal is a merchant's withdrawal.
+	Withdrawal(ctx context.Context, o tenant.Owner, withdrawalID string) (withdrawal.Withdrawal, error)
+	// WithdrawalsOf lists a merchant's withdrawals, the newest first.
+	WithdrawalsOf(ctx context.Context, o tenant.Owner, before string, most int) ([]withdrawal.Withdrawal, error)
+	// WaitingWithdrawals lists those that wait for operators, the newest first.
+	WaitingWithdrawals(ctx context.Context, before string, most int) ([]withdrawal.Withdrawal, error)
+	// UpdateWithdrawalOnce changes a withdrawal and stores the answer under the key.
+	UpdateWithdrawalOnce(ctx context.Context, withdrawalID string, k idempotency.Key, f change.Func) error
+	// Asked is the open request of an operator about a withdrawal, nil without one.
+	Asked(ctx context.Context, withdrawalID string) (*approval.Request, error)
 }
+
+// View is a merchant's money in one mode, as one transaction sees it under the merchant's lock.
+type View struct {
+	Now      time.Time // of the database
+	Settings withdrawal.Settings
+	Accounts []withdrawal.Account // not deleted, the oldest first
+
+	Available decimal.Decimal // of the currency that is asked for
+}
+
+// Ruling is the result of a rule.
+type Ruling struct {
+	Settings   *withdrawal.Settings // changed
+	Day        *withdrawal.Day      // settled; ErrSettledToday where it was before
+	Account    *withdrawal.Account  // new or changed
+	Withdrawal *withdrawal.Change   // new
+	Answer     idempotency.Answer
+}
+
+// Rule decides on a change of a merchant's money. It must not wait for anything.
+type Rule func(View) (Ruling, error)
 
 // Withdrawals holds the use cases.
 type Withdrawals struct {
-	Store Store
+	Store       Store
+	Access      *access.Payments
+	Receivers   *receivers.Receivers
+	Providers   map[tenant.Mode]provider.Set
+	Policy      payment.Policy
+	Blind       *keyring.Ring                      // hashes requests of operators
+	SecondAbove map[money.Currency]decimal.Decimal // a live withdrawal of more waits for two operators
+	AccountHold time.Duration                      // no live money leaves to an account this long after its confirmation
+	Recovery    bool                               // the database was restored, and lacks withdrawals that have left
 }
 
 type balanceView struct {
@@ -55,11 +113,21 @@ const (
 )
 
 type settingsView struct {
-	MerchantPayments string `json:"merchantPayments"`
+	MerchantPayments string      `json:"merchantPayments"`
+	Daily            []dailyView `json:"daily"`
+}
+
+type dailyView struct {
+	Currency  money.Currency `json:"currency"`
+	AccountID string         `json:"settlementAccountId"`
+	Minimum   money.Number   `json:"minimum"`
 }
 
 func settingsAnswer(s withdrawal.Settings) ([]byte, error) {
-	v := settingsView{settledBySelf}
+	v := settingsView{settledBySelf, make([]dailyView, 0, len(s.Daily))}
+	for _, d := range s.Daily {
+		v.Daily = append(v.Daily, dailyView{d.Currency, d.AccountID, money.N(d.Minimum)})
+	}
 	if s.ToBalance {
 		v.MerchantPayments = settledToBalance
 	}
@@ -81,25 +149,54 @@ func (a *Withdrawals) Settings(ctx context.Context, o tenant.Owner) ([]byte, err
 // Wish is the decoded body of PATCH /v1/settlement-settings.
 type Wish struct {
 	MerchantPayments string // "" changes nothing
+	DailySent        bool
+	Daily            []Daily // replaces all daily settlements, where it was sent
 }
 
-// ChangeSettings changes a merchant's choices. A payment that exists keeps the choice with which it was made.
-func (a *Withdrawals) ChangeSettings(ctx context.Context, o tenant.Owner, w Wish, problems *fault.Problems) ([]byte, error) {
+func (w Wish) check(problems *fault.Problems) error {
 	switch w.MerchantPayments {
 	case "", settledBySelf, settledToBalance:
 	default:
 		problems.Add("merchantPayments", "must be one of self, balance")
 	}
-	if err := problems.Err(); err != nil {
+	seen := map[string]bool{}
+	for i, d := range w.Daily {
+		at := "daily[" + strconv.Itoa(i) + "]"
+		if d.check(at, problems); seen[d.Currency] {
+			problems.Add(at+".currency", "must not be named twice")
+		}
+		seen[d.Currency] = true
+	}
+	return problems.Err()
+}
+
+// ChangeSettings changes a merchant's choices. A payment that exists keeps the choice with which it was made.
+func (a *Withdrawals) ChangeSettings(ctx context.Context, o tenant.Owner, w Wish, problems *fault.Problems) ([]byte, error) {
+	if err := w.check(problems); err != nil {
 		return nil, err
 	}
-	s, err := a.Store.ChangeMerchantSettings(ctx, o, func(s *withdrawal.Settings) {
+	answer, err := a.Store.ChangeMoney(ctx, o, "", idempotency.Key{}, func(v View) (r Ruling, err error) {
+		s := v.Settings
 		if w.MerchantPayments != "" {
 			s.ToBalance = w.MerchantPayments == settledToBalance
 		}
+		if w.DailySent {
+			s.Daily = nil
+		}
+		for _, d := range w.Daily {
+			account, err := withdrawal.Find(v.Accounts, d.AccountID)
+			if err != nil {
+				return r, err
+			}
+			if account.Currency != money.Currency(d.Currency) {
+				return r, errOtherCurrency
+			}
+			s.Daily = append(s.Daily, withdrawal.Schedule{Currency: account.Currency, AccountID: account.ID, Minimum: *d.Minimum, KeyID: o.KeyID})
+		}
+		slices.SortFunc(s.Daily, func(a, b withdrawal.Schedule) int { return strings.Compare(string(a.Currency), string(b.Currency)) })
+		r.Settings = &s
+		r.Answer.Body, err = settingsAnswer(s)
+		return r, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return settingsAnswer(s)
+	return answer.Body, err
 }

@@ -143,7 +143,7 @@ func TestChangeSettings_refused(t *testing.T) {
 		t.Errorf("ChangeSettings(mine) = %v, want a refusal of the field", err)
 	}
 	body, err := w.Withdrawals.Settings(t.Context(), fixture.Owner)
-	if want := `{"success":true,"settings":{"merchantPayments":"self"}}`; err != nil || string(body) != want {
+	if want := `{"success":true,"settings":{"merchantPayments":"self","daily":[]}}`; err != nil || string(body) != want {
 		t.Errorf("Settings() = %s, %v, want %s", body, err, want)
 	}
 }
