@@ -101,7 +101,7 @@ func readCSV(path string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // nothing was written
 	return csv.NewReader(file).ReadAll()
 }
 
