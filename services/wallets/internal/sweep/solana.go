@@ -72,18 +72,19 @@ func RefundUnits(native bool) uint32 {
 }
 
 // RefundPrice is the price per compute unit of a refund. It has one form for ever, so it offers four times the
-// network's price and a step, within the cap.
+// network's price and a step. The network's price counts what earlier refunds of the station have offered. So none
+// offers more than the dearest kind of refund can pay, or else refunds of coin would make those of tokens too dear.
 func (t Terms) RefundPrice(tx soltx.Refund, market uint64) (uint64, error) {
 	const times, step = 4, 10_000
 	tx.UnitPrice = market
 	if tx.Fee().Cmp(t.MaxFee) > 0 {
 		return 0, ErrDear
 	}
-	most := unitMost(t.MaxFee, tx.UnitLimit)
-	if market > (most-min(most, step))/times {
+	most := max(market, unitMost(t.MaxFee, RefundUnits(false)))
+	if market > most/times { // four times the price could be more than a number holds
 		return most, nil
 	}
-	return market*times + step, nil
+	return min(market*times+step, most), nil
 }
 
 // unitMost is the highest price per unit that keeps the fee of one signature within a cap.

@@ -96,3 +96,20 @@ func TestRaiseUnit(t *testing.T) {
 		t.Errorf("above the cap UnitPrice gives %v, want %v", err, ErrDear)
 	}
 }
+
+// The network's price of a station's accounts is what its own refunds offered: however many of them come, none makes
+// another too dear.
+func TestRefundPrice_ownRefundsRaiseIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := Terms{MaxFee: wei(rapid.Int64Range(5_100, 5_000_000).Draw(t, "most fee"))}
+		market := uint64(0)
+		for i, native := range rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(t, "of coin") {
+			tx := soltx.Refund{UnitLimit: RefundUnits(native)}
+			price, err := terms.RefundPrice(tx, market)
+			if tx.UnitPrice = price; err != nil || tx.Fee().Cmp(terms.MaxFee) > 0 {
+				t.Fatalf("refund %d at the price %d that those before it offered: got %d, fee %s, %v, want a fee within %s", i, market, price, tx.Fee(), err, terms.MaxFee)
+			}
+			market = max(market, price)
+		}
+	})
+}
