@@ -71,11 +71,11 @@ func TestWithdrawals(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	mine := key(t, s, c, "test", unique("drawer"), "*")
+	r, path := hooks(t)
+	endpoint(t, mine, r, path)
 	made := makeWallet(t, mine, api.Object{"network": "trc20", "crypto": "USDT"}).Text(t, "wallet.id")
 	payWallet(t, mine, made, api.Object{"amount": "25"})
 	awaitWallet(t, mine, made, "confirmed", "25")
-	r, path := hooks(t)
-	endpoint(t, mine, r, path)
 	entry := book(t, mine, anotherTron)
 
 	fees := mine.Call(t, http.MethodGet, "/v1/wallets/withdrawals/fees", nil).Want(t, http.StatusOK)
