@@ -204,6 +204,9 @@ func (a *Withdrawals) decide(ctx context.Context, withdrawalID, action string, d
 // ruled is the result of a decision on a withdrawal that waits. An approval in live mode takes two operators.
 func (a *Withdrawals) ruled(v change.View, action string, d Decision, open *approval.Request, now time.Time) (change.Result, error) {
 	w := *v.Withdrawal
+	if action == actionRefuse && a.Recovery && w.Owner.Mode == tenant.Live {
+		return change.Result{}, errRecovery // it may have been approved in the lost time, and paid
+	}
 	next, err := w.Refuse(now)
 	if action == actionApprove {
 		next, err = w.Approve(now)

@@ -404,9 +404,17 @@ func TestWithdraw_operators(t *testing.T) {
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM audit WHERE action IN ('approve_withdrawal', 'refuse_withdrawal')`); n != 2 {
 		t.Errorf("decisions in the audit = %d, want 2", n)
 	}
+	kept, err := withdraw(w, live, "600", account)
+	if err != nil || state(w, kept) != "requested" {
+		t.Fatalf("Withdraw() before a restore = %v, want it to wait", err)
+	}
 	w.With(func(d *fixture.Deps) { d.Recovery = true })
 	_, err = withdraw(w, live, "1", account)
 	refusedWith(t, "Withdraw() after a restore", err, "withdrawals_paused")
+	_, err = w.Withdrawals.Refuse(t.Context(), kept, withdrawals.Decision{Operator: "ada", Reason: "asked"}, &fault.Problems{}, idempotency.Key{})
+	if refusedWith(t, "Refuse() after a restore", err, "withdrawals_paused"); state(w, kept) != "requested" {
+		t.Errorf("state after Refuse() in a recovery = %s, want requested", state(w, kept))
+	}
 }
 
 // TestWithdraw_concluded: an operator ends a payout without an answer, on evidence.
