@@ -24,23 +24,26 @@ import (
 
 const (
 	withdrawalColumns = `w.id, w.merchant_id, w.mode, w.key_id, w.currency, w.amount, w.account_id, s.receiver, w.rail, w.state, w.failure, w.attempt, w.holds,
-	w.takes, w.version, w.sequence, w.created_at, w.approved_at, w.ended_at`
+	w.takes, w.version, w.sequence, w.created_at, w.approved_at, w.ended_at, s.deleted_at IS NOT NULL`
 	fromWithdrawals  = ` FROM withdrawals w JOIN settlement_accounts s ON s.id = w.account_id`
 	findWithdrawal   = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.id = $1 AND w.merchant_id = $2 AND w.mode = $3`
-	lockWithdrawal   = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.id = $1 FOR UPDATE OF w`
+	lockWithdrawal   = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.id = $1 FOR UPDATE OF w FOR SHARE OF s`
 	listWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.merchant_id = $1 AND w.mode = $2 AND w.id < $3 ORDER BY w.id DESC LIMIT $4`
 	waitWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state = 'requested' AND w.id < $1 ORDER BY w.id DESC LIMIT $2`
 	insertWithdrawal = `INSERT INTO withdrawals (id, merchant_id, mode, key_id, currency, amount, account_id, rail, state, failure, attempt, holds, takes, version,
 	sequence, created_at, approved_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	saveWithdrawal = `UPDATE withdrawals SET rail = $3, state = $4, failure = $5, attempt = $6, holds = $7, takes = $8, version = $2 + 1, sequence = $9,
 	approved_at = $10, ended_at = $11 WHERE id = $1 AND version = $2`
+	// One that waits counts, and one that was approved, whatever became of it. withdrawals_recent finds them.
+	recentWithdrawals = `SELECT coalesce(sum(amount), 0) FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND currency = $3
+	AND greatest(created_at, approved_at) > $4::timestamptz - interval '24 hours' AND (state <> 'failed' OR approved_at IS NOT NULL)`
 	lockBalance = `SELECT coalesce(balance, 0) FROM ledger_accounts WHERE code = $1 FOR UPDATE`
 )
 
 func (s vault) scanWithdrawal(row pgx.CollectableRow) (w withdrawal.Withdrawal, err error) {
 	var receiver []byte
 	if err = row.Scan(&w.ID, &w.Owner.MerchantID, &w.Owner.Mode, &w.Owner.KeyID, &w.Currency, (*number)(&w.Amount), &w.AccountID, &receiver, &w.Rail, &w.State,
-		&w.Failure, &w.Attempt, &w.Holds, &w.Takes, &w.Version, &w.Sequence, (*instant)(&w.CreatedAt), (*instant)(&w.ApprovedAt), (*instant)(&w.EndedAt)); err != nil {
+		&w.Failure, &w.Attempt, &w.Holds, &w.Takes, &w.Version, &w.Sequence, (*instant)(&w.CreatedAt), (*instant)(&w.ApprovedAt), (*instant)(&w.EndedAt), &w.Gone); err != nil {
 		return w, err
 	}
 	if err = opened(s.keys, receiver, receiverPlace(w.AccountID), &w.Receiver); err != nil {

@@ -55,6 +55,7 @@ type Withdrawal struct {
 	Takes     int // times that the money was taken out of the balance
 	Version   int64
 	Sequence  int64 // events so far
+	Gone      bool  // the account was deleted
 
 	CreatedAt, ApprovedAt, EndedAt time.Time
 }
@@ -73,6 +74,7 @@ var (
 	ErrNone         = fault.New(fault.NotFound, "withdrawal_not_found", "Withdrawal not found")
 	ErrInsufficient = fault.New(fault.Conflict, "insufficient_balance", "The available balance is less than the amount.")
 	ErrDecided      = fault.New(fault.Conflict, "withdrawal_decided", "The withdrawal does not wait for operators any more.")
+	errGone         = fault.New(fault.Conflict, "settlement_account_removed", "The merchant has deleted the settlement account, so no money leaves to it. Refuse the withdrawal.")
 	ErrNotDue       = fault.New(fault.Conflict, payment.CodePayoutNotDue, "The withdrawal must not be sent now")
 )
 
@@ -140,11 +142,14 @@ func Request(w Withdrawal, available decimal.Decimal, waits bool, now time.Time)
 	return c, nil
 }
 
-// Approve lets a withdrawal leave that waits for operators.
+// Approve lets a withdrawal leave that waits for operators, while its account is there.
 func (w Withdrawal) Approve(now time.Time) (Change, error) {
 	c := Change{Withdrawal: w}
-	if w.State != Requested {
+	switch {
+	case w.State != Requested:
 		return c, ErrDecided
+	case w.Gone:
+		return c, errGone
 	}
 	c.approve(now)
 	return c, nil

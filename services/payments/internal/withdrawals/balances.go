@@ -56,7 +56,9 @@ type View struct {
 	Settings withdrawal.Settings
 	Accounts []withdrawal.Account // not deleted, the oldest first
 
-	Available decimal.Decimal // of the currency that is asked for
+	// Of the currency that is asked for.
+	Available decimal.Decimal
+	Recent    decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
 }
 
 // Ruling is the result of a rule.
@@ -79,7 +81,7 @@ type Withdrawals struct {
 	Providers   map[tenant.Mode]provider.Set
 	Policy      payment.Policy
 	Blind       *keyring.Ring                      // hashes requests of operators
-	SecondAbove map[money.Currency]decimal.Decimal // a live withdrawal of more waits for two operators
+	SecondAbove map[money.Currency]decimal.Decimal // a live withdrawal waits for two operators where those of 24 hours are more
 	AccountHold time.Duration                      // no live money leaves to an account this long after its confirmation
 	Recovery    bool                               // the database was restored, and lacks withdrawals that have left
 }

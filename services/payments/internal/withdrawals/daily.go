@@ -99,7 +99,7 @@ func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 	made, err := withdrawal.Request(withdrawal.Withdrawal{
 		ID: id.New(id.Withdrawal, v.Now), Owner: owner, Currency: d.Currency, Amount: amount, AccountID: account.ID, Receiver: account.Receiver,
 		Rail: found.Name(),
-	}, v.Available, a.waits(owner.Mode, d.Currency, amount), v.Now)
+	}, v.Available, a.waits(owner.Mode, d.Currency, v.Recent.Add(amount)), v.Now)
 	if err != nil {
 		return Ruling{}, err
 	}

@@ -9,14 +9,19 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/withdrawals"
 )
 
 // daily chooses daily settlements of NGN to an account.
 func daily(w *fixture.Payments, accountID, minimum string) error {
+	return dailyOf(w, fixture.Owner, accountID, minimum)
+}
+
+func dailyOf(w *fixture.Payments, o tenant.Owner, accountID, minimum string) error {
 	least := decimal.RequireFromString(minimum)
-	_, err := w.Withdrawals.ChangeSettings(w.T.Context(), fixture.Owner, withdrawals.Wish{
+	_, err := w.Withdrawals.ChangeSettings(w.T.Context(), o, withdrawals.Wish{
 		DailySent: true, Daily: []withdrawals.Daily{{Currency: "NGN", AccountID: accountID, Minimum: &least}},
 	}, &fault.Problems{})
 	return err

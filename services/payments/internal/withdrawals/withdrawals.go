@@ -58,7 +58,8 @@ func (d Order) check(problems *fault.Problems) error {
 	return problems.Err()
 }
 
-// Withdraw takes money out of the balance and pays it to an account. Above the bound it waits for two operators.
+// Withdraw takes money out of the balance and pays it to an account. Above the bound of a day it waits for two
+// operators.
 func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if err := d.check(problems); err != nil {
 		return idempotency.Answer{}, err
@@ -91,7 +92,7 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 		}
 		made, err := withdrawal.Request(withdrawal.Withdrawal{
 			ID: id.New(id.Withdrawal, v.Now), Owner: o, Currency: currency, Amount: *d.Amount, AccountID: account.ID, Receiver: account.Receiver, Rail: rail,
-		}, v.Available, a.waits(o.Mode, currency, *d.Amount), v.Now)
+		}, v.Available, a.waits(o.Mode, currency, v.Recent.Add(*d.Amount)), v.Now)
 		if err != nil {
 			return r, err
 		}
@@ -119,10 +120,11 @@ func (a *Withdrawals) rail(set provider.Set, to withdrawal.Account, amount decim
 	return found.Name(), nil
 }
 
-// waits reports an amount that takes two operators.
-func (a *Withdrawals) waits(mode tenant.Mode, currency money.Currency, amount decimal.Decimal) bool {
+// waits reports that a withdrawal takes two operators. sum is what the merchant withdraws in 24 hours with it, so that
+// a large one cannot be made as many small ones.
+func (a *Withdrawals) waits(mode tenant.Mode, currency money.Currency, sum decimal.Decimal) bool {
 	above, bounded := a.SecondAbove[currency]
-	return mode == tenant.Live && bounded && amount.GreaterThan(above)
+	return mode == tenant.Live && bounded && sum.GreaterThan(above)
 }
 
 // Show is the body of GET /v1/withdrawals/{id}.

@@ -344,25 +344,111 @@ func TestWithdraw_paused(t *testing.T) {
 	until(w, id, "paid")
 }
 
+var live = tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
+
+// opened opens live mode, where more than above waits for two operators and m1 has money.
+func opened(w *fixture.Payments, above, amount string) {
+	w.T.Helper()
+	w.With(func(d *fixture.Deps) {
+		d.Providers[tenant.Live] = d.Providers[tenant.Test]
+		d.SecondAbove = map[money.Currency]decimal.Decimal{"NGN": decimal.RequireFromString(above)}
+	})
+	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('seed', 'settled_by_caller') RETURNING id), a AS (
+		INSERT INTO ledger_accounts (code, asset, normal) VALUES ('merchant:m1:NGN', 'NGN', 'credit'), ('fx:NGN', 'NGN', 'credit'))
+		INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount)
+		SELECT id, 1, 'fx:NGN', 'NGN', 'debit', $1::text::numeric FROM j UNION ALL SELECT id, 2, 'merchant:m1:NGN', 'NGN', 'credit', $1::text::numeric FROM j`, amount)
+}
+
+// TestWithdraw_split: the bound of two operators holds for what a merchant withdraws in a day, so that it cannot be
+// split, not even by requests at the same time.
+func TestWithdraw_split(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	opened(w, "500", "50000")
+	account := settled(w, live, number)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := withdraw(w, live, "200", account); err != nil {
+				t.Errorf("Withdraw() = %v, want no error", err)
+			}
+		})
+	}
+	all.Wait()
+	sums := func() string {
+		return fixture.Ask[string](w, `SELECT concat_ws(' ', sum(amount) FILTER (WHERE state = 'approved'), sum(amount) FILTER (WHERE state = 'requested')) FROM withdrawals`)
+	}
+	if got, want := sums(), "400 1200"; got != want {
+		t.Errorf("8 withdrawals of 200 with a bound of 500: approved and waiting = %s, want %s", got, want)
+	}
+	for id := range strings.FieldsSeq(fixture.Ask[string](w, `SELECT string_agg(id, ' ') FROM withdrawals WHERE state = 'requested'`)) {
+		if _, err := w.Withdrawals.Refuse(t.Context(), id, withdrawals.Decision{Operator: "ada", Reason: "no"}, &fault.Problems{}, idempotency.Key{}); err != nil {
+			t.Fatalf("Refuse() = %v, want no error", err)
+		}
+	}
+	if id, err := withdraw(w, live, "100", account); err != nil || state(w, id) != "approved" {
+		t.Errorf("Withdraw() of what the bound leaves beside refused ones = %v, want it approved", err)
+	}
+	if id, err := withdraw(w, live, "1", account); err != nil || state(w, id) != "requested" {
+		t.Errorf("Withdraw() of 1 after 500 of 500 = %v, want it to wait", err)
+	}
+	if err := dailyOf(w, live, account, "0"); err != nil {
+		t.Fatalf("ChangeSettings(daily) = %v, want no error", err)
+	}
+	if err := w.Withdrawals.SettleDue(t.Context()); err != nil {
+		t.Fatalf("SettleDue() = %v, want no error", err)
+	}
+	if got := fixture.Ask[string](w, `SELECT state FROM withdrawals ORDER BY id DESC LIMIT 1`); got != "requested" {
+		t.Errorf("the daily settlement of the rest is %s, want requested", got)
+	}
+}
+
+// TestWithdraw_goneAccount: no operator lets money leave to an account that its merchant has deleted.
+func TestWithdraw_goneAccount(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	opened(w, "500", "5000")
+	account := settled(w, live, number)
+	id, err := withdraw(w, live, "501", account)
+	if err != nil {
+		t.Fatalf("Withdraw() = %v, want no error", err)
+	}
+	approve := func(name string) error {
+		_, err := w.Withdrawals.Approve(t.Context(), id, withdrawals.Decision{Operator: name, Reason: "asked"}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	if err := approve("ada"); err != nil {
+		t.Fatalf("Approve() by the first operator = %v, want no error", err)
+	}
+	if _, err := w.Withdrawals.DeleteAccount(t.Context(), live, account); err != nil {
+		t.Fatalf("DeleteAccount() = %v, want no error", err)
+	}
+	for _, name := range []string{"ada", "bob"} {
+		refusedWith(t, "Approve() of a withdrawal to a deleted account by "+name, approve(name), "settlement_account_removed")
+	}
+	if state(w, id) != "requested" || fixture.Ask[int](w, `SELECT count(*) FROM payouts`) != 0 {
+		t.Errorf("a withdrawal to a deleted account is %s, want requested and without a payout", state(w, id))
+	}
+	if _, err := w.Withdrawals.Refuse(t.Context(), id, withdrawals.Decision{Operator: "ada", Reason: "the account is gone"}, &fault.Problems{}, idempotency.Key{}); err != nil {
+		t.Errorf("Refuse() = %v, want no error", err)
+	}
+	if got := balance(w, live); got != "5000 0" {
+		t.Errorf("balance after the refusal = %s, want 5000 0", got)
+	}
+}
+
 // TestWithdraw_operators: above the bound nothing leaves before two operators have approved it, and a refusal gives the
 // money back.
 func TestWithdraw_operators(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	live := tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
-	w.With(func(d *fixture.Deps) {
-		d.Providers[tenant.Live] = d.Providers[tenant.Test]
-		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.NewFromInt(500)}
-	})
-	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('seed', 'settled_by_caller') RETURNING id), a AS (
-		INSERT INTO ledger_accounts (code, asset, normal) VALUES ('merchant:m1:NGN', 'NGN', 'credit'), ('fx:NGN', 'NGN', 'credit'))
-		INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount)
-		SELECT id, 1, 'fx:NGN', 'NGN', 'debit', 5000 FROM j UNION ALL SELECT id, 2, 'merchant:m1:NGN', 'NGN', 'credit', 5000 FROM j`)
+	opened(w, "500", "5000")
 	account := settled(w, live, number)
 	small, err := withdraw(w, live, "500", account)
 	if err != nil || state(w, small) != "approved" {
 		t.Fatalf("Withdraw() of the bound = %v, want it approved", err)
 	}
+	w.SQL(`UPDATE withdrawals SET created_at = created_at - interval '1 day', approved_at = approved_at - interval '1 day'`)
 	decide := func(f func(string) error, name string) string {
 		t.Helper()
 		if err := f(name); err != nil {
