@@ -18,12 +18,12 @@ import (
 // this system, and people send refunds by hand.
 type booking struct {
 	ref, rail, currency, network, crypto, merchant string
-	amount, gas                                    string
+	amount, gas, overdraw                          string
 }
 
 // book books a top-up of a float at a rail, crypto that the trader has sold, the trader's spread, the fee of a
 // transaction that a person sent, a sweep that wallets did not report, the product's own crypto that came from
-// elsewhere, or money that a person paid to a merchant.
+// elsewhere, or money that a person pays to a merchant.
 func book(kind string) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		var b booking
@@ -35,9 +35,10 @@ func book(kind string) func(in command.Input) (operation, error) {
 				f.StringVar(&b.rail, "rail", "", "the rail whose float it is")
 				f.StringVar(&b.currency, "currency", "", "the fiat currency")
 			case "merchant":
-				f.StringVar(&b.merchant, "merchant", "", "the merchant that was paid")
-				f.StringVar(&b.rail, "rail", "", "the rail from whose float it was paid")
-				f.StringVar(&b.currency, "currency", "", "the fiat currency")
+				f.StringVar(&b.merchant, "merchant", "", "the merchant that is paid")
+				f.StringVar(&b.rail, "rail", "", "the rail from whose float it is paid")
+				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a payment that did not arrive is negative")
+				f.StringVar(&b.overdraw, "overdraw", "", "why more may be booked than is available")
 			case "spread":
 				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a loss is negative")
 			case "gas":
@@ -58,7 +59,7 @@ func book(kind string) func(in command.Input) (operation, error) {
 			return nil, fmt.Errorf("book %s: %w", kind, err)
 		}
 		return func(ctx context.Context, s *store.Store) error {
-			if err := s.Book(ctx, in.Operator(), j); err != nil {
+			if err := s.Book(ctx, in.Operator(), j, b.overdraw); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(in.Out, "booked %s\n", j.Key)
@@ -67,9 +68,13 @@ func book(kind string) func(in command.Input) (operation, error) {
 	}
 }
 
+// signed are the kinds of which an amount may be negative: a loss, capital that was taken out, and a payment to a
+// merchant that did not arrive.
+var signed = map[string]bool{"spread": true, "capital": true, "merchant": true}
+
 func (b booking) journal(kind string) (ledger.Journal, error) {
 	amount, err := money.Parse(b.amount)
-	if err != nil || amount.IsZero() || (amount.IsNegative() && kind != "spread" && kind != "capital") || b.ref == "" {
+	if err != nil || amount.IsZero() || (amount.IsNegative() && !signed[kind]) || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
 	}
 	if kind == "topup" || kind == "spread" || kind == "merchant" {

@@ -73,10 +73,13 @@ func Payable(payment string, cur money.Currency) Account {
 	return Account{Code: "payable:" + payment + ":" + string(cur), Asset: string(cur), Normal: Credit, Payment: payment}
 }
 
+// KindMerchant is the kind of merchants' balances.
+const KindMerchant = "merchant"
+
 // Merchant is a merchant's balance: fiat owed to a merchant who paid the receiver itself, or whose payments have none.
 // It is the one shared account with a stored balance, which a trigger of the table keeps.
 func Merchant(merchant string, cur money.Currency) Account {
-	return shared(Credit, string(cur), "merchant", merchant, string(cur))
+	return shared(Credit, string(cur), KindMerchant, merchant, string(cur))
 }
 
 // Suspense is crypto that arrived and belongs to no running payment.

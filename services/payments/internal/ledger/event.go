@@ -160,10 +160,12 @@ func Settled(payment, merchant string, cur money.Currency, amount decimal.Decima
 	return j
 }
 
-// MerchantPaid books money that a person paid to a merchant who had paid receivers itself.
+// MerchantPaid books money that a person pays to a merchant out of its balance. A negative amount was booked before and
+// did not arrive.
 func MerchantPaid(key, merchant, rail string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "paid:" + key, Event: EventMerchantPaid}
 	j.move(Merchant(merchant, cur), FiatFloat(rail, cur), amount)
+	j.move(FiatFloat(rail, cur), Merchant(merchant, cur), amount.Neg())
 	return j
 }
 
