@@ -34,9 +34,16 @@ LEFT JOIN ledger_accounts a ON a.code = c.account LEFT JOIN pending w ON w.fiat_
 	clearSchedules = `DELETE FROM settlement_schedules WHERE merchant_id = $1 AND mode = $2`
 	insertSchedule = `INSERT INTO settlement_schedules (merchant_id, mode, currency, account_id, minimum, key_id) VALUES ($1, $2, $3, $4, $5, $6)`
 	insertDay      = `INSERT INTO settlement_days (merchant_id, mode, currency, day, withdrawal_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
-	dueSettlements = `SELECT s.merchant_id, s.mode, s.key_id, s.currency FROM settlement_schedules s WHERE NOT EXISTS (SELECT FROM settlement_days d
-	WHERE d.merchant_id = s.merchant_id AND d.mode = s.mode AND d.currency = s.currency AND d.day = (now() AT TIME ZONE 'UTC')::date)
-ORDER BY s.merchant_id, s.mode, s.currency LIMIT $1`
+	dueSettlements = `SELECT s.merchant_id, s.mode, s.key_id, s.currency FROM settlement_schedules s
+WHERE (s.merchant_id, s.mode, s.currency) > ($1, $2, $3) AND s.mode = ANY ($4) AND (s.retry_at IS NULL OR s.retry_at <= now())
+	AND NOT EXISTS (SELECT FROM settlement_days d
+		WHERE d.merchant_id = s.merchant_id AND d.mode = s.mode AND d.currency = s.currency AND d.day = (now() AT TIME ZONE 'UTC')::date)
+ORDER BY s.merchant_id, s.mode, s.currency LIMIT $5`
+	// 1, 2, 4 … 64 minutes after failures that follow each other within a day.
+	putOffSettlement = `WITH f AS (SELECT merchant_id, mode, currency, CASE WHEN retry_at > now() - interval '1 day' THEN least(failures + 1, 7) ELSE 1 END AS n
+	FROM settlement_schedules WHERE merchant_id = $1 AND mode = $2 AND currency = $3)
+UPDATE settlement_schedules s SET failures = f.n, retry_at = now() + interval '1 minute' * 2 ^ (f.n - 1) FROM f
+WHERE s.merchant_id = f.merchant_id AND s.mode = f.mode AND s.currency = f.currency`
 	saveMerchant = `UPDATE merchant_settings SET to_balance = $3, changed_at = now(), changed_by = $4 WHERE merchant_id = $1 AND mode = $2`
 )
 
@@ -109,8 +116,12 @@ func queueSettings(batch *pgx.Batch, o tenant.Owner, changed *withdrawal.Setting
 }
 
 // DueSettlements implements withdrawals.Store.
-func (s *Store) DueSettlements(ctx context.Context, most int) ([]withdrawals.Due, error) {
-	rows, err := s.pool.Query(ctx, dueSettlements, most)
+func (s *Store) DueSettlements(ctx context.Context, modes []tenant.Mode, after withdrawals.Due, most int) ([]withdrawals.Due, error) {
+	names := make([]string, len(modes))
+	for i, m := range modes {
+		names[i] = string(m)
+	}
+	rows, err := s.pool.Query(ctx, dueSettlements, after.Owner.MerchantID, string(after.Owner.Mode), string(after.Currency), names, most)
 	if err != nil {
 		return nil, fmt.Errorf("list daily settlements: %w", err)
 	}
@@ -119,4 +130,10 @@ func (s *Store) DueSettlements(ctx context.Context, most int) ([]withdrawals.Due
 		return d, err
 	})
 	return found, wrap(err, "list daily settlements")
+}
+
+// PutOffSettlement implements withdrawals.Store.
+func (s *Store) PutOffSettlement(ctx context.Context, d withdrawals.Due) error {
+	_, err := s.pool.Exec(ctx, putOffSettlement, d.Owner.MerchantID, string(d.Owner.Mode), string(d.Currency))
+	return wrap(err, "put off a daily settlement")
 }

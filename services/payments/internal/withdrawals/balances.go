@@ -31,8 +31,10 @@ type Store interface {
 	Balances(ctx context.Context, o tenant.Owner) ([]withdrawal.Balance, error)
 	// MerchantSettings are a merchant's choices.
 	MerchantSettings(ctx context.Context, o tenant.Owner) (withdrawal.Settings, error)
-	// DueSettlements lists daily settlements that have not been done today.
-	DueSettlements(ctx context.Context, most int) ([]Due, error)
+	// DueSettlements lists daily settlements of these modes that have not been done today, those that follow after.
+	DueSettlements(ctx context.Context, modes []tenant.Mode, after Due, most int) ([]Due, error)
+	// PutOffSettlement lets one that failed be due again later, and later each time that it fails within a day.
+	PutOffSettlement(ctx context.Context, d Due) error
 	// SettlementAccounts are a merchant's accounts, the oldest first, without the deleted ones.
 	SettlementAccounts(ctx context.Context, o tenant.Owner) ([]withdrawal.Account, error)
 	// ChangeMoney writes the ruling of a rule under the merchant's lock, and its answer under the key.

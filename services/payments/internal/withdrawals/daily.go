@@ -3,6 +3,7 @@ package withdrawals
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -23,7 +24,7 @@ type Due struct {
 	Currency money.Currency
 }
 
-// dailyBatch is the number of settlements that one call of SettleDue does.
+// dailyBatch is the number of settlements that SettleDue reads at a time.
 const dailyBatch = 100
 
 // ErrSettledToday says that another process has done a settlement first.
@@ -52,26 +53,54 @@ func (d Daily) check(at string, problems *fault.Problems) {
 }
 
 // SettleDue does the daily settlements that have not been done today, each in a transaction of its own. The row of the
-// day makes each of them happen once, however many processes call it.
+// day makes each of them happen once, however many processes call it. One that fails is put off and holds up no other.
 func (a *Withdrawals) SettleDue(ctx context.Context) error {
-	due, err := a.Store.DueSettlements(ctx, dailyBatch)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for _, d := range due {
-		set, open := a.Providers[d.Owner.Mode]
-		if !open || a.Recovery && d.Owner.Mode == tenant.Live {
-			continue
+	var first error
+	failed := 0
+	for last := (Due{}); ; {
+		due, err := a.Store.DueSettlements(ctx, a.openModes(), last, dailyBatch)
+		if err != nil {
+			return err
 		}
-		_, err := a.Store.ChangeMoney(ctx, d.Owner, d.Currency, idempotency.Key{}, func(v View) (Ruling, error) {
-			return a.settle(set, d, v)
-		})
-		if err != nil && !errors.Is(err, ErrSettledToday) {
-			failures = append(failures, err)
+		for _, d := range due {
+			if err := a.settleOne(ctx, d); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				if failed++; first == nil {
+					first = err
+				}
+			}
+		}
+		if len(due) < dailyBatch {
+			break
+		}
+		last = due[len(due)-1]
+	}
+	if first != nil {
+		return fmt.Errorf("%d daily settlements failed, the first with: %w", failed, first)
+	}
+	return nil
+}
+
+// openModes are the modes in which money leaves now.
+func (a *Withdrawals) openModes() (open []tenant.Mode) {
+	for mode := range a.Providers {
+		if !a.Recovery || mode != tenant.Live {
+			open = append(open, mode)
 		}
 	}
-	return errors.Join(failures...)
+	return open
+}
+
+func (a *Withdrawals) settleOne(ctx context.Context, d Due) error {
+	_, err := a.Store.ChangeMoney(ctx, d.Owner, d.Currency, idempotency.Key{}, func(v View) (Ruling, error) {
+		return a.settle(a.Providers[d.Owner.Mode], d, v)
+	})
+	if err == nil || errors.Is(err, ErrSettledToday) {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("daily settlement of merchant %s: %w", d.Owner.MerchantID, err), a.Store.PutOffSettlement(ctx, d))
 }
 
 // settle is one daily settlement. Where the account cannot be paid, or there is too little, it waits for the next day.

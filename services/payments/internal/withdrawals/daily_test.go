@@ -73,6 +73,43 @@ func TestSettleDue(t *testing.T) {
 	compared(w)
 }
 
+// TestSettleDue_behindOthers: neither settlements of a closed mode nor those that fail, however many, hold up the others.
+// One that fails is tried again later.
+func TestSettleDue_behindOthers(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	account := rich(t, w, 1, number)
+	if err := daily(w, account, "1"); err != nil {
+		t.Fatalf("ChangeSettings(daily) = %v, want no error", err)
+	}
+	w.SQL(`WITH n AS (SELECT to_char(n, 'FM000') AS n FROM generate_series(1, 130) n), a AS (
+		INSERT INTO settlement_accounts (id, merchant_id, mode, currency, receiver, created_at, created_by)
+		SELECT 'sac_' || mode || n, 'a' || mode || n, mode, 'NGN', 'not sealed', now(), 1 FROM n, unnest('{live,test}'::text[]) mode RETURNING id, merchant_id, mode)
+		INSERT INTO settlement_schedules (merchant_id, mode, currency, account_id, minimum, key_id)
+		SELECT merchant_id, mode, 'NGN', id, 0, 1 FROM a`)
+	if err := w.Withdrawals.SettleDue(t.Context()); err == nil {
+		t.Error("SettleDue() with accounts that cannot be read = no error, want one")
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM withdrawals`); n != 1 {
+		t.Errorf("withdrawals behind 130 of a closed mode and 130 that fail = %d, want 1", n)
+	}
+	if err := w.Withdrawals.SettleDue(t.Context()); err != nil {
+		t.Errorf("SettleDue() soon after failures = %v, want them left for later", err)
+	}
+	w.SQL(`UPDATE settlement_schedules SET retry_at = now() - interval '1 second' WHERE merchant_id = 'atest130'`)
+	w.SQL(`UPDATE settlement_schedules SET retry_at = now() - interval '2 days' WHERE merchant_id = 'atest129'`)
+	if err := w.Withdrawals.SettleDue(t.Context()); err == nil {
+		t.Error("SettleDue() when a failed settlement is due again = no error, want one")
+	}
+	got := fixture.Ask[string](w, `SELECT string_agg(failures::text, ' ' ORDER BY merchant_id) FROM settlement_schedules WHERE merchant_id IN ('atest128', 'atest129', 'atest130')`)
+	if got != "1 1 2" {
+		t.Errorf("failures of one that waits, one that was well for a day and one that failed twice = %s, want 1 1 2", got)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM settlement_schedules WHERE mode = 'live' AND failures > 0`); n != 0 {
+		t.Errorf("settlements of a closed mode that failed = %d, want none tried", n)
+	}
+}
+
 func TestChangeSettings_daily(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
