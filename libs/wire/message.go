@@ -231,6 +231,9 @@ type RefundApproved struct {
 	// the amount, in base units of the asset.
 	MerchantID string `json:"merchantId,omitempty"`
 	Charge     string `json:"charge,omitempty"`
+	// Cancelled says that payments has cancelled the refund since and got no answer. A wallets that has lost both
+	// messages in a restore keeps the order and lets a person decide.
+	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // RefundsPaused is the list of the pauses of refunds. One with a larger Version replaces an older one; an equal or

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -221,17 +222,26 @@ func sendOrders(in command.Input) (operation, error) {
 	}
 	return func(ctx context.Context, s *store.Store) error {
 		err := s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
-			fmt.Fprintln(in.Out, r.ID, r.State)
+			tellOrder(in.Out, r)
 			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
 		})
 		if err != nil {
 			return err
 		}
 		return s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
-			fmt.Fprintln(in.Out, w.ID, w.State)
+			tellOrder(in.Out, w.Refund)
 			return draws.Command(keys, w, time.Now())
 		})
 	}, nil
+}
+
+// tellOrder prints a refund whose order is sent again. A cancelled one waits at wallets for a person.
+func tellOrder(out io.Writer, r refund.Refund) {
+	text := ""
+	if r.Cancelled == refund.CancelRequested {
+		text = " cancelled"
+	}
+	fmt.Fprintln(out, r.ID, string(r.State)+text)
 }
 
 // skipExpiry lets a network's payments expire again after deposit messages were lost for good.

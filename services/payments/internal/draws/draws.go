@@ -441,7 +441,10 @@ func Command(keys refunds.Keys, w draw.Draw, now time.Time) (change.Command, err
 	}
 	n, _ := money.NetworkOf(w.Network)
 	asset, _ := n.Asset(w.Asset)
-	m := wire.RefundApproved{Approved: w.Order().Approve(key, w.ApprovedAt), MerchantID: w.MerchantID, Charge: asset.ToUnits(w.Charge).String()}
+	m := wire.RefundApproved{
+		Approved: w.Order().Approve(key, w.ApprovedAt), MerchantID: w.MerchantID, Charge: asset.ToUnits(w.Charge).String(),
+		Cancelled: w.Cancelled == refund.CancelRequested,
+	}
 	return change.Command{Name: wire.RefundApprovedV1, ID: id.New(id.Message, now), Payload: m}, m.Check()
 }
 

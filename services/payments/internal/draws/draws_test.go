@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/draw"
 	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/fixture"
@@ -370,5 +371,43 @@ func TestDraw_parallel(t *testing.T) {
 	wg.Wait()
 	if n := fixture.Ask[int](w, `SELECT count(*)::int FROM draws WHERE mode = 'test'`); n != 1 || len(slices.Compact(bodies)) != 1 {
 		t.Errorf("withdraw eight times under one key: got %d withdrawals and the answers %q, want one", n, bodies)
+	}
+}
+
+// A wallets whose database was restored gets the orders of all open withdrawals again. One that its merchant has
+// cancelled says so, since that wallets may have lost the cancellation too.
+func TestDraw_ordersAgain(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled := map[string]bool{}
+	for i := range 2 {
+		id, status, err := request(t, w, live, entry, "10")
+		if err != nil || status != "approved" {
+			t.Fatalf("withdraw: got %s, %v, want approved", status, err)
+		}
+		if cancelled[id] = i == 1; cancelled[id] {
+			if _, err := w.Draws.Cancel(t.Context(), live, id, idempotency.Key{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.SQL(`DELETE FROM outbox`)
+	if err := w.Store.SendDraws(t.Context(), time.Now().Add(-time.Hour), func(d draw.Draw) (change.Command, error) {
+		return draws.Command(signing(), d, time.Now())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	orders := sent[wire.RefundApproved](t, w, wire.RefundApprovedV1)
+	if len(orders) != 2 {
+		t.Fatalf("send the orders again: got %d, want 2", len(orders))
+	}
+	for _, o := range orders {
+		if o.Cancelled != cancelled[o.ID] {
+			t.Errorf("read the order of %s: got cancelled %t, want %t", o.ID, o.Cancelled, cancelled[o.ID])
+		}
 	}
 }

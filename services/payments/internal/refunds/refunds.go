@@ -291,7 +291,7 @@ func (k Keys) order(r refund.Refund) (wire.RefundApproved, error) {
 	if key == nil && r.Mode == tenant.Live {
 		return wire.RefundApproved{}, errClosed
 	}
-	out := wire.RefundApproved{Approved: orderOf(r).Approve(key, r.ApprovedAt)}
+	out := wire.RefundApproved{Approved: orderOf(r).Approve(key, r.ApprovedAt), Cancelled: r.Cancelled == refund.CancelRequested}
 	return out, out.Check()
 }
 

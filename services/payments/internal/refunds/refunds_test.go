@@ -450,24 +450,28 @@ func TestRefund_ordersAgain(t *testing.T) {
 	w := fixture.New(t)
 	p := owing(w)
 	var open []string
-	for range 3 {
+	for range 4 {
 		r, err := ask(w, p, "1", idempotency.Key{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		open = append(open, r.ID)
 	}
+	if _, err := w.Refunds.Cancel(t.Context(), open[3], refunds.Decision{Operator: "bob", Reason: "r"}, &fault.Problems{}, idempotency.Key{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := reports(w)(open[2], 1, wire.RefundConfirmed, func(m *wire.RefundChanged) { m.Amount = "1000000" }); err != nil {
 		t.Fatal(err)
 	}
 	w.SQL(`UPDATE refunds SET approved_at = now() - interval '2 hours' WHERE id = $1`, open[0])
 	orders := func() string {
-		return fixture.Ask[string](w, `SELECT string_agg(convert_from(body, 'UTF8')::jsonb ->> 'id', ' ' ORDER BY id) FROM outbox WHERE name = $1`, string(wire.RefundApprovedV1))
+		return fixture.Ask[string](w, `SELECT string_agg((m ->> 'id') || CASE WHEN (m ->> 'cancelled')::boolean THEN ' cancelled' ELSE '' END, ' ' ORDER BY m ->> 'id')
+FROM (SELECT name, convert_from(body, 'UTF8')::jsonb AS m FROM outbox) AS o WHERE name = $1`, string(wire.RefundApprovedV1))
 	}
 	for _, c := range []struct {
 		since time.Duration
 		want  []string
-	}{{time.Hour, open[1:2]}, {3 * time.Hour, open[:2]}} {
+	}{{time.Hour, []string{open[1], open[3], "cancelled"}}, {3 * time.Hour, []string{open[0], open[1], open[3], "cancelled"}}} {
 		w.SQL(`DELETE FROM outbox`)
 		if err := w.Store.SendOrders(t.Context(), time.Now().Add(-c.since), func(r refund.Refund) (change.Command, error) {
 			return w.Refunds.Signing.Command(r, money.NGN, time.Now())

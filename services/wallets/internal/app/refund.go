@@ -26,6 +26,7 @@ type Refund struct {
 	// MerchantID and Charge are those of a withdrawal: whose balance pays, and what it pays besides the amount.
 	MerchantID string
 	Charge     *big.Int
+	Cancelled  bool // payments has cancelled it meanwhile: a person decides
 }
 
 // Refunds keeps approved refunds.
@@ -122,7 +123,7 @@ func (a *App) readRefund(m wire.RefundApproved) (r Refund, err error) {
 	if err := o.Check(); err != nil {
 		return r, err
 	}
-	r.Ordered, r.Currency, r.Charge = o, m.Currency, new(big.Int)
+	r.Ordered, r.Currency, r.Charge, r.Cancelled = o, m.Currency, new(big.Int), m.Cancelled
 	if o.Kind == order.Withdrawal {
 		if m.MerchantID == "" {
 			return r, errors.New("the withdrawal names no merchant")

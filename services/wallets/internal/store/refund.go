@@ -39,14 +39,17 @@ func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 const (
 	// An order that comes again after a restore is as old as its approval: the signer may have signed it before.
 	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at,
-	kind, merchant_id, charge)
+	kind, merchant_id, charge, blocked, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing', least(now(), nullif($11::timestamptz, '0001-01-01Z')), $12, $13,
-	$14::text::numeric) ON CONFLICT (id) DO NOTHING`
+	$14::text::numeric, $15, CASE WHEN $15 THEN ` + cancelledReason + ` ELSE '' END) ON CONFLICT (id) DO NOTHING`
+
+	cancelledReason = `'payments has cancelled the refund: look whether it was paid before the database was restored'`
 
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
 
-	// Only a refund without a transaction is blocked for its signature.
-	signAgainSQL = `UPDATE refunds SET ordered = $2, blocked = blocked AND EXISTS (SELECT FROM outgoing_tx WHERE refund = $1), due_at = now()
+	// Only a refund without a transaction is blocked for its signature, or because it was cancelled.
+	signAgainSQL = `UPDATE refunds SET ordered = $2, due_at = now(),
+	blocked = blocked AND (reason = ` + cancelledReason + ` OR EXISTS (SELECT FROM outgoing_tx WHERE refund = $1))
 WHERE id = $1 AND state IN ('signing', 'sent')`
 
 	// The station of a transaction is its sender; before the transaction there is none.
@@ -103,7 +106,7 @@ extract(epoch FROM now() - min(created_at))::bigint FROM refunds
 WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 
 	// Two states of test mode after each other, so that none is skipped.
-	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT ` + heldRefund + ` AND changed_at < now() - interval '1 second'
+	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT blocked AND NOT ` + heldRefund + ` AND changed_at < now() - interval '1 second'
 OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 	// The refunds that ended above a fork, either way: their transactions are followed again.
@@ -127,7 +130,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
-			o.ApprovedAt, o.Kind, r.MerchantID, charge)
+			o.ApprovedAt, o.Kind, r.MerchantID, charge, r.Cancelled)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -313,4 +314,65 @@ func TestTakeWithdrawal_restored(t *testing.T) {
 	if idle, err := s.Refunds().Idle(t.Context(), "ethereum", 9); err != nil || len(idle) != 0 {
 		t.Errorf("list the withdrawals to plan: got %d, %v, want none before the balance is back", len(idle), err)
 	}
+}
+
+// An order that payments repeats after a restore although it was cancelled is kept and carries out nothing until a
+// person decides. Repeated or signed again, it still waits; one that was taken before goes on as it was.
+func TestTakeRefund_cancelled(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	follows(t, s, pool)
+	credit(t, pool, tenant.Live, "dep_1", 100)
+	credit(t, pool, tenant.Test, "dep_2", 6)
+	known := withdrawal("wwd_known", tenant.Live)
+	take(t, s, known)
+	known.Cancelled = true
+	take(t, s, known)
+	idle := func(what string, want ...string) {
+		t.Helper()
+		list, err := s.Refunds().Idle(ctx, "ethereum", 9)
+		var got []string
+		for _, w := range list {
+			got = append(got, w.ID)
+		}
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v to plan, %v, want %v", what, got, err, want)
+		}
+	}
+	idle("repeat a known order as cancelled", "wwd_known")
+	for _, r := range []app.Refund{withdrawal("wwd_lost", tenant.Live), approved("rfd_lost", tenant.Live), withdrawal("wwd_test", tenant.Test)} {
+		plain := r
+		r.Cancelled = true
+		take(t, s, r)
+		take(t, s, r)
+		r.Ordered.Signature = "signed with another key"
+		take(t, s, r)
+		take(t, s, plain) // the broker has kept the first message
+	}
+	idle("take cancelled orders", "wwd_known")
+	booked(t, pool, "take cancelled orders", "USDT merchant 88, USDT withdrawals 18")
+	if _, err := pool.Exec(ctx, `UPDATE refunds SET changed_at = changed_at - interval '1 minute'`); err != nil {
+		t.Fatal(err)
+	}
+	changes(t, pool)
+	if _, err := s.SimulateRefunds(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, pool, "simulate a cancelled withdrawal")
+	list, err := s.Refunds().UnfinishedRefunds(ctx)
+	for _, r := range list {
+		if lost := r.ID != "wwd_known"; err != nil || r.Blocked != lost || (r.Reason == "") == lost {
+			t.Errorf("list %s: got blocked %t, reason %q, %v, want blocked %t with its reason", r.ID, r.Blocked, r.Reason, err, lost)
+		}
+	}
+	if err := s.Refunds().GiveUpRefund(ctx, "wwd_lost"); err != nil {
+		t.Errorf("give up a cancelled withdrawal: got %v, want no error", err)
+	}
+	booked(t, pool, "give up a cancelled withdrawal", "USDT merchant 94, USDT withdrawals 12")
+	if err := s.Refunds().ReleaseRefund(ctx, "rfd_lost"); err != nil {
+		t.Errorf("release a cancelled refund: got %v, want no error", err)
+	}
+	idle("release a cancelled refund", "rfd_lost", "wwd_known")
 }
