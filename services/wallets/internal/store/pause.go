@@ -20,9 +20,10 @@ AND (p.currency IN ('', r.currency) OR r.currency = '' AND r.kind = 'refund'))`
 	forgetPausesSQL = `DELETE FROM refund_pauses`
 	keepPausesSQL   = `INSERT INTO refund_pauses (currency, network) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
 
-	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for.
+	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for. A balance
+	// below zero holds no later form: the first one may land, and what is behind its number waits for it.
 	askSQL = `UPDATE outgoing_tx o SET asked = true FROM refunds r WHERE o.id = $1 AND r.id = o.refund
-AND r.state IN ('signing', 'sent') AND NOT ` + heldRefund + ` AND (` + followedRefund + `)`
+AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked OR NOT ` + uncoveredRefund + `) AND (` + followedRefund + `)`
 
 	followedRefund = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
 WHERE mode = 'live' AND network = r.network), false)`

@@ -29,8 +29,15 @@ WHERE mode = $1 AND merchant_id = $2 AND account = 'merchant' AND network = $3 A
 	uncoveredRefund = `(r.kind = 'withdrawal' AND (SELECT coalesce(sum(e.credit - e.debit), 0) FROM custody_entries e
 WHERE e.mode = r.mode AND e.merchant_id = r.merchant_id AND e.account = 'merchant' AND e.network = r.network AND e.asset = r.asset) < 0)`
 
+	// The same for statements that read many withdrawals: each balance is added up once and not for each of its rows.
+	uncoveredRefunds = `(r.kind = 'withdrawal' AND (r.mode, r.merchant_id, r.network, r.asset) IN (
+SELECT e.mode, e.merchant_id, e.network, e.asset FROM custody_entries e WHERE e.account = 'merchant' AND (e.mode, e.merchant_id, e.network, e.asset) IN (
+	SELECT w.mode, w.merchant_id, w.network, w.asset FROM refunds w WHERE w.state IN ('signing', 'sent') AND w.kind = 'withdrawal')
+GROUP BY e.mode, e.merchant_id, e.network, e.asset HAVING sum(e.credit - e.debit) < 0))`
+
 	// A refund that is paused waits, and so does a withdrawal that the balance does not cover any more.
-	heldRefund = `(` + pausedRefund + ` OR ` + uncoveredRefund + `)`
+	heldRefund  = `(` + pausedRefund + ` OR ` + uncoveredRefund + `)`
+	heldRefunds = `(` + pausedRefund + ` OR ` + uncoveredRefunds + `)`
 
 	withdrawalSQL = `SELECT r.mode, r.state, r.merchant_id, r.network, r.asset, r.amount::text, r.charge::text, count(DISTINCT j.key),
 coalesce(sum(e.debit - e.credit) FILTER (WHERE e.account = 'merchant'), 0)::text,

@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -375,4 +376,88 @@ func TestTakeRefund_cancelled(t *testing.T) {
 		t.Errorf("release a cancelled refund: got %v, want no error", err)
 	}
 	idle("release a cancelled refund", "rfd_lost", "wwd_known")
+}
+
+// A balance below zero holds no withdrawal of which the signer knows a form: that one may land in any case, and its
+// number must not stay behind a form whose fee is too low. A pause holds it all the same.
+func TestWithdrawal_uncoveredAsked(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	follows(t, s, pool)
+	credit(t, pool, tenant.Live, "dep_1", 12)
+	var forms []sweep.Outgoing
+	for i := range 2 {
+		take(t, s, withdrawal(fmt.Sprint("wwd_", i), tenant.Live))
+	}
+	idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
+	if err != nil || len(idle) != 2 {
+		t.Fatalf("list the withdrawals that wait: got %d, %v, want 2", len(idle), err)
+	}
+	for i, w := range idle {
+		forms = append(forms, plannedRefund(fmt.Sprint("out_", i), w, uint64(i)))
+		if err := s.Refunds().Plan(ctx, forms[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(what string, o sweep.Outgoing, want bool) {
+		t.Helper()
+		if may, err := s.Refunds().Ask(ctx, o); err != nil || may != want {
+			t.Errorf("ask for a form of a withdrawal %s: got %t, %v, want %t", what, may, err, want)
+		}
+	}
+	ask("that is covered", forms[0], true)
+	credit(t, pool, tenant.Live, "dep_1 reverted", -12)
+	ask("that was asked for before its balance fell", forms[0], true)
+	ask("that nobody asked for", forms[1], false)
+	if err := s.PauseRefunds(ctx, wire.RefundsPaused{Version: 1, Pauses: []wire.RefundPause{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	ask("that is paused", forms[0], false)
+}
+
+// The list of withdrawals to plan adds a balance up once, however many of its withdrawals wait.
+func TestIdle_balanceOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Live, "dep_1", 1000)
+	for i := range 40 {
+		take(t, s, withdrawal(fmt.Sprintf("wwd_%02d", i), tenant.Live))
+	}
+	if _, err := pool.Exec(ctx, `ANALYZE refunds, custody_entries`); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"idle refunds", "unfinished refunds"} {
+		args := map[string][]any{"idle refunds": {"ethereum", 9}}[name]
+		var plan string
+		if err := pool.QueryRow(ctx, `EXPLAIN (ANALYZE, FORMAT JSON) `+store.Statements()[name], args...).Scan(&plan); err != nil {
+			t.Fatal(err)
+		}
+		var explained []struct{ Plan planNode }
+		if err := json.Unmarshal([]byte(plan), &explained); err != nil {
+			t.Fatal(err)
+		}
+		if loops := explained[0].Plan.reads("custody_entries"); loops > 1 {
+			t.Errorf("run %q with 40 withdrawals of one balance: got %v reads of the balance, want one", name, loops)
+		}
+	}
+}
+
+// planNode is a node of the plan of a statement.
+type planNode struct {
+	Relation string     `json:"Relation Name"`
+	Loops    float64    `json:"Actual Loops"`
+	Plans    []planNode `json:"Plans"`
+}
+
+// reads counts how often a plan has read a table.
+func (n planNode) reads(table string) (loops float64) {
+	if n.Relation == table {
+		loops = n.Loops
+	}
+	for _, p := range n.Plans {
+		loops += p.reads(table)
+	}
+	return loops
 }
