@@ -75,11 +75,12 @@ func answer(body any) (idempotency.Answer, error) {
 }
 
 // operate runs an operator's decision, and answers with the withdrawal.
-func (a *Draws) operate(ctx context.Context, drawID string, d refunds.Decision, k idempotency.Key, rule ChangeRule) (idempotency.Answer, error) {
+func (a *Draws) operate(ctx context.Context, c Changing, rule ChangeRule) (idempotency.Answer, error) {
+	k := c.Key
 	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
-	return a.settled(ctx, k)(a.Store.ChangeDraw(ctx, Changing{DrawID: drawID, Key: k}, func(c Current) (Ruling, error) {
+	return a.settled(ctx, k)(a.Store.ChangeDraw(ctx, c, func(c Current) (Ruling, error) {
 		r, err := rule(c)
 		if err != nil || r.Refused != nil {
 			return r, err
@@ -114,7 +115,7 @@ func (a *Draws) Approve(ctx context.Context, drawID string, d refunds.Decision, 
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.operate(ctx, drawID, d, k, func(c Current) (Ruling, error) { return a.approveBy(c, d, to) })
+	return a.operate(ctx, Changing{DrawID: drawID, Key: k, Spends: true}, func(c Current) (Ruling, error) { return a.approveBy(c, d, to) })
 }
 
 func (a *Draws) approveBy(c Current, d refunds.Decision, to place) (Ruling, error) {
@@ -127,6 +128,9 @@ func (a *Draws) approveBy(c Current, d refunds.Decision, to place) (Ruling, erro
 		return Ruling{}, errRemoved
 	}
 	if err := a.may(w.Mode, quote.Pair{Network: w.Network, Crypto: w.Asset}, to); err != nil {
+		return Ruling{}, err
+	}
+	if err := a.within(w, c.Spent); err != nil {
 		return Ruling{}, err
 	}
 	if w.Mode == tenant.Live {
@@ -166,7 +170,7 @@ func (a *Draws) Refuse(ctx context.Context, drawID string, d refunds.Decision, p
 	if err := reasoned(d, problems); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.operate(ctx, drawID, d, k, func(c Current) (Ruling, error) {
+	return a.operate(ctx, Changing{DrawID: drawID, Key: k}, func(c Current) (Ruling, error) {
 		next, _, err := c.Draw.Apply(refund.Trigger{Name: refund.OnRefuse, Failure: codeRefused}, c.Now)
 		if err != nil {
 			return Ruling{}, errDecided
@@ -180,7 +184,7 @@ func (a *Draws) Stop(ctx context.Context, drawID string, d refunds.Decision, pro
 	if err := reasoned(d, problems); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.operate(ctx, drawID, d, k, func(c Current) (Ruling, error) {
+	return a.operate(ctx, Changing{DrawID: drawID, Key: k}, func(c Current) (Ruling, error) {
 		r, err := cancel(c)
 		r.Audit = note(d, "withdrawals.cancelled", c.Draw)
 		return r, err

@@ -67,6 +67,7 @@ type Asked struct {
 	Now   time.Time
 	Entry draw.Entry
 	Spent decimal.Decimal // worth of the merchant's withdrawals of the last 24 hours, in US dollars
+	Open  int             // the merchant's withdrawals that have not ended
 }
 
 // Ruling is the result of a decision. Without steps the withdrawal stays as it is.
@@ -90,6 +91,7 @@ type Changing struct {
 	Owner     *tenant.Owner
 	Key       idempotency.Key
 	MessageID string
+	Spends    bool // it approves, alone at a time for a merchant
 }
 
 // Current is the state on which a change is decided.
@@ -97,7 +99,8 @@ type Current struct {
 	Draw   draw.Draw
 	Now    time.Time
 	Open   *approval.Request
-	Listed bool // the entry is still in the address book
+	Listed bool            // the entry is still in the address book
+	Spent  decimal.Decimal // of one that is approved: worth of the merchant's others of the last 24 hours
 }
 
 // ChangeRule decides on a change.
@@ -140,12 +143,16 @@ var (
 	errRecovery  = fault.New(fault.Unavailable, "withdrawals_paused", "Withdrawals are paused until lost data is restored. Try again later.").After(time.Minute).Closed()
 	errPaused    = fault.New(fault.Unavailable, "withdrawals_paused", "Withdrawals on this network are paused right now. Try again later.").After(time.Minute).Closed()
 	errNoPrice   = fault.New(fault.Unavailable, "rate_unavailable", "There is no current price of the crypto. Try again later.").After(10 * time.Second)
+	errTooMany   = fault.New(fault.Conflict, "too_many_withdrawals", "Too many withdrawals have not ended. Wait for one, or cancel one.")
 	errDecided   = fault.New(fault.Conflict, "withdrawal_decided", "The withdrawal is decided already.")
 	errNotCancel = fault.New(fault.Conflict, "withdrawal_not_cancellable", "Only a withdrawal that is requested, approved or signing can be cancelled.")
 )
 
 // bookMost bounds the address book of a merchant.
 const bookMost = 200
+
+// openMost bounds the withdrawals of a merchant in a mode that have not ended.
+const openMost = 100
 
 // place is what an address is judged by besides its form; it needs other tables, which nobody asks under a lock.
 type place struct{ ours, listed bool }
@@ -392,7 +399,21 @@ func (a *Draws) worth(mode tenant.Mode, asset string, amount decimal.Decimal) (d
 	if err != nil {
 		return decimal.Decimal{}, errNoPrice.Because(err)
 	}
-	return money.Up(amount.Mul(r.UnitUSD()), money.FiatDigits), nil
+	unit := r.UnitUSD()
+	if !unit.IsPositive() { // nothing would count towards the limit
+		return decimal.Decimal{}, errNoPrice
+	}
+	return money.Up(amount.Mul(unit), money.FiatDigits), nil
+}
+
+// within refuses a live withdrawal that passes the limit of its merchant. spent is the worth of the others of 24 hours.
+func (a *Draws) within(w draw.Draw, spent decimal.Decimal) error {
+	limit := a.Limits.Of(w.MerchantID)
+	if w.Mode != tenant.Live || spent.Add(w.USD).LessThanOrEqual(limit) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "daily_limit_exceeded", "The limit of withdrawals within 24 hours is %s US dollars, and %s are used.",
+		money.Canonical(limit), money.Canonical(spent))
 }
 
 // request decides on a request that passed every check outside of the lock.
@@ -403,13 +424,14 @@ func (a *Draws) request(w draw.Draw, s Asked) (Ruling, error) {
 		return Ruling{}, fault.New(fault.Conflict, "withdrawal_address_held", "The address is new, so no withdrawal goes there before %s", timestamp.Text(until)).
 			After(until.Sub(s.Now))
 	}
-	sum := s.Spent.Add(w.USD)
-	if limit := a.Limits.Of(w.MerchantID); live && sum.GreaterThan(limit) {
-		return Ruling{}, fault.New(fault.Invalid, "daily_limit_exceeded", "The limit of withdrawals within 24 hours is %s US dollars, and %s are used.",
-			money.Canonical(limit), money.Canonical(s.Spent))
+	if err := a.within(w, s.Spent); err != nil {
+		return Ruling{}, err
+	}
+	if s.Open >= openMost {
+		return Ruling{}, errTooMany
 	}
 	r := Ruling{Steps: []draw.Draw{w}}
-	if !live || sum.LessThanOrEqual(a.Above) {
+	if !live || s.Spent.Add(w.USD).LessThanOrEqual(a.Above) {
 		if err := a.approve(&r, w, refund.Automatic, s.Now); err != nil {
 			return Ruling{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -24,6 +26,8 @@ import (
 	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/rate/fixed"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/refunds"
@@ -410,4 +414,147 @@ func TestDraw_ordersAgain(t *testing.T) {
 			t.Errorf("read the order of %s: got cancelled %t, want %t", o.ID, o.Cancelled, cancelled[o.ID])
 		}
 	}
+}
+
+// approve approves a withdrawal as an operator.
+func approve(t *testing.T, w *fixture.Payments, id, operator string) error {
+	t.Helper()
+	_, err := w.Draws.Approve(t.Context(), id, refunds.Decision{Operator: operator, Reason: "called"}, &fault.Problems{}, idempotency.Key{})
+	return err
+}
+
+// The limit of a day holds when operators approve: a request may have waited until the limit was used by others. Of
+// approvals at once only those pass that are within it together.
+func TestDraw_limitAtApproval(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(amount string) string {
+		t.Helper()
+		id, status, err := request(t, w, live, entry, amount)
+		if err != nil || status != "requested" {
+			t.Fatalf("withdraw %s: got %s, %v, want requested", amount, status, err)
+		}
+		return id
+	}
+	old := waits("500")
+	w.SQL(`UPDATE draws SET created_at = created_at - interval '25 hours'`)
+	young := waits("600")
+	is(t, "approve an old one beside a young one", approve(t, w, old, "ada"), "daily_limit_exceeded")
+	is(t, "approve the young one", approve(t, w, young, "ada"), "")
+	is(t, "approve the young one as the second", approve(t, w, young, "bob"), "")
+	is(t, "approve the old one", approve(t, w, old, "ada"), "daily_limit_exceeded")
+	w.SQL(`UPDATE draws SET approved_at = approved_at - interval '25 hours', created_at = created_at - interval '25 hours' WHERE id = $1`, young)
+	is(t, "approve the old one a day later", approve(t, w, old, "ada"), "")
+	is(t, "approve the old one a day later as the second", approve(t, w, old, "bob"), "")
+	w.SQL(`UPDATE draws SET approved_at = approved_at - interval '25 hours'`)
+	var aged []string
+	for range 4 {
+		aged = append(aged, waits("500"))
+		w.SQL(`UPDATE draws SET created_at = created_at - interval '25 hours' WHERE state = 'requested'`)
+	}
+	for _, id := range aged {
+		is(t, "approve one of four as the first", approve(t, w, id, "ada"), "")
+	}
+	var wg sync.WaitGroup
+	var passed atomic.Int32
+	for _, id := range aged {
+		wg.Go(func() {
+			switch err := approve(t, w, id, "bob"); code(err) {
+			case "":
+				passed.Add(1)
+			case "daily_limit_exceeded":
+			default:
+				t.Errorf("approve four at once: got %v, want success or the limit", err)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() != 1 {
+		t.Errorf("approve four of 505 dollars at once below a limit of 1000: got %d approved, want 1", passed.Load())
+	}
+}
+
+// A withdrawal above the bound of two operators cannot be made as many small ones, at once or one after the other.
+func TestDraw_split(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			if _, _, err := request(t, w, live, entry, "5"); err != nil {
+				t.Errorf("withdraw 5: got %v, want no error", err)
+			}
+		})
+	}
+	wg.Wait()
+	automatic := func(what string) {
+		t.Helper()
+		if usd := fixture.Ask[string](w, `SELECT coalesce(sum(usd), 0)::text FROM draws WHERE approval = 'automatic'`); decimal.RequireFromString(usd).GreaterThan(decimal.NewFromInt(100)) {
+			t.Errorf("%s: got %s dollars without operators, want at most 100", what, usd)
+		}
+	}
+	automatic("withdraw 40 times 10 dollars at once")
+	w.SQL(`UPDATE draws SET state = 'failed', failure = 'cancelled', ended_at = now() WHERE approval <> ''`)
+	if _, status, err := request(t, w, live, entry, "5"); err != nil || status != "requested" {
+		t.Errorf("withdraw after the approved ones failed: got %s, %v, want requested", status, err)
+	}
+	automatic("withdraw after wallets said that all had failed")
+}
+
+// A merchant has at most a hundred withdrawals of a mode that have not ended.
+func TestDraw_tooMany(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, sandbox, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, _, err := request(t, w, sandbox, entry, "5"); err != nil {
+			t.Fatalf("withdraw one of a hundred: got %v, want no error", err)
+		}
+	}
+	_, _, err = request(t, w, sandbox, entry, "5")
+	is(t, "withdraw beyond a hundred", err, "too_many_withdrawals")
+	w.SQL(`UPDATE draws SET state = 'confirmed' WHERE id = (SELECT min(id) FROM draws)`)
+	if _, _, err := request(t, w, sandbox, entry, "5"); err != nil {
+		t.Errorf("withdraw after one has ended: got %v, want no error", err)
+	}
+	entry, err = add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := request(t, w, live, entry, "5"); err != nil {
+		t.Errorf("withdraw in the other mode: got %v, want no error", err)
+	}
+}
+
+// worthless has prices without a worth in dollars.
+type worthless struct{ rate.Aggregator }
+
+func (worthless) Quote(c money.Currency, asset string) (quote.Rate, error) {
+	return quote.Rate{Fiat: c, Crypto: asset, Value: decimal.NewFromInt(1500)}, nil
+}
+
+// A price without a worth in dollars prices no withdrawal: nothing would count towards the limits.
+func TestDraw_withoutWorth(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.With(func(d *fixture.Deps) {
+		d.Providers = map[tenant.Mode]provider.Set{tenant.Live: {Rates: worthless{fixed.New(time.Now)}}}
+	})
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = request(t, w, live, entry, "10")
+	is(t, "withdraw at a price without a worth", err, "rate_unavailable")
 }

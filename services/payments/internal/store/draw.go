@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
@@ -31,9 +32,12 @@ ORDER BY e.id DESC LIMIT $4`
 
 	// Entries and withdrawals of a merchant take turns, so that the limits of a day and the size of the book hold.
 	lockDrawer = `SELECT pg_advisory_xact_lock(hashtextextended('draws ' || $1 || ' ' || $2, 0))`
-	// An approved withdrawal counts whatever became of it: only wallets says that it failed.
+	drawer     = `SELECT mode, merchant_id FROM draws WHERE id = $1`
+	// An approved withdrawal counts whatever became of it: only wallets says that it failed. The withdrawal that is
+	// decided on does not count itself.
 	spentDraws = `SELECT clock_timestamp(), coalesce((SELECT sum(d.usd) FROM draws d WHERE d.mode = $1 AND d.merchant_id = $2
-	AND greatest(d.created_at, d.approved_at) > now() - interval '24 hours' AND (d.state <> 'failed' OR d.approval <> '')), 0)`
+	AND greatest(d.created_at, d.approved_at) > now() - interval '24 hours' AND (d.state <> 'failed' OR d.approval <> '') AND d.id <> $3), 0),
+	(SELECT count(*) FROM draws d WHERE d.mode = $1 AND d.merchant_id = $2 AND d.state NOT IN ('confirmed', 'failed'))`
 
 	drawColumns = `d.id, d.mode, d.merchant_id, d.network, d.asset, d.contract, d.amount, d.charge, d.usd, d.entry_id, d.address, d.requested_by, d.state,
 	d.approval, d.failure, d.cancelled, d.tx_hash, d.fee, d.finals, d.version, d.told, d.sequence, d.created_at, d.approved_at, d.confirmed_at, d.ended_at`
@@ -43,7 +47,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 	saveDraw = `UPDATE draws SET state = $2, approval = $3, failure = $4, cancelled = $5, tx_hash = $6, fee = $7, finals = $8, version = $9, told = $10,
 	sequence = $11, approved_at = $12, confirmed_at = $13, ended_at = $14 WHERE id = $1`
 	lockDraw = `SELECT ` + drawColumns + `, clock_timestamp(), e.removed_at IS NULL FROM draws d JOIN address_book e ON e.id = d.entry_id
-WHERE d.id = $1 AND ($2 = '' OR d.mode = $2 AND d.merchant_id = $3) FOR UPDATE OF d`
+WHERE d.id = $1 AND ($2 = '' OR d.mode = $2 AND d.merchant_id = $3) FOR UPDATE OF d FOR SHARE OF e`
 	findDraw = `SELECT ` + drawColumns + ` FROM draws d WHERE d.id = $1 AND d.mode = $2 AND d.merchant_id = $3`
 	anyDraw  = `SELECT ` + drawColumns + ` FROM draws d WHERE d.id = $1`
 	listDraw = `SELECT ` + drawColumns + ` FROM draws d WHERE d.mode = $1 AND d.merchant_id = $2 AND d.id < $3 ORDER BY d.id DESC LIMIT $4`
@@ -166,7 +170,8 @@ func (s *Store) RequestDraw(ctx context.Context, o tenant.Owner, k idempotency.K
 		if asked.Entry, err = bookOf(tx.Query(ctx, findBook, entryID, string(o.Mode), o.MerchantID)); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, spentDraws, string(o.Mode), o.MerchantID).Scan((*instant)(&asked.Now), (*number)(&asked.Spent)); err != nil {
+		if err := tx.QueryRow(ctx, spentDraws, string(o.Mode), o.MerchantID, "").
+			Scan((*instant)(&asked.Now), (*number)(&asked.Spent), &asked.Open); err != nil {
 			return fmt.Errorf("sum up withdrawals: %w", err)
 		}
 		if r, err = rule(asked); err != nil {
@@ -203,6 +208,11 @@ func (s *Store) ChangeDraw(ctx context.Context, c draws.Changing, rule draws.Cha
 			mode, merchant = string(c.Owner.Mode), c.Owner.MerchantID
 		}
 		var now draws.Current
+		if c.Spends {
+			if now.Spent, err = lockSpent(ctx, tx, c.DrawID); err != nil {
+				return err
+			}
+		}
 		err = tx.QueryRow(ctx, lockDraw, c.DrawID, mode, merchant).Scan(append(drawFields(&now.Draw), (*instant)(&now.Now), &now.Listed)...)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return draws.ErrNotFound
@@ -231,6 +241,22 @@ func (s *Store) ChangeDraw(ctx context.Context, c draws.Changing, rule draws.Cha
 		err = r.Refused
 	}
 	return r.Answer, err
+}
+
+// lockSpent locks the withdrawals of the merchant of a withdrawal, and sums up the others of 24 hours.
+func lockSpent(ctx context.Context, tx pgx.Tx, drawID string) (spent decimal.Decimal, err error) {
+	var mode, merchant string
+	err = tx.QueryRow(ctx, drawer, drawID).Scan(&mode, &merchant)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return spent, draws.ErrNotFound
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, lockDrawer, mode, merchant)
+	}
+	if err == nil {
+		err = tx.QueryRow(ctx, spentDraws, mode, merchant, drawID).Scan(nil, (*number)(&spent), nil)
+	}
+	return spent, wrap(err, "sum up withdrawals")
 }
 
 // putDraw writes the last step of a ruling.

@@ -342,7 +342,7 @@ func Statements() map[string]string {
 		"upsertTreasury": upsertTreasury, "selectTreasury": selectTreasury, "selectTreasuryClose": selectTreasuryClose,
 		"selectReadings": selectReadings, "upsertReading": upsertReading, "selectMarks": selectMarks, "newestJournal": newestJournal, "listEntries": listEntries,
 		"insertBook": insertBook, "removeBook": removeBook, "findBook": findBook, "listBook": listBook, "databaseTime": databaseTime,
-		"lockDrawer": lockDrawer, "spentDraws": spentDraws, "insertDraw": insertDraw, "saveDraw": saveDraw, "lockDraw": lockDraw, "findDraw": findDraw,
+		"lockDrawer": lockDrawer, "drawer": drawer, "spentDraws": spentDraws, "insertDraw": insertDraw, "saveDraw": saveDraw, "lockDraw": lockDraw, "findDraw": findDraw,
 		"anyDraw": anyDraw, "listDraw": listDraw, "waitingDraws": waitingDraws, "unendedDraws": unendedDraws,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
