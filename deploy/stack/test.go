@@ -31,11 +31,18 @@ var (
 	usual = extent{served: "integration", timeout: "15m"}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo}}
+	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
 )
 
-// cgo is for the race detector. The product does without, and make compiles everything else as it compiles the product.
-const cgo = "CGO_ENABLED=1"
+const (
+	// cgo is for the race detector. The product does without, and make compiles everything else as it compiles the
+	// product.
+	cgo = "CGO_ENABLED=1"
+
+	// atOnce ends a program at once that the race detector watches: it would wait for a second in each of 120 packages,
+	// for races of goroutines that nobody waited for.
+	atOnce = "GORACE=atexit_sleep_ms=0"
+)
 
 // test runs the tests: the pure ones, and then, on one stack of its own, the rest.
 func (l *launcher) test(ctx context.Context) error {
@@ -66,7 +73,7 @@ func (l *launcher) test(ctx context.Context) error {
 	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
 	pure := []string{"-race", "-vet", "off", "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
-	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: slices.Concat(l.environ, how.environ, []string{cgo})})
+	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: slices.Concat(l.environ, how.environ, []string{cgo, atOnce})})
 	if err == nil {
 		err = l.onStack(ctx, root, how, one)
 	}
@@ -102,7 +109,7 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err != nil {
 		return err
 	}
-	manifests := []string{"-count", "1", "./..."} // the files that are read lie outside the module, where no cache sees a change
+	manifests := []string{"-count", "1", "-tags", how.pure, "./..."} // the files that are read lie outside the module, where no cache sees a change
 	err = one(tier.Tier{Name: "manifests", Budget: time.Minute, Args: manifests, Dir: filepath.Join(root, "deploy", "check"), Environ: append(l.environ, "GOWORK=off")})
 	if err != nil {
 		return err
