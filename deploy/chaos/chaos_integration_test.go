@@ -63,7 +63,7 @@ func TestUpgrade(t *testing.T) {
 	// on the broker, nor knows marked gifts or sealed events.
 	instance := []string{
 		"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "BOUND_IDENTITIES_ONLY=false",
-		"--env", "SEAL_PERSONAL=false", "--env", "MARK_GIFTS=false", "--env", "GIFTS_MARKED_SINCE=9999-12-31T00:00:00Z",
+		"--env", "SEAL_PERSONAL=false", "--env", "MARK_GIFTS=false", "--env", "CREDIT_BALANCES=false", "--env", "GIFTS_MARKED_SINCE=9999-12-31T00:00:00Z",
 		"--env", "EVENT_KEYS=",
 	}
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")

@@ -74,6 +74,7 @@ type serveSettings struct {
 	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
 	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"true starts a gift's reference with CW-G, so that every service recognises the bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
+	Credit       bool           `env:"CREDIT_BALANCES" envDefault:"true" doc:"true lets merchants choose that their payments are credited to their balance: 503 balance_unavailable otherwise; false while a payments of an earlier release runs, which leaves such a payment to its merchant (docs/deploy.md)"`
 	Refunds      refundSettings
 	Draws        drawSettings
 	AddressBlock int `env:"ADDRESS_BLOCK" envDefault:"256" doc:"number of deposit addresses that a process leases at once"`

@@ -199,7 +199,7 @@ func (p *process) parts(a api) usecases.Parts {
 	}
 	if a.stock != nil {
 		parts.API = usecases.API{
-			Stock: a.stock, Fees: a.fees, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, Signing: a.signing, RefundsOn: a.refundsOn,
+			Stock: a.stock, Fees: a.fees, Callback: a.cfg.callbacks(), PlainGifts: !a.cfg.MarkGifts, NoCredit: !a.cfg.Credit, Signing: a.signing, RefundsOn: a.refundsOn,
 			Automatic: a.above, Draws: a.draws,
 		}
 	}

@@ -29,7 +29,7 @@ func simulatedLive(more ...string) map[string]string {
 
 // A process that serves gives the use cases every part that they have.
 func TestParts(t *testing.T) {
-	environ := simulatedLive("DAILY_LIMIT_KEY=NGN=1000", "MARK_GIFTS=false", "PUBLIC_URL=https://pay.example", "ADDRESS_FAMILIES_LIVE=tron")
+	environ := simulatedLive("DAILY_LIMIT_KEY=NGN=1000", "MARK_GIFTS=false", "CREDIT_BALANCES=false", "PUBLIC_URL=https://pay.example", "ADDRESS_FAMILIES_LIVE=tron")
 	environ["DATABASE_URL"] = pg.URL(t, migrations.FS)
 	environ["IDENTITY_KEYS"] = base64.StdEncoding.EncodeToString(identityKey)
 	environ["ORDER_AUTOMATIC_KEY"] = environ["IDENTITY_KEYS"]

@@ -8,12 +8,19 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 )
 
-var errNoBalances = errors.New("an answer about balances has none")
+var (
+	errNoBalances = errors.New("an answer about balances has none")
+	// A payments of an earlier release does not know the path.
+	errEarlier = fault.New(fault.Unavailable, "upstream_unavailable",
+		"This part of the service is not available right now. Try again shortly.").After(2 * time.Second)
+)
 
 // Reply is the answer of a service.
 type Reply struct {
@@ -38,6 +45,9 @@ func (a *API) balances(ctx context.Context, _ noRequest) (httpkit.Answer, error)
 		return passedOn(crypto), err
 	}
 	fiat, err := a.Payments(ctx, path)
+	if err == nil && fiat.Status == http.StatusNotFound {
+		err = errEarlier
+	}
 	if err != nil || fiat.Status != http.StatusOK {
 		return passedOn(fiat), err
 	}

@@ -44,13 +44,14 @@ func TestBalances_composed(t *testing.T) {
 		want              string
 		asked             int
 	}{
-		"both":                 {[]string{"wallet:read", "payment:read"}, ok(crypto), ok(fiat), 200, `{"success":true,"balances":[{"crypto":"USDT"}],"fiat":[{"currency":"NGN","available":1.50,"pending":0}]}`, 1},
-		"wallet:read alone":    {[]string{"wallet:read"}, ok(crypto), ok(fiat), 200, crypto, 0},
-		"payments is away":     {[]string{"*"}, ok(crypto), said{err: away}, 503, `"upstream_unavailable"`, 1},
-		"payments refuses":     {[]string{"*"}, ok(crypto), said{reply: httpapi.Reply{Status: 503, Body: []byte(`{"e":1}`), RetryAfter: "3"}}, 503, `{"e":1}`, 1},
-		"payments has no list": {[]string{"*"}, ok(crypto), ok(`{"success":true}`), 500, `"internal"`, 1},
-		"wallets is away":      {[]string{"*"}, said{err: away}, ok(fiat), 503, `"upstream_unavailable"`, 0},
-		"wallets refuses":      {[]string{"*"}, said{reply: httpapi.Reply{Status: 429, Body: []byte(`{"e":2}`), RetryAfter: "3"}}, ok(fiat), 429, `{"e":2}`, 0},
+		"both":                           {[]string{"wallet:read", "payment:read"}, ok(crypto), ok(fiat), 200, `{"success":true,"balances":[{"crypto":"USDT"}],"fiat":[{"currency":"NGN","available":1.50,"pending":0}]}`, 1},
+		"wallet:read alone":              {[]string{"wallet:read"}, ok(crypto), ok(fiat), 200, crypto, 0},
+		"payments is away":               {[]string{"*"}, ok(crypto), said{err: away}, 503, `"upstream_unavailable"`, 1},
+		"payments refuses":               {[]string{"*"}, ok(crypto), said{reply: httpapi.Reply{Status: 503, Body: []byte(`{"e":1}`), RetryAfter: "3"}}, 503, `{"e":1}`, 1},
+		"payments of an earlier release": {[]string{"*"}, ok(crypto), said{reply: httpapi.Reply{Status: 404, Body: []byte(`{"e":3}`)}}, 503, `"upstream_unavailable"`, 1},
+		"payments has no list":           {[]string{"*"}, ok(crypto), ok(`{"success":true}`), 500, `"internal"`, 1},
+		"wallets is away":                {[]string{"*"}, said{err: away}, ok(fiat), 503, `"upstream_unavailable"`, 0},
+		"wallets refuses":                {[]string{"*"}, said{reply: httpapi.Reply{Status: 429, Body: []byte(`{"e":2}`), RetryAfter: "3"}}, ok(fiat), 429, `{"e":2}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := []byte("identity key of balances, 32 byte")

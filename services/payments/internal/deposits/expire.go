@@ -39,7 +39,7 @@ func (a *Deposits) timer(v change.View, now time.Time) (change.Result, error) {
 		return change.Result{}, nil
 	}
 	if name == payment.OnDeadline {
-		return change.Applied(a.Policy.Apply(v.Payment, payment.DeadlineOver{}, now))
+		return change.Applied(a.Policy.Apply(v.Payment, payment.DeadlineOver{Rows: v.Rows}, now))
 	}
 	return a.CloseWindow(v, false, now)
 }

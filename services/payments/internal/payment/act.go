@@ -168,8 +168,18 @@ func (c *change) before(end, scanned time.Time) bool {
 	return c.now.Before(end) || c.p.Address != "" && scanned.Before(end.Add(c.pol.ScanMargin))
 }
 
+// creditAgain is how long a payment to the balance waits for its final block after a deadline.
+const creditAgain = time.Hour
+
 func (c *change) deadlineOver(DeadlineOver) error {
-	if c.p.DeadlineAt.IsZero() || c.now.Before(c.p.DeadlineAt) {
+	switch {
+	case c.p.DeadlineAt.IsZero() || c.now.Before(c.p.DeadlineAt):
+		return nil
+	case c.p.ToBalance && len(c.rows) < c.p.Transfers:
+		return errRowsMissing(OnDeadline)
+	case c.p.ToBalance: // an earlier release confirmed it, for its caller to settle, and credits nothing
+		c.p.DeadlineAt, c.p.Token = c.now.Add(creditAgain), Token{}
+		c.credit()
 		return nil
 	}
 	c.p.Hold, c.p.DeadlineAt, c.p.Token = HoldUnclaimed, timeZero, Token{}

@@ -35,7 +35,7 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 		c.status = ""
 	}
 	if needsRows(t) && len(c.rows) < p.Transfers {
-		return p, nil, fault.New(fault.Internal, "rows_missing", "%s has fewer deposit rows than the payment", t.Name())
+		return p, nil, errRowsMissing(t.Name())
 	}
 	if err := cell.act(c, t); err != nil {
 		return p, nil, err
@@ -48,6 +48,10 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 		c.facts = append(c.facts, Change{Trigger: c.trigger, From: c.from, To: c.from, Exception: c.p.Exception()})
 	}
 	return c.p, c.facts, nil
+}
+
+func errRowsMissing(t TriggerName) error {
+	return fault.New(fault.Internal, "rows_missing", "%s has fewer deposit rows than the payment", t)
 }
 
 // Timer returns when the timer is due and which trigger it applies. A confirmed payment has its DeadlineAt. Before the
@@ -84,6 +88,8 @@ func rowsOf(t Trigger) []Deposit {
 	case Adopt:
 		return t.Rows
 	case Deposits:
+		return t.Rows
+	case DeadlineOver:
 		return t.Rows
 	case WindowOver:
 		return t.Rows

@@ -650,6 +650,20 @@ func TestCreditsTheBalance(t *testing.T) {
 		t.Errorf("the event before the last = %s, want %s", got, want)
 	}
 
+	w = newFixture(t, MerchantPayment, toBalance) // an earlier release gave it a token and a deadline, and saw the final block
+	w.deposit("a", "100", deep)
+	w.p.DeadlineAt, w.p.Token = w.now.Add(time.Hour), Token{Hash: []byte("12345678901234567890123456789012"), ExpiresAt: w.now.Add(time.Hour)}
+	w.now = w.p.DeadlineAt
+	w.must(DeadlineOver{Rows: w.rows})
+	if w.is(StatusConfirmed, None); !w.p.DeadlineAt.After(w.now) || w.p.Token.Hash != nil {
+		t.Errorf("a payment to the balance that is not final at its deadline has the deadline %s and the token %x, want a later one and none", w.p.DeadlineAt, w.p.Token.Hash)
+	}
+	w.rows[0].Finalized, w.now = true, w.p.DeadlineAt
+	refused(t, w.apply(DeadlineOver{}), fault.Internal, "rows_missing", "")
+	w.must(DeadlineOver{Rows: w.rows})
+	w.is(StatusSettled, None)
+	available(w, "159000")
+
 	w = newFixture(t, MerchantPayment, toBalance) // an operator accepts what is short
 	w.deposit("a", "60", final)
 	w.close()

@@ -157,7 +157,8 @@ func funds(move mover, record recorder) {
 		to(review, "the same, short and not pro-rata"))
 	record(OnWindow, window, confirmed, settling, settled, expired, cancelled, review, refunded)
 
-	move(confirmed, OnDeadline, act((*change).deadlineOver), to(review, "gift not claimed, or caller did not settle"))
+	move(confirmed, OnDeadline, act((*change).deadlineOver), to(review, "gift not claimed, or caller did not settle"),
+		to(settled, "credited to the balance, confirmed by an earlier release"))
 	record(OnDeadline, act((*change).deadlineOver),
 		created, pending, confirming, unfunded, settling, settled, expired, cancelled, review, refunded)
 

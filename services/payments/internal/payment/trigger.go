@@ -135,8 +135,9 @@ type WindowOver struct {
 	Early     bool
 }
 
-// DeadlineOver says that DeadlineAt has passed: a gift was not claimed, or the caller did not settle a payment.
-type DeadlineOver struct{}
+// DeadlineOver says that DeadlineAt has passed: a gift was not claimed, the caller did not settle a payment, or an
+// earlier release left one to its caller whose money is credited to the balance.
+type DeadlineOver struct{ Rows []Deposit }
 
 // Screened is the verdict on the senders. Clear lets a payment whose money is deep enough continue.
 type Screened struct {

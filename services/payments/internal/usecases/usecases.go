@@ -88,6 +88,7 @@ type API struct {
 	Fees       *fees.Schedules
 	Callback   func(mode tenant.Mode, url string) error // refuses a callback URL
 	PlainGifts bool
+	NoCredit   bool
 	Signing    refunds.Keys                       // of the orders of refunds; empty keeps refunds of live mode closed
 	RefundsOn  []string                           // networks on which refunds of live mode leave
 	Automatic  map[money.Currency]decimal.Decimal // a refund that moves no more approves itself
@@ -149,6 +150,7 @@ func New(p Parts) *Set {
 		Withdrawals: &withdrawals.Withdrawals{
 			Store: p.Store, Access: access, Receivers: receivers, AccountHold: p.AccountHold,
 			Providers: p.Providers, Policy: p.Policy, Blind: p.Keys, SecondAbove: p.SecondAbove, Recovery: p.Recovery,
+			NoCredit: p.NoCredit,
 		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
 		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},

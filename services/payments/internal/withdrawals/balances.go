@@ -86,6 +86,7 @@ type Withdrawals struct {
 	SecondAbove map[money.Currency]decimal.Decimal // a live withdrawal waits for two operators where those of 24 hours are more
 	AccountHold time.Duration                      // no live money leaves to an account this long after its confirmation
 	Recovery    bool                               // the database was restored, and lacks withdrawals that have left
+	NoCredit    bool                               // an earlier release runs beside this one and credits no payment, so nobody chooses it
 }
 
 type balanceView struct {
@@ -174,6 +175,9 @@ func (w Wish) check(problems *fault.Problems) error {
 	return problems.Err()
 }
 
+var errNoCredit = fault.New(fault.Unavailable, "balance_unavailable",
+	"Payments cannot be credited to balances during an upgrade. Try again later.").After(10 * time.Minute).Closed()
+
 // ChangeSettings changes a merchant's choices. A payment that exists keeps the choice with which it was made.
 func (a *Withdrawals) ChangeSettings(ctx context.Context, o tenant.Owner, w Wish, problems *fault.Problems) ([]byte, error) {
 	if err := w.check(problems); err != nil {
@@ -181,6 +185,9 @@ func (a *Withdrawals) ChangeSettings(ctx context.Context, o tenant.Owner, w Wish
 	}
 	answer, err := a.Store.ChangeMoney(ctx, o, "", idempotency.Key{}, func(v View) (r Ruling, err error) {
 		s := v.Settings
+		if w.MerchantPayments == settledToBalance && !s.ToBalance && a.NoCredit {
+			return r, errNoCredit
+		}
 		if w.MerchantPayments != "" {
 			s.ToBalance = w.MerchantPayments == settledToBalance
 		}

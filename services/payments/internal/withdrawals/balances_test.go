@@ -139,6 +139,10 @@ func TestBalances_parallel(t *testing.T) {
 func TestChangeSettings_refused(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
+	w.With(func(d *fixture.Deps) { d.NoCredit = true })
+	_, err := w.Withdrawals.ChangeSettings(t.Context(), fixture.Owner, withdrawals.Wish{MerchantPayments: "balance"}, &fault.Problems{})
+	refusedWith(t, "ChangeSettings(balance) beside an earlier release", err, "balance_unavailable")
+	choose(w, "self")
 	if _, err := w.Withdrawals.ChangeSettings(t.Context(), fixture.Owner, withdrawals.Wish{MerchantPayments: "mine"}, &fault.Problems{}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("ChangeSettings(mine) = %v, want a refusal of the field", err)
 	}

@@ -73,8 +73,8 @@ func TestSettleDue(t *testing.T) {
 	compared(w)
 }
 
-// TestSettleDue_behindOthers: neither settlements of a closed mode nor those that fail, however many, hold up the others.
-// One that fails is tried again later.
+// TestSettleDue_behindOthers: neither settlements of a closed mode nor those that fail, however many, hold up the
+// others. One that fails is tried again later.
 func TestSettleDue_behindOthers(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
