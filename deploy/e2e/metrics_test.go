@@ -51,7 +51,7 @@ var elsewhere = []string{
 	"wallets_address_pool", "wallets_address_pool_low", "wallets_sweep_errors_total", "wallets_sweeps",
 	"wallets_sweep_collected_total", "wallets_sweep_cost_total", "payments_collected_usd", "payments_collecting_cost_usd",
 	"payments_owed_oldest_seconds", "wallets_refunds", "wallets_refund_oldest_seconds", "wallets_refund_station",
-	"payments_treasury_difference", "wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",
+	"payments_treasury_difference", "payments_treasury_unread", "wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",
 }
 
 // lost is a connection to the broker that BrokerLost would page about.

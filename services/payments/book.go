@@ -8,6 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/ledger"
@@ -59,6 +60,9 @@ func book(kind string) func(in command.Input) (operation, error) {
 			return nil, fmt.Errorf("book %s: %w", kind, err)
 		}
 		return func(ctx context.Context, s *store.Store) error {
+			if kind == "capital" {
+				return b.together(ctx, in, s, j)
+			}
 			if err := s.Book(ctx, in.Operator(), j, b.overdraw); err != nil {
 				return err
 			}
@@ -72,7 +76,26 @@ func book(kind string) func(in command.Input) (operation, error) {
 // merchant that did not arrive.
 var signed = map[string]bool{"spread": true, "capital": true, "merchant": true}
 
-func (b booking) journal(kind string) (ledger.Journal, error) {
+// together books a journal that two operators have typed alike. One alone could hide a shortage of the treasury with
+// it.
+func (b booking) together(ctx context.Context, in command.Input, s *store.Store, j ledger.Journal) error {
+	by := approval.Request{
+		Object: "book " + j.Key, Action: "book_capital", Operator: in.Operator(),
+		Digest: []byte(strings.Join([]string{b.network, b.crypto, b.amount}, " ")), Reason: "typed",
+	}
+	waits, err := s.BookTogether(ctx, by, j)
+	if err != nil {
+		return err
+	}
+	said := "booked " + j.Key
+	if waits != nil {
+		said = "not booked yet: another operator has to type the same within a day"
+	}
+	_, err = fmt.Fprintln(in.Out, said)
+	return err
+}
+
+func (b *booking) journal(kind string) (ledger.Journal, error) {
 	amount, err := money.Parse(b.amount)
 	if err != nil || amount.IsZero() || (amount.IsNegative() && !signed[kind]) || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
@@ -95,6 +118,7 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
 	}
 	if kind == "capital" {
+		b.network, b.crypto, b.amount = n.Name, asset.Symbol, money.Canonical(amount) // one spelling is confirmed by another
 		return ledger.CapitalMoved(b.ref, n.Name, asset.Symbol, amount), nil
 	}
 	if kind == "sale" {

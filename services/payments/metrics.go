@@ -136,7 +136,7 @@ type leaderMetrics struct {
 	stock                                                   *prometheus.GaugeVec
 	owed, owedOldest                                        *prometheus.GaugeVec
 	collected, collectingCost                               *prometheus.GaugeVec // USD of the last 24 hours
-	difference                                              *prometheus.GaugeVec // of the treasury from chains and rails
+	difference, unread                                      *prometheus.GaugeVec // of the treasury from chains and rails
 	closed                                                  prometheus.Gauge
 }
 
@@ -168,7 +168,9 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 		owed:       gauge("payments_owed", "What is owed, by the last list, to payers, receivers and merchants, in whole units of the asset.", "mode", "to", "asset"),
 		owedOldest: gauge("payments_owed_oldest_seconds", "Time since the oldest amount that is owed was booked.", "mode", "to", "asset"),
 		difference: gauge("payments_treasury_difference",
-			"What a chain or a rail has beyond the ledger, in whole units of the asset; not shown where it was not read.", "mode", "place", "asset"),
+			"What a chain or a rail has beyond the ledger, by the last reading, in whole units of the asset.", "mode", "place", "asset"),
+		unread: gauge("payments_treasury_unread",
+			"1 where a chain or a rail should have been read for the report of the treasury and was not, else 0.", "mode", "place", "asset"),
 		closed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "payments_ledger_closed_timestamp_seconds", Help: "When the last closed day of the ledger ended.",
 		}),
@@ -188,7 +190,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost, m.difference) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost, m.difference, m.unread) {
 		gauge.Reset()
 	}
 }
@@ -298,19 +300,22 @@ func (m *leaderMetrics) close(days func(context.Context) (string, error)) func(c
 	}
 }
 
-// treasury shows the differences of a report in place of those before.
+// treasury shows the differences of a report in place of those before. A place that is silent keeps the last known one.
 func (m *leaderMetrics) treasury(t books.Treasury) {
 	mode := string(t.Mode)
 	m.difference.DeletePartialMatch(prometheus.Labels{"mode": mode})
-	for _, l := range t.Crypto {
-		if l.Difference != nil {
-			m.difference.WithLabelValues(mode, l.Network, l.Asset).Set(l.Difference.InexactFloat64())
+	m.unread.DeletePartialMatch(prometheus.Labels{"mode": mode})
+	show := func(place, asset string, r books.Read) {
+		if r.Last != nil {
+			m.difference.WithLabelValues(mode, place, asset).Set(r.Last.InexactFloat64())
 		}
+		m.unread.WithLabelValues(mode, place, asset).Set(oneIf(r.Unread))
+	}
+	for _, l := range t.Crypto {
+		show(l.Network, l.Asset, l.Read)
 	}
 	for _, f := range t.Floats {
-		if f.Difference != nil {
-			m.difference.WithLabelValues(mode, f.Rail, f.Currency).Set(f.Difference.InexactFloat64())
-		}
+		show(f.Rail, f.Currency, f.Read)
 	}
 }
 

@@ -86,6 +86,13 @@ func TestLeaderMetrics(t *testing.T) {
 	if got := values(); got["payments_refunds"] != 0 || got["payments_refund_oldest_seconds"] != 0 {
 		t.Errorf("a leader shows %v once no refund is open, want none", got)
 	}
+	one, none := decimal.NewFromInt(1), decimal.Zero
+	m.treasury(books.Treasury{Mode: tenant.Live, Crypto: []books.CryptoLine{
+		{Network: "tron", Asset: "TRX", Read: books.Read{Unread: true, Last: &one}}, {Network: "tron", Asset: "USDT", Read: books.Read{Difference: &none, Last: &none}},
+	}})
+	if got := values(); got["payments_treasury_unread"] != 1 || got["payments_treasury_difference"] != 1 {
+		t.Errorf("a leader shows %v after a report with one unread line, want it unread, with its last difference", got)
+	}
 	m.reset()
 	if got := values(); got["payments_ledger_differences"] != 0 || got["payments_address_stock"] != 0 || got["payments_collected_usd"] != 0 || got["payments_reconciled_timestamp_seconds"] != 1e9 {
 		t.Errorf("a former leader shows %v, want the time of the comparison alone", got)

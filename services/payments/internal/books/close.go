@@ -16,30 +16,53 @@ import (
 
 // Treasurer keeps the closes of days and the reports of the treasury.
 type Treasurer interface {
-	// Days are the last day that is closed, "" without one; the time of the first journal; and the first day whose close
-	// is not complete.
-	Days(ctx context.Context) (last string, first time.Time, unfinished string, err error)
-	// ClaimDay fixes the last journal of a day that ends at a time. A second claim changes nothing.
+	// Days says which days are closed.
+	Days(ctx context.Context) (Days, error)
+	// ClaimDay fixes the last journal of a day that ends at a time. A second claim changes nothing, and neither does one
+	// of a day that has not ended by the database's clock.
 	ClaimDay(ctx context.Context, day string, end time.Time) error
-	// Treasury passes the sums at the end of a claimed day, or now for day "", to build, and stores its reports with them.
-	Treasury(ctx context.Context, day string, build func(Sums) (map[tenant.Mode]Treasury, error)) error
+	// Treasury passes the sums at the end of a claimed day and those of now to build, twice those of now for day "", and
+	// stores its reports with the former.
+	Treasury(ctx context.Context, day string, build func(of, now Sums) (map[tenant.Mode]Treasury, error)) error
 	// TreasuryReport is the report of a closed day, or the last one for day "".
 	TreasuryReport(ctx context.Context, mode tenant.Mode, day string) (t Treasury, found bool, err error)
-	// KeepReading keeps the newest reading of a network.
+	// KeepReading keeps the newest reading of a network. It refuses one of the future for good.
 	KeepReading(ctx context.Context, mode tenant.Mode, r Reading) error
-	// Opening are the journals between two days and the sums before them.
+	// Opening are the journals between two days and the sums before them. It fails with ErrMonthNotClosed after the end
+	// until that is closed.
 	Opening(ctx context.Context, before, end time.Time) (Month, error)
 	// Entries lists the entries after one, in their order.
 	Entries(ctx context.Context, after Entry, through int64, most int) ([]Entry, error)
 }
 
+// Days are the days that are closed, and the clock of the database that decides which have ended.
+type Days struct {
+	Last       string    // the last day that is closed, "" without one
+	Unfinished string    // the first day whose close is not complete, "" without one
+	First      time.Time // of the first journal, zero without one
+	Now        time.Time
+}
+
 // Report makes the reports of the treasury anew and shows them. The rails are asked before the ledger is read.
 func (a *Books) Report(ctx context.Context, show func(Treasury)) error {
-	build, quiet := a.reporter(ctx, "")
-	var made map[tenant.Mode]Treasury
-	err := a.Store.Treasury(ctx, "", func(s Sums) (_ map[tenant.Mode]Treasury, err error) {
-		made, err = build(s)
-		return made, err
+	before := map[tenant.Mode]Treasury{}
+	for _, mode := range tenant.Modes() {
+		last, _, err := a.Store.TreasuryReport(ctx, mode, "")
+		if err != nil {
+			return err
+		}
+		before[mode] = last
+	}
+	floats, collecting, quiet := a.ask(ctx)
+	made := map[tenant.Mode]Treasury{}
+	err := a.Store.Treasury(ctx, "", func(_, now Sums) (map[tenant.Mode]Treasury, error) {
+		for _, mode := range tenant.Modes() {
+			t := a.treasury(mode, now, floats[mode])
+			t.Collecting = collecting[mode]
+			t.remember(before[mode])
+			made[mode] = t
+		}
+		return made, nil
 	})
 	if err != nil {
 		return err
@@ -54,29 +77,29 @@ func (a *Books) Report(ctx context.Context, show func(Treasury)) error {
 // day.
 func (a *Books) CloseDays(ctx context.Context) (last string, err error) {
 	for {
-		last, first, unfinished, err := a.Store.Days(ctx)
+		days, err := a.Store.Days(ctx)
 		if err != nil {
 			return "", err
 		}
-		if unfinished != "" {
-			if err := a.closeDay(ctx, unfinished); err != nil {
+		today := days.Now.UTC().Truncate(day)
+		if days.Unfinished != "" {
+			if err := a.closeDay(ctx, days.Unfinished, today); err != nil {
 				return "", err
 			}
 			continue
 		}
-		today := a.Now().UTC().Truncate(day)
 		next := today.Add(-day)
-		if last != "" {
-			closed, err := time.Parse(time.DateOnly, last)
+		if days.Last != "" {
+			closed, err := time.Parse(time.DateOnly, days.Last)
 			if err != nil {
 				return "", fmt.Errorf("read the last closed day: %w", err)
 			}
 			next = closed.Add(day)
-		} else if first = first.UTC().Truncate(day); !first.IsZero() && first.Before(next) && first.After(next.Add(-closedBack)) {
+		} else if first := days.First.UTC().Truncate(day); !first.IsZero() && first.Before(next) && first.After(next.Add(-closedBack)) {
 			next = first
 		}
 		if !next.Before(today) {
-			return last, nil
+			return days.Last, nil
 		}
 		if err := a.Store.ClaimDay(ctx, next.Format(time.DateOnly), next.Add(day)); err != nil {
 			return "", err
@@ -87,46 +110,51 @@ func (a *Books) CloseDays(ctx context.Context) (last string, err error) {
 // closedBack bounds how far before yesterday the first close begins, so that a ledger with a long history is read once.
 const closedBack = 40 * day
 
-// closeDay completes the close of a claimed day.
-func (a *Books) closeDay(ctx context.Context, name string) error {
-	build, quiet := a.reporter(ctx, name)
-	if err := a.Store.Treasury(ctx, name, build); err != nil {
+// closeDay completes the close of a claimed day. A day before yesterday has nothing that chains and rails said.
+func (a *Books) closeDay(ctx context.Context, name string, today time.Time) (quiet error) {
+	floats, collecting, observed := map[tenant.Mode]floatsRead{}, map[tenant.Mode][]Collecting{}, name == today.Add(-day).Format(time.DateOnly)
+	if observed {
+		floats, collecting, quiet = a.ask(ctx)
+	}
+	err := a.Store.Treasury(ctx, name, func(of, now Sums) (map[tenant.Mode]Treasury, error) {
+		of.Readings = nil
+		out := map[tenant.Mode]Treasury{}
+		for _, mode := range tenant.Modes() {
+			t := a.treasury(mode, of, floatsRead{})
+			if observed {
+				t.compared(a.treasury(mode, now, floats[mode]))
+			}
+			t.Day, t.Collecting = name, collecting[mode]
+			out[mode] = t
+		}
+		return out, nil
+	})
+	if err != nil {
 		return err
 	}
 	a.Log.InfoContext(ctx, "day closed", "day", name)
 	return quiet
 }
 
-// reporter asks the rails, and returns the function that makes the reports of a day of the ledger's sums. A day before
-// yesterday has nothing that chains and rails said at its end.
-func (a *Books) reporter(ctx context.Context, name string) (build func(Sums) (map[tenant.Mode]Treasury, error), quiet error) {
-	blind := name != "" && name != a.Now().UTC().Add(-day).Format(time.DateOnly)
-	floats, collecting := map[tenant.Mode][]Balance{}, map[tenant.Mode][]Collecting{}
-	for _, mode := range tenant.Modes() {
-		if blind {
-			break
-		}
-		var err, missing error
-		floats[mode], err = a.balances(ctx, mode)
-		collecting[mode], missing = a.Collecting(ctx, mode)
-		quiet = errors.Join(quiet, err, missing)
-	}
-	return func(s Sums) (map[tenant.Mode]Treasury, error) {
-		if blind {
-			s.Readings = nil
-		}
-		out := map[tenant.Mode]Treasury{}
-		for _, mode := range tenant.Modes() {
-			t := treasuryOf(mode, s, floats[mode], func(asset string) (decimal.Decimal, bool) { return a.price(mode, asset) })
-			t.Day, t.Collecting = name, collecting[mode]
-			out[mode] = t
-		}
-		return out, nil
-	}, quiet
+// treasury makes the report of a mode.
+func (a *Books) treasury(mode tenant.Mode, s Sums, floats floatsRead) Treasury {
+	return treasuryOf(mode, s, floats, func(asset string) (decimal.Decimal, bool) { return a.price(mode, asset) })
 }
 
-// balances asks the real rails of a mode for their floats. A rail that does not answer has no line of its own words.
-func (a *Books) balances(ctx context.Context, mode tenant.Mode) (out []Balance, quiet error) {
+// ask asks the rails of both modes for their floats, and reads the cost of collecting.
+func (a *Books) ask(ctx context.Context) (floats map[tenant.Mode]floatsRead, collecting map[tenant.Mode][]Collecting, quiet error) {
+	floats, collecting = map[tenant.Mode]floatsRead{}, map[tenant.Mode][]Collecting{}
+	for _, mode := range tenant.Modes() {
+		var silent, missing error
+		floats[mode], silent = a.balances(ctx, mode)
+		collecting[mode], missing = a.Collecting(ctx, mode)
+		quiet = errors.Join(quiet, silent, missing)
+	}
+	return floats, collecting, quiet
+}
+
+// balances asks the real rails of a mode for their floats.
+func (a *Books) balances(ctx context.Context, mode tenant.Mode) (out floatsRead, quiet error) {
 	for _, bank := range a.Providers[mode].Rails() {
 		if bank.Caps().Simulated {
 			continue
@@ -136,9 +164,9 @@ func (a *Books) balances(ctx context.Context, mode tenant.Mode) (out []Balance, 
 			switch {
 			case errors.Is(err, rail.ErrUnsupported):
 			case err != nil:
-				quiet = errors.Join(quiet, err)
+				quiet, out.silent = errors.Join(quiet, err), append(out.silent, Balance{Rail: bank.Name(), Currency: currency})
 			default:
-				out = append(out, Balance{bank.Name(), currency, amount, a.Now()})
+				out.said = append(out.said, Balance{bank.Name(), currency, amount, a.Now()})
 			}
 		}
 	}

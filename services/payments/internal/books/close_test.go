@@ -17,8 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
@@ -65,29 +67,37 @@ func TestCloseDays(t *testing.T) {
 		book(w, fmt.Sprint("float:", back), at(back), move{account, "fx:NGN", "NGN", "100"})
 		book(w, fmt.Sprint("owed:", back), at(back), move{"fx:NGN", fmt.Sprintf("payable:pay_%d:NGN", back), "NGN", "10"})
 	}
-	if last := closeDays(w); last != name(1) {
-		t.Fatalf("CloseDays() = %s, want %s", last, name(1))
+	for _, back := range []int{3, 2} { // a leader died after it had claimed these
+		if err := w.Store.ClaimDay(t.Context(), name(back), today.AddDate(0, 0, 1-back)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for back, want := range map[int]string{3: "100", 2: "200", 1: "300"} {
+	book(w, "late", at(2), move{account, "fx:NGN", "NGN", "7"})
+	w.With(func(d *fixture.Deps) { d.Now = func() time.Time { return time.Now().AddDate(0, 0, 3) } }) // the leader's clock is fast
+	if last := closeDays(w); last != name(1) {
+		t.Fatalf("CloseDays() = %s, want %s by the clock of the database", last, name(1))
+	}
+	for back, want := range map[int]string{3: "100", 2: "200", 1: "407"} { // today's journals are before the late one
 		if got := closed(w, name(back), account); got != want {
 			t.Errorf("the close of %s has %s at the rail, want the %s of the journals until then", name(back), got, want)
 		}
-		if got, want := closed(w, name(back), "payable:NGN"), fmt.Sprint(-10*(4-back)); got != want {
+	}
+	for back, want := range map[int]string{3: "-10", 2: "-20", 1: "-40"} {
+		if got := closed(w, name(back), "payable:NGN"); got != want {
 			t.Errorf("the close of %s has %s owed to receivers, want %s", name(back), got, want)
 		}
 	}
 	all := fixture.Ask[string](w, `SELECT json_agg(s ORDER BY day, account)::text || (SELECT json_agg(t ORDER BY day, mode)::text FROM treasury_closes t) FROM ledger_close_sums s`)
-	book(w, "late", at(2), move{account, "fx:NGN", "NGN", "7"})
+	book(w, "later", at(2), move{account, "fx:NGN", "NGN", "3"})
 	closeDays(w)
 	if now := fixture.Ask[string](w, `SELECT json_agg(s ORDER BY day, account)::text || (SELECT json_agg(t ORDER BY day, mode)::text FROM treasury_closes t) FROM ledger_close_sums s`); now != all {
 		t.Errorf("a late journal changed the closes from %s to %s", all, now)
 	}
-	w.With(func(d *fixture.Deps) { d.Now = func() time.Time { return time.Now().AddDate(0, 0, 1) } })
-	if last := closeDays(w); last != name(0) {
-		t.Fatalf("CloseDays() a day later = %s, want %s", last, name(0))
+	if err := w.Store.ClaimDay(t.Context(), name(0), today.AddDate(0, 0, 1)); err != nil {
+		t.Fatal(err)
 	}
-	if got := closed(w, name(0), account); got != "407" {
-		t.Errorf("the next close has %s at the rail, want 407 with the late journal", got)
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM ledger_closes`); n != 3 {
+		t.Errorf("ClaimDay() of today has made %d closes, want 3: the day has not ended", n)
 	}
 	for _, table := range []string{"ledger_closes", "ledger_close_sums", "ledger_close_fees", "treasury_closes"} {
 		for _, harm := range []string{"UPDATE " + table + " SET day = day", "DELETE FROM " + table, "TRUNCATE " + table + " CASCADE"} {
@@ -102,6 +112,55 @@ func TestCloseDays(t *testing.T) {
 	}
 	if _, err := w.Books.TreasuryOf(t.Context(), tenant.Live, name(9)); !errors.Is(err, books.ErrNotClosed) {
 		t.Errorf("TreasuryOf() of a day that is not closed: %v, want %v", err, books.ErrNotClosed)
+	}
+}
+
+// lockNotAvailable is PostgreSQL's reason of a statement that waited longer than lock_timeout.
+const lockNotAvailable = "55P03"
+
+// A close compares what a chain says with the ledger of that moment. Crypto that reached a station after midnight is no
+// difference of the day before, whose sums do not have it.
+func TestCloseDays_observed(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	book(w, "day", midnight.Add(-time.Hour), move{"crypto:hot:tron:TRX", "capital:TRX", "TRX", "100"})
+	if err := w.Store.ClaimDay(t.Context(), midnight.Add(-time.Hour).Format(time.DateOnly), midnight); err != nil {
+		t.Fatal(err)
+	}
+	book(w, "night", time.Now(), move{"crypto:hot:tron:TRX", "capital:TRX", "TRX", "5"})
+	w.SQL(`ALTER TABLE ledger_journals DISABLE TRIGGER USER`)
+	w.SQL(`UPDATE ledger_journals SET event = 'capital_moved'`)
+	w.SQL(`ALTER TABLE ledger_journals ENABLE TRIGGER USER`)
+	all, zero := decimal.NewFromInt(105), decimal.Zero
+	reading := books.Reading{Network: "tron", At: time.Now(), Holdings: []books.Holding{{Asset: "TRX", Deposits: &zero, GasStation: &all, RefundStation: &zero, Treasury: &zero}}}
+	if err := w.Store.KeepReading(t.Context(), tenant.Live, reading); err != nil {
+		t.Fatal(err)
+	}
+	day := closeDays(w)
+	r, err := w.Books.TreasuryOf(t.Context(), tenant.Live, day)
+	if err != nil || len(r.Crypto) != 1 || r.Crypto[0].Hot.String() != "100" || r.Crypto[0].Difference == nil || !r.Crypto[0].Difference.IsZero() {
+		t.Errorf("the report of %s is %+v, %v; want the 100 TRX of the day, and no difference from the 105 that were read a moment ago", day, r.Crypto, err)
+	}
+}
+
+// A reading of the future is refused, and keeps no later one out, whichever version took it.
+func TestKeepReading_future(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	one := decimal.NewFromInt(1)
+	reading := func(ahead time.Duration) books.Reading {
+		return books.Reading{Network: "tron", At: time.Now().Add(ahead), Holdings: []books.Holding{{Asset: "TRX", Deposits: &one}}}
+	}
+	kept := func() string {
+		return fixture.Ask[string](w, `SELECT coalesce(max(read_at::text), '') FROM treasury_readings`)
+	}
+	if err := w.Store.KeepReading(t.Context(), tenant.Live, reading(time.Hour)); !fault.IsPermanent(err) || kept() != "" {
+		t.Errorf("KeepReading() of a reading of in an hour: %v, kept %s; want a permanent fault", err, kept())
+	}
+	w.SQL(`INSERT INTO treasury_readings (mode, network, read_at, holdings) VALUES ('live', 'tron', now() + interval '1 year', '[]')`)
+	if err := w.Store.KeepReading(t.Context(), tenant.Live, reading(0)); err != nil || fixture.Ask[int](w, `SELECT count(*) FROM treasury_readings WHERE read_at <= now()`) != 1 {
+		t.Errorf("KeepReading() beside one of the future: %v, kept %s; want the new one", err, kept())
 	}
 }
 
@@ -123,8 +182,9 @@ SELECT id, 1, 'fiat:float:sim:NGN', 'NGN', 'debit', 5 FROM j UNION ALL SELECT id
 		t.Fatal(err)
 	}
 	book(w, "quick", yesterday, move{"fiat:float:sim:NGN", "fx:NGN", "NGN", "100"}) // has the higher id, and is committed
-	if last, err := w.Books.CloseDays(t.Context()); err == nil {
-		t.Fatalf("CloseDays() = %s while a journal was under way, want an error", last)
+	var reason *pgconn.PgError
+	if last, err := w.Books.CloseDays(t.Context()); !errors.As(err, &reason) || reason.Code != lockNotAvailable {
+		t.Fatalf("CloseDays() = %s, %v while a journal was under way, want that the lock is not available", last, err)
 	}
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM ledger_closes`); n != 0 {
 		t.Fatalf("%d days are claimed while a journal is under way, want none", n)
@@ -233,6 +293,14 @@ func TestJournals(t *testing.T) {
 		}
 		return out.String()
 	}
+	if _, err := w.Books.Journals(t.Context(), tenant.Live, month); !errors.Is(err, books.ErrMonthNotClosed) {
+		t.Fatalf("Journals() of a month whose last day is not closed: %v, want %v", err, books.ErrMonthNotClosed)
+	}
+	for _, end := range []time.Time{month, month.AddDate(0, 1, 0)} {
+		if err := w.Store.ClaimDay(t.Context(), end.AddDate(0, 0, -1).Format(time.DateOnly), end); err != nil {
+			t.Fatal(err)
+		}
+	}
 	text := export()
 	sums, journals := read(t, text)
 	if !maps.Equal(journals, map[string]int{"NGN": 2, "USDT": 1}) {
@@ -252,9 +320,10 @@ func TestJournals(t *testing.T) {
 			t.Errorf("%s balances = %v, want %v", kind, got, want)
 		}
 	}
+	book(w, "late", at(6), move{"fx:NGN", "payable:pay_1:NGN", "NGN", "1"})
 	closeDays(w)
 	if again := export(); again != text {
-		t.Errorf("the export after the days are closed is %s, want %s", again, text)
+		t.Errorf("the export after a late journal is %s, want %s", again, text)
 	}
 	if !strings.Contains(text, "Owed to a merchant") || strings.Contains(text, ",=") {
 		t.Errorf("the export is %s, want names of accounts and no formula", text)

@@ -67,8 +67,15 @@ type Sums struct {
 	Accounts []AccountSum
 	Fees     []FeeSum
 	Readings map[tenant.Mode][]Reading
+	Followed map[tenant.Mode][]string // the networks that wallets follows
 	Marks    map[tenant.Mode][]Mark
 }
+
+// readingLife is how long a reading says what a chain has. A line without a younger one is unread.
+const readingLife = 30 * time.Minute
+
+// floatsRead is the floats as the rails said them, and the rails that did not answer.
+type floatsRead struct{ said, silent []Balance }
 
 // Treasury is where the money of one mode is, and whose it is. For each asset, the ledger's crypto and floats are
 // together what is owed, the position and what is the product's own.
@@ -87,23 +94,38 @@ type Treasury struct {
 	Collecting []Collecting
 }
 
-// CryptoLine is one asset on one network. Observed, OnTheWay and Difference are nil where the chain was not read.
-// Observed is the sum of ledger, standalone wallets, on the way and difference.
+// Read is whether a line was compared with its chain or rail, and what came of it.
+type Read struct {
+	Difference *decimal.Decimal // nil where the chain or rail was not read
+	Last       *decimal.Decimal // the newest difference that was known
+	Unread     bool             // it should have been read
+	AsOf       time.Time
+}
+
+// remember keeps the newest known difference of a line that was not read, so that silence clears no shortage.
+func (r *Read) remember(before Read) {
+	if r.Last = r.Difference; r.Last == nil {
+		r.Last = before.Last
+	}
+}
+
+// CryptoLine is one asset on one network. OnTheWay and Difference are nil where the chain was not read lately. The
+// chain has the sum of ledger, standalone wallets, on the way and difference.
 type CryptoLine struct {
-	Network, Asset       string
-	Deposits, Hot        decimal.Decimal // the ledger's: on deposit addresses; in the treasury and at stations
-	Chain                *Holding
-	OnTheWay, Difference *decimal.Decimal
-	AsOf                 time.Time
+	Network, Asset string
+	Deposits, Hot  decimal.Decimal // the ledger's: on deposit addresses; in the treasury and at stations
+	Chain          *Holding
+	OnTheWay       *decimal.Decimal
+	Read
 }
 
 // FloatLine is the float of one currency at one rail. The rail may have paid the payouts on the way or not, so anything
 // from the ledger with Opening down to that less OnTheWay is no difference.
 type FloatLine struct {
-	Rail, Currency                string
-	Ledger, OnTheWay              decimal.Decimal
-	Opening, Observed, Difference *decimal.Decimal
-	AsOf                          time.Time
+	Rail, Currency    string
+	Ledger, OnTheWay  decimal.Decimal
+	Opening, Observed *decimal.Decimal
+	Read
 }
 
 // Line is the balance of the accounts of one kind in one asset: positive where it is owed, or belongs to the product.
@@ -137,7 +159,7 @@ func creditor(kind string) string {
 }
 
 // treasuryOf sorts the accounts of a mode into the lines of its report.
-func treasuryOf(mode tenant.Mode, sums Sums, floats []Balance, price func(asset string) (decimal.Decimal, bool)) Treasury {
+func treasuryOf(mode tenant.Mode, sums Sums, floats floatsRead, price func(asset string) (decimal.Decimal, bool)) Treasury {
 	t := Treasury{Mode: mode, MadeAt: sums.At, Through: sums.Through}
 	crypto, byHand := map[[2]string]*CryptoLine{}, map[[2]string]decimal.Decimal{}
 	bank, owed, own := map[[2]string]*FloatLine{}, map[[2]string]decimal.Decimal{}, map[[2]string]decimal.Decimal{}
@@ -183,11 +205,21 @@ func treasuryOf(mode tenant.Mode, sums Sums, floats []Balance, price func(asset 
 	}
 	for _, r := range sums.Readings[mode] {
 		for _, h := range r.Holdings {
-			line(r.Network, h.Asset).read(h, r.At, byHand[[2]string{r.Network, h.Asset}])
+			l := line(r.Network, h.Asset)
+			if l.read(h, r.At); sums.At.Sub(r.At) <= readingLife {
+				l.compare(byHand[[2]string{r.Network, h.Asset}])
+			}
 		}
 	}
-	for _, b := range floats {
+	for _, l := range crypto {
+		held := l.Chain != nil || !l.Deposits.IsZero() || !l.Hot.IsZero()
+		l.Unread = l.Difference == nil && held && slices.Contains(sums.Followed[mode], l.Network)
+	}
+	for _, b := range floats.said {
 		float(b.Rail, string(b.Currency)).read(b, sums.Marks[mode])
+	}
+	for _, b := range floats.silent {
+		float(b.Rail, string(b.Currency)).Unread = true
 	}
 	t.Crypto, t.Floats = sorted(crypto), sorted(bank)
 	t.Owed, t.Own = linesOf(owed), linesOf(own)
@@ -200,18 +232,61 @@ func treasuryOf(mode tenant.Mode, sums Sums, floats []Balance, price func(asset 
 	return t
 }
 
-// read compares a line with its chain. A movement outside of this system is on the chain, and in the ledger once an
+// read takes what the chain has.
+func (l *CryptoLine) read(h Holding, at time.Time) { l.Chain, l.AsOf = &h, at }
+
+// compare compares a line with its chain. A movement outside of this system is on the chain, and in the ledger once an
 // operator has booked it: the difference is what only one of both has. It depends on nothing that is on the way, so
 // it is zero at any load.
-func (l *CryptoLine) read(h Holding, at time.Time, byHand decimal.Decimal) {
-	l.Chain, l.AsOf = &h, at
-	observed, whole := h.Observed()
+func (l *CryptoLine) compare(byHand decimal.Decimal) {
+	observed, whole := l.Chain.Observed()
 	if !whole {
 		return
 	}
-	difference := observed.Sub(h.Expected).Sub(byHand)
-	onTheWay := observed.Sub(difference).Sub(h.Standalone).Sub(l.Deposits).Sub(l.Hot)
+	difference := observed.Sub(l.Chain.Expected).Sub(byHand)
+	onTheWay := observed.Sub(difference).Sub(l.Chain.Standalone).Sub(l.Deposits).Sub(l.Hot)
 	l.Difference, l.OnTheWay = &difference, &onTheWay
+}
+
+// remember keeps the newest known differences of the lines that were not read.
+func (t *Treasury) remember(before Treasury) {
+	for i := range t.Crypto {
+		l := &t.Crypto[i]
+		old := slices.IndexFunc(before.Crypto, func(o CryptoLine) bool { return o.Network == l.Network && o.Asset == l.Asset })
+		if l.Read.remember(Read{}); old >= 0 {
+			l.Read.remember(before.Crypto[old].Read)
+		}
+	}
+	for i := range t.Floats {
+		l := &t.Floats[i]
+		old := slices.IndexFunc(before.Floats, func(o FloatLine) bool { return o.Rail == l.Rail && o.Currency == l.Currency })
+		if l.Read.remember(Read{}); old >= 0 {
+			l.Read.remember(before.Floats[old].Read)
+		}
+	}
+}
+
+// compared takes what chains and rails said from the report of a later moment, which compares it with the ledger of
+// that moment: money that moved since the end of the day is no difference.
+func (t *Treasury) compared(later Treasury) {
+	for _, l := range later.Crypto {
+		i := slices.IndexFunc(t.Crypto, func(o CryptoLine) bool { return o.Network == l.Network && o.Asset == l.Asset })
+		if i >= 0 {
+			t.Crypto[i].Chain, t.Crypto[i].OnTheWay, t.Crypto[i].Read = l.Chain, l.OnTheWay, l.Read
+		} else if l.Chain != nil {
+			l.Deposits, l.Hot = decimal.Zero, decimal.Zero
+			t.Crypto = append(t.Crypto, l)
+		}
+	}
+	for _, l := range later.Floats {
+		i := slices.IndexFunc(t.Floats, func(o FloatLine) bool { return o.Rail == l.Rail && o.Currency == l.Currency })
+		if i >= 0 {
+			t.Floats[i].Opening, t.Floats[i].Observed, t.Floats[i].Read = l.Opening, l.Observed, l.Read
+		} else if l.Observed != nil {
+			l.Ledger, l.OnTheWay = decimal.Zero, decimal.Zero
+			t.Floats = append(t.Floats, l)
+		}
+	}
 }
 
 // Observed is what all places hold together; false where one was not read.

@@ -2,6 +2,7 @@ package books
 
 import (
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
@@ -65,7 +66,7 @@ func TestTreasury_whole(t *testing.T) {
 		for _, mode := range tenant.Modes() {
 			left := map[string]decimal.Decimal{}
 			count := func(asset string, d decimal.Decimal) { left[asset] = left[asset].Add(d) }
-			r := treasuryOf(mode, sums, nil, noPrice)
+			r := treasuryOf(mode, sums, floatsRead{}, noPrice)
 			for _, l := range r.Crypto {
 				count(l.Asset, l.Deposits.Add(l.Hot))
 			}
@@ -108,7 +109,7 @@ func TestTreasury_difference(t *testing.T) {
 		sums.Readings = map[tenant.Mode][]Reading{tenant.Live: {{Network: "tron", Holdings: []Holding{{
 			Asset: "TRX", Deposits: &deposits, GasStation: &zero, RefundStation: &zero, Treasury: &treasury, Expected: expected, Standalone: standalone,
 		}}}}}
-		l := treasuryOf(tenant.Live, sums, nil, noPrice).Crypto[0]
+		l := treasuryOf(tenant.Live, sums, floatsRead{}, noPrice).Crypto[0]
 		if want := bookedMove.Sub(moved); !l.Difference.Equal(want) {
 			t.Fatalf("the difference is %s, want %s: booked %s and moved %s by hand", l.Difference, want, bookedMove, moved)
 		}
@@ -130,7 +131,7 @@ func TestTreasury_unread(t *testing.T) {
 		"any of the network": {Asset: "TRX"},
 	} {
 		sums := Sums{Readings: map[tenant.Mode][]Reading{tenant.Live: {{Network: "tron", Holdings: []Holding{h}}}}}
-		if l := treasuryOf(tenant.Live, sums, nil, noPrice).Crypto[0]; l.Difference != nil || l.OnTheWay != nil {
+		if l := treasuryOf(tenant.Live, sums, floatsRead{}, noPrice).Crypto[0]; l.Difference != nil || l.OnTheWay != nil {
 			t.Errorf("without the balance of %s: difference %v, on the way %v; want neither", name, l.Difference, l.OnTheWay)
 		}
 	}
@@ -143,14 +144,49 @@ func TestTreasury_floats(t *testing.T) {
 	add(&sums, "", ledger.Payout{Payment: "p", Reference: "r", N: 1, Rail: "paystack", Currency: "NGN", Amount: decimal.NewFromInt(300)}.Held())
 	sums.Marks = map[tenant.Mode][]Mark{tenant.Live: {{"paystack", "NGN", decimal.NewFromInt(50)}}}
 	for observed, want := range map[int64]int64{1050: 0, 750: 0, 900: 0, 1051: 1, 749: -1} {
-		r := treasuryOf(tenant.Live, sums, []Balance{{Rail: "paystack", Currency: "NGN", Amount: decimal.NewFromInt(observed)}}, noPrice)
+		r := treasuryOf(tenant.Live, sums, floatsRead{said: []Balance{{Rail: "paystack", Currency: "NGN", Amount: decimal.NewFromInt(observed)}}}, noPrice)
 		if got := r.Floats[0].Difference; got == nil || !got.Equal(decimal.NewFromInt(want)) {
 			t.Errorf("the rail says %d; difference %v, want %d with 1000 booked, 50 from before and 300 on the way", observed, got, want)
 		}
 	}
 	sums.Marks = nil
-	r := treasuryOf(tenant.Live, sums, []Balance{{Rail: "paystack", Currency: "NGN", Amount: decimal.NewFromInt(9)}}, noPrice)
+	r := treasuryOf(tenant.Live, sums, floatsRead{said: []Balance{{Rail: "paystack", Currency: "NGN", Amount: decimal.NewFromInt(9)}}}, noPrice)
 	if r.Floats[0].Difference != nil {
 		t.Errorf("a float that was never compared differs by %s, want no difference yet", r.Floats[0].Difference)
+	}
+}
+
+// A reading that is too old, and a rail that did not answer, say nothing: the line is unread, and keeps the difference
+// that was known last, so that no shortage seems to have ended. A network that nobody follows is not unread.
+func TestTreasury_stale(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	five, zero := decimal.NewFromInt(5), decimal.Zero
+	read := func(at time.Time, followed ...string) Treasury {
+		sums := Sums{
+			At: now, Followed: map[tenant.Mode][]string{tenant.Live: followed},
+			Readings: map[tenant.Mode][]Reading{tenant.Live: {{Network: "tron", At: at, Holdings: []Holding{{
+				Asset: "TRX", Deposits: &zero, GasStation: &zero, RefundStation: &zero, Treasury: &zero, Expected: five,
+			}}}}},
+			Marks: map[tenant.Mode][]Mark{tenant.Live: {{"paystack", "NGN", five}}},
+		}
+		return treasuryOf(tenant.Live, sums, floatsRead{said: []Balance{{Rail: "paystack", Currency: "NGN"}}}, noPrice)
+	}
+	fresh := read(now.Add(-readingLife), "tron")
+	fresh.remember(Treasury{})
+	if l := fresh.Crypto[0]; l.Unread || l.Difference == nil || l.Last == nil || !l.Last.Equal(five.Neg()) {
+		t.Fatalf("a fresh reading of 5 too little makes the line %+v, want a difference of -5", l)
+	}
+	stale := read(now.Add(-readingLife-time.Second), "tron")
+	stale.remember(fresh)
+	if l := stale.Crypto[0]; !l.Unread || l.Difference != nil || l.Last == nil || !l.Last.Equal(five.Neg()) || l.Chain == nil {
+		t.Errorf("a stale reading makes the line %+v, want it unread, with the -5 of before", l)
+	}
+	if l := read(now.Add(-readingLife-time.Second), "ethereum").Crypto[0]; l.Unread {
+		t.Errorf("a network that nobody follows makes the line %+v, want it not unread", l)
+	}
+	quiet := treasuryOf(tenant.Live, Sums{At: now}, floatsRead{silent: []Balance{{Rail: "paystack", Currency: "NGN"}}}, noPrice)
+	quiet.remember(fresh)
+	if l := quiet.Floats[0]; !l.Unread || l.Last == nil || !l.Last.Equal(five.Neg()) {
+		t.Errorf("a rail without an answer makes the line %+v, want it unread, with the -5 of before", l)
 	}
 }

@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,6 +21,13 @@ import (
 
 // ErrNotClosed is the answer about a day without a close.
 var ErrNotClosed = fault.New(fault.NotFound, "day_not_closed", "This day is not closed")
+
+// ErrMonthNotClosed is the answer about a month that has ended and may still get journals.
+var ErrMonthNotClosed = fault.New(fault.Conflict, "not_closed",
+	"This month has ended, and its last day is not closed yet. Its journals are final soon after midnight in UTC.")
+
+// ErrFuture refuses a reading of the future, which would keep later ones out.
+var ErrFuture = errors.New("it was read in the future")
 
 // errNoReport is the answer before the first report.
 var errNoReport = fault.New(fault.Unavailable, "treasury_not_ready", "The report of the treasury has not been made yet. Try again in a minute.")
@@ -46,6 +54,8 @@ type cryptoView struct {
 	Standalone    *money.Number `json:"standaloneWallets"`
 	OnTheWay      *money.Number `json:"onTheWay"`
 	Difference    *money.Number `json:"difference"`
+	Last          *money.Number `json:"lastDifference"`
+	Unread        bool          `json:"unread"`
 	AsOf          *string       `json:"asOf"`
 	UnreadWallets int64         `json:"unreadAddresses"`
 }
@@ -70,6 +80,8 @@ type floatView struct {
 	OnTheWay   money.Number  `json:"onTheWay"`
 	Observed   *money.Number `json:"observed"`
 	Difference *money.Number `json:"difference"`
+	Last       *money.Number `json:"lastDifference"`
+	Unread     bool          `json:"unread"`
 	AsOf       *string       `json:"asOf"`
 }
 
@@ -143,7 +155,7 @@ func number(d *decimal.Decimal) *money.Number {
 func (l CryptoLine) view() cryptoView {
 	v := cryptoView{
 		Network: l.Network, Asset: l.Asset, Ledger: placesView{money.N(l.Deposits), money.N(l.Hot)},
-		OnTheWay: number(l.OnTheWay), Difference: number(l.Difference), AsOf: timestamp.OrNull(l.AsOf),
+		OnTheWay: number(l.OnTheWay), Difference: number(l.Difference), Last: number(l.Last), Unread: l.Unread, AsOf: timestamp.OrNull(l.AsOf),
 	}
 	if h := l.Chain; h != nil {
 		v.Observed = &observedView{number(h.Deposits), number(h.GasStation), number(h.RefundStation), number(h.Treasury)}
@@ -166,7 +178,8 @@ func (t Treasury) view() treasuryView {
 	}
 	for _, f := range t.Floats {
 		v.Floats = append(v.Floats, floatView{
-			f.Rail, f.Currency, money.N(f.Ledger), number(f.Opening), money.N(f.OnTheWay), number(f.Observed), number(f.Difference), timestamp.OrNull(f.AsOf),
+			f.Rail, f.Currency, money.N(f.Ledger), number(f.Opening), money.N(f.OnTheWay), number(f.Observed), number(f.Difference), number(f.Last), f.Unread,
+			timestamp.OrNull(f.AsOf),
 		})
 	}
 	for _, o := range t.Owed {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
@@ -66,6 +67,49 @@ func covered(ctx context.Context, tx pgx.Tx, j ledger.Journal) error {
 		}
 	}
 	return nil
+}
+
+// BookTogether is Book for a journal that can hide missing money, so that it takes two operators. It keeps the request
+// of the first one, which it returns, and books when another operator sends the same within the life of a request.
+func (s *Store) BookTogether(ctx context.Context, by approval.Request, j ledger.Journal) (waits *approval.Request, err error) {
+	if err := j.Check(); err != nil {
+		return nil, err
+	}
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		waits = nil
+		var exists bool
+		if err := tx.QueryRow(ctx, journalExists, j.Key).Scan(&exists); err != nil {
+			return err
+		}
+		if exists {
+			return errBooked
+		}
+		open, err := openRequest(ctx, tx, by.Object)
+		if err != nil {
+			return err
+		}
+		confirmed, err := by.Confirms(open)
+		if err != nil {
+			return err
+		}
+		detail := map[string]any{"key": j.Key}
+		if !confirmed {
+			waits = &by
+			if _, err := tx.Exec(ctx, insertApproval, by.Object, by.Version, by.Action, by.Digest, by.Operator, by.Reason); err != nil {
+				return err
+			}
+			return s.audit(ctx, tx, by.Operator, "ledger."+j.Event+"_requested", detail)
+		}
+		batch := &pgx.Batch{}
+		batch.Queue(deleteApproval, by.Object)
+		queueJournal(batch, tenant.Live, j)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		detail["askedForBy"] = open.Operator
+		return s.audit(ctx, tx, by.Operator, "ledger."+j.Event, detail)
+	})
+	return waits, wrap(err, "book "+j.Key)
 }
 
 // Post writes the journal of a message, once for the message. A journal whose key exists changes nothing.

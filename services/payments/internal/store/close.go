@@ -9,15 +9,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/ledger"
 )
 
 const (
-	// A writer of journals waits behind the close for as long as the close waits for older writers.
-	lockShortly = `SET LOCAL lock_timeout = '1s'`
+	// A writer of journals waits behind the close for as long as the close waits for older writers. The time is shorter
+	// than deadlock_timeout (1 s), so that a wait always ends with this reason, and writers behind it look for no
+	// deadlock.
+	lockShortly = `SET LOCAL lock_timeout = '500ms'`
 
 	// While the lock is held no transaction has a journal that is not committed, so every journal up to the highest id
 	// that is seen is committed or will never be.
@@ -30,7 +34,11 @@ const (
 	endOfDay = `SELECT coalesce((SELECT id FROM ledger_journals WHERE created_at < $1 ORDER BY id DESC LIMIT 1), 0)`
 
 	insertClose = `INSERT INTO ledger_closes (day, last_journal)
-VALUES ($1::text::date, greatest($2::bigint, (SELECT max(last_journal) FROM ledger_closes WHERE day < $1::text::date))) ON CONFLICT DO NOTHING`
+SELECT $1::text::date, greatest($2::bigint, (SELECT max(last_journal) FROM ledger_closes WHERE day < $1::text::date))
+WHERE $3::timestamptz <= clock_timestamp() ON CONFLICT DO NOTHING`
+
+	// A month that has ended is whole once a day of its end or later has a close.
+	monthOpen = `SELECT $1::timestamptz <= now() AND NOT EXISTS (SELECT FROM ledger_closes WHERE day >= $2::text::date)`
 
 	unfinishedClose = `SELECT to_char(c.day, 'YYYY-MM-DD') FROM ledger_closes c
 WHERE NOT EXISTS (SELECT FROM treasury_closes t WHERE t.day = c.day) ORDER BY c.day LIMIT 1`
@@ -73,7 +81,13 @@ ON CONFLICT (mode) DO UPDATE SET report = excluded.report, made_at = excluded.ma
 
 	selectReadings = `SELECT network, read_at, holdings FROM treasury_readings WHERE mode = $1 ORDER BY network`
 	upsertReading  = `INSERT INTO treasury_readings AS r (mode, network, read_at, holdings) VALUES ($1, $2, $3, $4)
-ON CONFLICT (mode, network) DO UPDATE SET read_at = excluded.read_at, holdings = excluded.holdings WHERE r.read_at < excluded.read_at`
+ON CONFLICT (mode, network) DO UPDATE SET read_at = excluded.read_at, holdings = excluded.holdings
+WHERE r.read_at < excluded.read_at OR r.read_at > clock_timestamp() + interval '5 minutes'`
+	inFuture = `SELECT $1::timestamptz > clock_timestamp() + interval '5 minutes'`
+
+	// A scan that is halted or behind has an alert of its own, and a network that nobody scans any more says nothing.
+	selectFollowed = `SELECT network FROM scan_progress WHERE mode = $1 AND state IN ('', 'following') AND updated_at > now() - interval '5 minutes'
+ORDER BY network`
 	selectMarks = `SELECT rail, currency, provider - ledger FROM float_marks WHERE mode = $1`
 
 	newestJournal = `SELECT coalesce(max(id), 0), now() FROM ledger_journals`
@@ -95,14 +109,14 @@ func (s *Store) ClaimDay(ctx context.Context, day string, end time.Time) error {
 		if err := tx.QueryRow(ctx, endOfDay, end).Scan(&last); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, insertClose, day, last)
+		_, err := tx.Exec(ctx, insertClose, day, last, end)
 		return err
 	})
 	return wrap(err, "close "+day)
 }
 
 // Days implements books.Store.
-func (s *Store) Days(ctx context.Context) (last string, first time.Time, unfinished string, err error) {
+func (s *Store) Days(ctx context.Context) (d books.Days, err error) {
 	ignore := func(err error) error {
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -110,23 +124,29 @@ func (s *Store) Days(ctx context.Context) (last string, first time.Time, unfinis
 		return err
 	}
 	err = errors.Join(
-		ignore(s.pool.QueryRow(ctx, lastClosed).Scan(&last)), ignore(s.pool.QueryRow(ctx, firstBooked).Scan(&first)),
-		ignore(s.pool.QueryRow(ctx, unfinishedClose).Scan(&unfinished)),
+		ignore(s.pool.QueryRow(ctx, lastClosed).Scan(&d.Last)), ignore(s.pool.QueryRow(ctx, firstBooked).Scan(&d.First)),
+		ignore(s.pool.QueryRow(ctx, unfinishedClose).Scan(&d.Unfinished)), s.pool.QueryRow(ctx, databaseTime).Scan(&d.Now),
 	)
-	return last, first, unfinished, wrap(err, "read the closed days")
+	return d, wrap(err, "read the closed days")
 }
 
 // Treasury implements books.Store.
-func (s *Store) Treasury(ctx context.Context, day string, build func(books.Sums) (map[tenant.Mode]books.Treasury, error)) error {
+func (s *Store) Treasury(ctx context.Context, day string, build func(of, now books.Sums) (map[tenant.Mode]books.Treasury, error)) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patience); err != nil {
 			return err
 		}
-		sums, err := s.sums(ctx, tx, day)
+		now, err := s.sums(ctx, tx, "")
 		if err != nil {
 			return err
 		}
-		made, err := build(sums)
+		sums := now
+		if day != "" {
+			if sums, err = s.sums(ctx, tx, day); err != nil {
+				return err
+			}
+		}
+		made, err := build(sums, now)
 		if err != nil {
 			return err
 		}
@@ -191,7 +211,7 @@ func closedBy(ctx context.Context, tx pgx.Tx, day string) (base string, last int
 
 // observed adds what chains and rails said.
 func (s *Store) observed(ctx context.Context, tx pgx.Tx, sums *books.Sums) error {
-	sums.Readings, sums.Marks = map[tenant.Mode][]books.Reading{}, map[tenant.Mode][]books.Mark{}
+	sums.Readings, sums.Marks, sums.Followed = map[tenant.Mode][]books.Reading{}, map[tenant.Mode][]books.Mark{}, map[tenant.Mode][]string{}
 	for _, mode := range tenant.Modes() {
 		rows, err := tx.Query(ctx, selectReadings, string(mode))
 		if err != nil {
@@ -205,6 +225,12 @@ func (s *Store) observed(ctx context.Context, tx pgx.Tx, sums *books.Sums) error
 			return r, json.Unmarshal(raw, &r.Holdings)
 		})
 		if err != nil {
+			return err
+		}
+		if rows, err = tx.Query(ctx, selectFollowed, string(mode)); err != nil {
+			return err
+		}
+		if sums.Followed[mode], err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 			return err
 		}
 		if rows, err = tx.Query(ctx, selectMarks, string(mode)); err != nil {
@@ -255,6 +281,13 @@ func (s *Store) KeepReading(ctx context.Context, mode tenant.Mode, r books.Readi
 	if err != nil {
 		return fmt.Errorf("encode a reading: %w", err)
 	}
+	var future bool
+	if err := s.pool.QueryRow(ctx, inFuture, r.At).Scan(&future); err != nil {
+		return fmt.Errorf("compare the time of a reading: %w", err)
+	}
+	if future {
+		return fault.Permanent(fmt.Errorf("keep the reading of %s of %s: %w", r.Network, timestamp.Text(r.At), books.ErrFuture))
+	}
 	_, err = s.pool.Exec(ctx, upsertReading, string(mode), r.Network, r.At, raw)
 	return wrap(err, "keep the reading of "+r.Network)
 }
@@ -264,6 +297,13 @@ func (s *Store) Opening(ctx context.Context, before, end time.Time) (m books.Mon
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patience); err != nil {
 			return err
+		}
+		var open bool
+		if err := tx.QueryRow(ctx, monthOpen, end, end.AddDate(0, 0, -1).Format(time.DateOnly)).Scan(&open); err != nil {
+			return err
+		}
+		if open {
+			return books.ErrMonthNotClosed
 		}
 		if m.After, err = lastOf(ctx, tx, before); err != nil {
 			return err

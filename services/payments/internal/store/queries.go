@@ -337,7 +337,7 @@ func Statements() map[string]string {
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"openLookup": openLookup, "endLookup": endLookup, "collectedSince": collectedSince,
 		"lockJournals": lockJournals, "lastClosed": lastClosed, "firstBooked": firstBooked, "endOfDay": endOfDay, "insertClose": insertClose,
-		"unfinishedClose": unfinishedClose, "closeOf": closeOf, "closeBefore": closeBefore, "ledgerSums": ledgerSums, "feeSums": feeSums,
+		"monthOpen": monthOpen, "inFuture": inFuture, "selectFollowed": selectFollowed, "unfinishedClose": unfinishedClose, "closeOf": closeOf, "closeBefore": closeBefore, "ledgerSums": ledgerSums, "feeSums": feeSums,
 		"insertCloseSum": insertCloseSum, "insertCloseFee": insertCloseFee, "insertTreasuryClose": insertTreasuryClose,
 		"upsertTreasury": upsertTreasury, "selectTreasury": selectTreasury, "selectTreasuryClose": selectTreasuryClose,
 		"selectReadings": selectReadings, "upsertReading": upsertReading, "selectMarks": selectMarks, "newestJournal": newestJournal, "listEntries": listEntries,
