@@ -30,18 +30,22 @@ type solApprover struct {
 }
 
 // newSolApprover starts the processes. coins are the lamports of the station, which then has tokens, too.
-func newSolApprover(t *testing.T, coins uint64) *solApprover {
+func newSolApprover(t *testing.T, coins uint64, change ...func(policy string, environ map[string]string) string) *solApprover {
 	t.Helper()
 	public := func(k ed25519.PrivateKey) string {
 		return base64.StdEncoding.EncodeToString(k.Public().(ed25519.PublicKey))
 	}
 	d := &solApprover{nonceAt: soltx.Account{77, 5}}
 	d.solCustody = newSolCustody(t, func(policy string, environ map[string]string) string {
-		return strings.NewReplacer(
+		policy = strings.NewReplacer(
 			`"indexBelow"`, fmt.Sprintf(`"refundAccount":2,"orders":{"automatic":"%s","operator":"%s"},"indexBelow"`, public(automaticKey), public(operatorKey)),
 			`"nonces"`, fmt.Sprintf(`"refundNonces":["%s"],"rentPerHour":"100000000","nonces"`, d.nonceAt),
 			`"SOL":{"perHour"`, `"SOL":{"refundPerHour":"100000000000","automaticPerHour":"100000000000","perHour"`,
 			`,"perHour":"1000000000000"`, `,"perHour":"1000000000000","refundPerHour":"1000000000000","automaticPerHour":"1000000000000"`).Replace(policy)
+		for _, f := range change {
+			policy = f(policy, environ)
+		}
+		return policy
 	})
 	stations, err := d.client.Stations(t.Context())
 	if err == nil {

@@ -23,22 +23,27 @@ func withdrawals(policy string, _ map[string]string) string {
 		`,"withdrawPerHour":"1000000000000","automaticWithdrawPerHour":"1000000000000","refundPerHour":"1000000000000"`, 1)
 }
 
-// credit books a deposit of USDT on a wallet of acme.
-func (d *approver) credit(t *testing.T, key string, amount int64) {
+// credit books a deposit on a wallet of acme.
+func (d *approver) credit(t *testing.T, network, asset string, amount int64) {
 	t.Helper()
 	if _, err := d.pool.Exec(t.Context(), `WITH j AS (INSERT INTO custody_journals (key, event, mode, merchant_id, wallet_id, deposit)
 VALUES ($1, 'deposit_confirmed', 'live', 'acme', 'wal_1', $1) RETURNING key)
 INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
-SELECT key, line, 'live', 'acme', account, 'ethereum', 'USDT', debit, credit
-FROM j, (VALUES (1, 'custody', $2::numeric, 0::numeric), (2, 'merchant', 0, $2)) AS l (line, account, debit, credit)`, key, amount); err != nil {
+SELECT key, line, 'live', 'acme', account, $2, $3, debit, credit
+FROM j, (VALUES (1, 'custody', $4::numeric, 0::numeric), (2, 'merchant', 0, $4)) AS l (line, account, debit, credit)`,
+		"dep of "+asset, network, asset, amount); err != nil {
 		t.Fatalf("book a deposit: got %v, want no error", err)
 	}
 }
 
 // withdrawal makes an order of acme.
 func (d *approver) withdrawal(amount string) order.Order {
-	o := d.order("USDT", amount)
-	o.Kind, o.ID = order.Withdrawal, fmt.Sprint("wwd_", d.orders)
+	return withdrawn(d.order("USDT", amount))
+}
+
+// withdrawn makes a withdrawal of a refund.
+func withdrawn(o order.Order) order.Order {
+	o.Kind, o.ID = order.Withdrawal, strings.Replace(o.ID, "rfd_", "wwd_", 1)
 	return o
 }
 
@@ -48,12 +53,12 @@ func (d *approver) withdraw(t *testing.T, o order.Order) {
 	d.send(t, wire.RefundApproved{Approved: o.Approve(automaticKey, time.Now()), MerchantID: "acme", Charge: fmt.Sprint(charged)})
 }
 
-// account is the sum of an account of acme in USDT, as credit less debit.
-func (d *approver) account(t *testing.T, name string) string {
+// account is the sum of an account of acme in an asset, as credit less debit.
+func (d *approver) account(t *testing.T, asset, name string) string {
 	t.Helper()
 	var sum string
 	if err := d.pool.QueryRow(t.Context(), `SELECT coalesce(sum(credit - debit), 0)::text FROM custody_entries
-WHERE mode = 'live' AND merchant_id = 'acme' AND asset = 'USDT' AND account = $1`, name).Scan(&sum); err != nil {
+WHERE mode = 'live' AND merchant_id = 'acme' AND asset = $1 AND account = $2`, asset, name).Scan(&sum); err != nil {
 		t.Fatalf("read the account %s: got %v, want no error", name, err)
 	}
 	return sum
@@ -69,7 +74,7 @@ func TestWithdraw_kill9(t *testing.T) {
 	d.installSteps(t)
 	d.installTaking(t)
 	const has = 500_000_000
-	d.credit(t, "dep_1", has)
+	d.credit(t, "ethereum", "USDT", has)
 	left, earned := big.NewInt(has), new(big.Int)
 	dies := func(name string, at func(t *testing.T) stop, side string) {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +97,7 @@ func TestWithdraw_kill9(t *testing.T) {
 			left.Sub(left, amount).Sub(left, big.NewInt(charged))
 			earned.Add(earned, big.NewInt(charged))
 			for account, want := range map[string]string{"merchant": left.String(), "withdrawals": "0", "withdrawal_fees": earned.String()} {
-				if got := d.account(t, account); got != want {
+				if got := d.account(t, "USDT", account); got != want {
 					t.Errorf("read the account %s after %s: got %s, want %s", account, o.ID, got, want)
 				}
 			}
@@ -110,7 +115,7 @@ func TestWithdraw_kill9(t *testing.T) {
 	if _, last := d.progress(much); last.Reason != wire.RefundBalance {
 		t.Errorf("read why a withdrawal above the balance failed: got %q, want insufficient_balance", last.Reason)
 	}
-	if got := d.account(t, "merchant"); got != left.String() {
+	if got := d.account(t, "USDT", "merchant"); got != left.String() {
 		t.Errorf("read the balance after a withdrawal that failed: got %s, want %s", got, left)
 	}
 }
@@ -121,7 +126,7 @@ func TestWithdraw_refused(t *testing.T) {
 	t.Parallel()
 	d := newApprover(t, ether, nil)
 	d.Do("/block-time", map[string]string{"every": blockTime})
-	d.credit(t, "dep_1", 500_000_000)
+	d.credit(t, "ethereum", "USDT", 500_000_000)
 	o := d.withdrawal("10000000")
 	d.withdraw(t, o)
 	d.await(t, "the withdrawal fails", func() bool { return d.state(o) == string(wire.RefundFailed) })
@@ -135,7 +140,7 @@ func TestWithdraw_refused(t *testing.T) {
 	if _, last := d.progress(changed.Order); last.Reason != wire.RefundOrderRefused {
 		t.Errorf("read why the changed order failed: got %q, want order_refused", last.Reason)
 	}
-	if got := d.account(t, "merchant"); got != "500000000" {
+	if got := d.account(t, "USDT", "merchant"); got != "500000000" {
 		t.Errorf("read the balance after both: got %s, want 500000000", got)
 	}
 	if got := d.moved(t, d.station, o.To); len(got) != 0 {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -438,7 +440,7 @@ func TestIdle_balanceOnce(t *testing.T) {
 		if err := json.Unmarshal([]byte(plan), &explained); err != nil {
 			t.Fatal(err)
 		}
-		if loops := explained[0].Plan.reads("custody_entries"); loops > 1 {
+		if loops := explained[0].Plan.reads(t, "custody_entries"); loops > 1 {
 			t.Errorf("run %q with 40 withdrawals of one balance: got %v reads of the balance, want one", name, loops)
 		}
 	}
@@ -446,18 +448,23 @@ func TestIdle_balanceOnce(t *testing.T) {
 
 // planNode is a node of the plan of a statement.
 type planNode struct {
-	Relation string     `json:"Relation Name"`
-	Loops    float64    `json:"Actual Loops"`
-	Plans    []planNode `json:"Plans"`
+	Relation string      `json:"Relation Name"`
+	Loops    json.Number `json:"Actual Loops"`
+	Plans    []planNode  `json:"Plans"`
 }
 
 // reads counts how often a plan has read a table.
-func (n planNode) reads(table string) (loops float64) {
+func (n planNode) reads(t *testing.T, table string) (loops int) {
+	t.Helper()
 	if n.Relation == table {
-		loops = n.Loops
+		whole, _, _ := strings.Cut(n.Loops.String(), ".")
+		var err error
+		if loops, err = strconv.Atoi(whole); err != nil {
+			t.Fatalf("read the plan of a statement: got %v, want a count of loops", err)
+		}
 	}
 	for _, p := range n.Plans {
-		loops += p.reads(table)
+		loops += p.reads(t, table)
 	}
 	return loops
 }
