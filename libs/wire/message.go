@@ -234,6 +234,9 @@ type RefundApproved struct {
 	// Cancelled says that payments has cancelled the refund since and got no answer. A wallets that has lost both
 	// messages in a restore keeps the order and lets a person decide.
 	Cancelled bool `json:"cancelled,omitempty"`
+	// PaidBy is the transaction of a withdrawal that is confirmed. A wallets that has lost it in a restore takes it out of
+	// the balance, and pays nothing.
+	PaidBy string `json:"paidBy,omitempty"`
 }
 
 // RefundsPaused is the list of the pauses of refunds. One with a larger Version replaces an older one; an equal or

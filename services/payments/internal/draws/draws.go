@@ -467,6 +467,9 @@ func Command(keys refunds.Keys, w draw.Draw, now time.Time) (change.Command, err
 		Approved: w.Order().Approve(key, w.ApprovedAt), MerchantID: w.MerchantID, Charge: asset.ToUnits(w.Charge).String(),
 		Cancelled: w.Cancelled == refund.CancelRequested,
 	}
+	if w.State == refund.Confirmed {
+		m.PaidBy = w.TxHash
+	}
 	return change.Command{Name: wire.RefundApprovedV1, ID: id.New(id.Message, now), Payload: m}, m.Check()
 }
 

@@ -379,7 +379,7 @@ func TestDraw_parallel(t *testing.T) {
 }
 
 // A wallets whose database was restored gets the orders of all open withdrawals again. One that its merchant has
-// cancelled says so, since that wallets may have lost the cancellation too.
+// cancelled says so, since that wallets may have lost the cancellation too, and so does one that is paid.
 func TestDraw_ordersAgain(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -387,16 +387,20 @@ func TestDraw_ordersAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancelled := map[string]bool{}
-	for i := range 2 {
+	cancelled, paid := map[string]bool{}, ""
+	for i := range 3 {
 		id, status, err := request(t, w, live, entry, "10")
 		if err != nil || status != "approved" {
-			t.Fatalf("withdraw: got %s, %v, want approved", status, err)
+			t.Fatalf("withdraw one of three: got %s, %v, want approved", status, err)
 		}
-		if cancelled[id] = i == 1; cancelled[id] {
+		switch cancelled[id] = i == 1; i {
+		case 1:
 			if _, err := w.Draws.Cancel(t.Context(), live, id, idempotency.Key{}); err != nil {
 				t.Fatal(err)
 			}
+		case 2:
+			paid = id
+			w.SQL(`UPDATE draws SET state = 'confirmed', tx_hash = '0xpaid', confirmed_at = now() WHERE id = $1`, id)
 		}
 	}
 	w.SQL(`DELETE FROM outbox`)
@@ -406,10 +410,13 @@ func TestDraw_ordersAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	orders := sent[wire.RefundApproved](t, w, wire.RefundApprovedV1)
-	if len(orders) != 2 {
-		t.Fatalf("send the orders again: got %d, want 2", len(orders))
+	if len(orders) != 3 {
+		t.Fatalf("send the orders again: got %d, want 3", len(orders))
 	}
 	for _, o := range orders {
+		if want := map[string]string{paid: "0xpaid"}[o.ID]; o.PaidBy != want {
+			t.Errorf("read the order of %s: got paid by %q, want %q", o.ID, o.PaidBy, want)
+		}
 		if o.Cancelled != cancelled[o.ID] {
 			t.Errorf("read the order of %s: got cancelled %t, want %t", o.ID, o.Cancelled, cancelled[o.ID])
 		}

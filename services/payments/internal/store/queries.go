@@ -343,7 +343,7 @@ func Statements() map[string]string {
 		"selectReadings": selectReadings, "upsertReading": upsertReading, "selectMarks": selectMarks, "newestJournal": newestJournal, "listEntries": listEntries,
 		"insertBook": insertBook, "removeBook": removeBook, "findBook": findBook, "listBook": listBook, "databaseTime": databaseTime,
 		"lockDrawer": lockDrawer, "drawer": drawer, "spentDraws": spentDraws, "insertDraw": insertDraw, "saveDraw": saveDraw, "lockDraw": lockDraw, "findDraw": findDraw,
-		"anyDraw": anyDraw, "listDraw": listDraw, "waitingDraws": waitingDraws, "unendedDraws": unendedDraws,
+		"anyDraw": anyDraw, "listDraw": listDraw, "waitingDraws": waitingDraws, "orderedDraws": orderedDraws,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

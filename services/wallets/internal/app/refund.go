@@ -26,7 +26,8 @@ type Refund struct {
 	// MerchantID and Charge are those of a withdrawal: whose balance pays, and what it pays besides the amount.
 	MerchantID string
 	Charge     *big.Int
-	Cancelled  bool // payments has cancelled it meanwhile: a person decides
+	PaidBy     string // transaction of a withdrawal that was paid before a restore: nothing is left to send
+	Cancelled  bool   // payments has cancelled it meanwhile: a person decides
 }
 
 // Refunds keeps approved refunds.
@@ -128,7 +129,7 @@ func (a *App) readRefund(m wire.RefundApproved) (r Refund, err error) {
 		if m.MerchantID == "" {
 			return r, errors.New("the withdrawal names no merchant")
 		}
-		r.MerchantID = m.MerchantID
+		r.MerchantID, r.PaidBy = m.MerchantID, m.PaidBy
 		if r.Charge, err = intent.Units(m.Charge); err != nil {
 			return r, fmt.Errorf("the charge %w", err)
 		}

@@ -39,9 +39,9 @@ func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 const (
 	// An order that comes again after a restore is as old as its approval: the signer may have signed it before.
 	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at,
-	kind, merchant_id, charge, blocked, reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, 'signing', least(now(), nullif($11::timestamptz, '0001-01-01Z')), $12, $13,
-	$14::text::numeric, $15, CASE WHEN $15 THEN ` + cancelledReason + ` ELSE '' END) ON CONFLICT (id) DO NOTHING`
+	kind, merchant_id, charge, blocked, reason, tx_hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, CASE $16 WHEN '' THEN 'signing' ELSE 'confirmed' END, least(now(), nullif($11::timestamptz, '0001-01-01Z')), $12, $13,
+	$14::text::numeric, $15, CASE WHEN $15 THEN ` + cancelledReason + ` ELSE '' END, $16) ON CONFLICT (id) DO NOTHING`
 
 	cancelledReason = `'payments has cancelled the refund: look whether it was paid before the database was restored'`
 
@@ -130,7 +130,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
-			o.ApprovedAt, o.Kind, r.MerchantID, charge, r.Cancelled)
+			o.ApprovedAt, o.Kind, r.MerchantID, charge, r.Cancelled, r.PaidBy)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 			return err
 		}
 		if o.Kind == order.Withdrawal {
-			if err := s.reserve(ctx, tx, r); err != nil {
+			if err := s.reserve(ctx, tx, r); err != nil || r.PaidBy != "" { // payments knows the end of a paid one
 				return err
 			}
 		}

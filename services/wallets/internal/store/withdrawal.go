@@ -54,8 +54,8 @@ GROUP BY e.merchant_id, e.network, e.asset HAVING sum(e.credit - e.debit) < 0) A
 )
 
 // reserve takes a new withdrawal and its fee out of the balance. It fails with ErrBalance where the balance has less,
-// unless the order is older than a restore: then this database may have forgotten a payment of it, and only the signer
-// knows.
+// unless the withdrawal is paid, or the order is older than a restore: then this database may have forgotten a payment
+// of it, and only the signer knows.
 func (s *Store) reserve(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 	o := r.Ordered
 	if _, err := tx.Exec(ctx, lockBalanceSQL, string(o.Mode), r.MerchantID, o.Network, o.Asset); err != nil {
@@ -69,7 +69,7 @@ func (s *Store) reserve(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 	if err != nil {
 		return err
 	}
-	if has.Cmp(new(big.Int).Add(amount, r.Charge)) < 0 {
+	if has.Cmp(new(big.Int).Add(amount, r.Charge)) < 0 && r.PaidBy == "" {
 		if restored, err := isRestored(ctx, tx, o.ID); err != nil || !restored {
 			return orElse(err, app.ErrBalance)
 		}

@@ -468,3 +468,41 @@ func (n planNode) reads(t *testing.T, table string) (loops int) {
 	}
 	return loops
 }
+
+// A withdrawal that was ordered and paid in the time that a restore has lost leaves the balance by its repeated order,
+// though nothing is sent again: otherwise its merchant could withdraw the same money twice.
+func TestTakeWithdrawal_paid(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	follows(t, s, pool)
+	credit(t, pool, tenant.Live, "dep_1", 11)
+	if _, err := pool.Exec(ctx, `INSERT INTO recoveries (version_base) VALUES (1000)`); err != nil {
+		t.Fatal(err)
+	}
+	lost := withdrawal("wwd_lost", tenant.Live)
+	lost.Ordered.ApprovedAt, lost.PaidBy = time.Now().Add(-time.Hour), "0xpaid"
+	for range 2 {
+		if !take(t, s, lost) {
+			t.Error("take the order of a paid withdrawal: got it refused, want it booked")
+		}
+	}
+	const want = "USDT merchant 5, USDT refund_station 5, USDT withdrawal_fees 1"
+	booked(t, pool, "take the order of a paid withdrawal twice", want)
+	tells(t, pool, "take the order of a paid withdrawal")
+	if idle, err := s.Refunds().Idle(ctx, "ethereum", 9); err != nil || len(idle) != 0 {
+		t.Errorf("list the withdrawals to plan: got %d, %v, want none", len(idle), err)
+	}
+	lost.PaidBy = ""
+	take(t, s, lost) // the message of before the restore comes again
+	if take(t, s, withdrawal("wwd_again", tenant.Live)) {
+		t.Error("withdraw the paid money again: got it taken, want it refused")
+	}
+	booked(t, pool, "withdraw the paid money again", want)
+	credit(t, pool, tenant.Live, "dep_2", 1)
+	known := withdrawal("wwd_known", tenant.Live)
+	take(t, s, known)
+	known.PaidBy = "0xpaid"
+	take(t, s, known) // wallets follows it by itself
+	booked(t, pool, "say of a known withdrawal that it is paid", "USDT refund_station 5, USDT withdrawal_fees 1, USDT withdrawals 6")
+}
