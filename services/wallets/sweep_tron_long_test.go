@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/tron"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // TestSweep_tronKill9 kills wallets, or the signer, at the steps of a sweep for which an address is opened, gets energy
@@ -220,4 +221,28 @@ WHERE id > (SELECT id FROM outgoing_tx WHERE kind = 'fund' AND state = 'broadcas
 	c.holds(t, w, "25000001")
 	c.formsApart(t)
 	c.stationHolds(t)
+}
+
+// The gas station has transactions for several sweeps under way at once: none waits for another one's signature.
+func TestSweep_tronTogether(t *testing.T) {
+	t.Parallel()
+	c := newTron(t, nil)
+	first := c.wallet(t, "USDT")
+	c.Transfer(map[string]any{"to": first.Address, "amount": "25000000", "token": "USDT"})
+	c.holds(t, first, "25000000")
+	c.signer.kill(t)
+	list := make([]wallet.Wallet, 5)
+	for i := range list {
+		list[i] = c.wallet(t, "USDT")
+		c.Transfer(map[string]any{"to": list[i].Address, "amount": fmt.Sprint(25_000_001 + i), "token": "USDT"})
+	}
+	c.await(t, "the station's part of each sweep is planned while the signer is away", func() bool {
+		return c.count(t, `SELECT count(DISTINCT sweep) FROM outgoing_tx WHERE sender = $1 AND state = 'planned'`, c.station) == int64(len(list))
+	})
+	c.startSigner(t)
+	for i, w := range list {
+		c.holds(t, w, fmt.Sprint(25_000_001+i))
+	}
+	c.stationHolds(t)
+	c.formsApart(t)
 }

@@ -28,10 +28,10 @@ import (
 
 const (
 	maturity  = 100
-	funding   = 8       // first blocks whose rewards are spent by transfers
-	coinsEach = 25      // outputs of each of their rewards
-	coin      = 2 * 1e8 // satoshi of each
-	fee       = 500     // of a transfer, in satoshi
+	funding   = 12  // first blocks whose rewards are spent by transfers
+	coinsEach = 100 // outputs of each of their rewards
+	coin      = 5e7 // satoshi of each
+	fee       = 500 // of a transfer, in satoshi
 	// replaceable marks inputs of a transaction that another with a higher fee may replace (BIP-125).
 	replaceable = wire.MaxTxInSequenceNum - 2
 )

@@ -21,7 +21,7 @@ func Statements() map[string]string {
 		"add pooled": addPooledSQL, "batch": batchSQL, "add batch": addBatchSQL, "add stock": addStockSQL, "passed": passedSQL,
 		"left": leftSQL, "strange": strangeSQL, "stock at": stockAtSQL, "final": finalSQL, "keep station": keepStationSQL, "due sweeps": dueSweepsSQL,
 		"to sweep": toSweepSQL, "open sweep": openSweepSQL, "mark swept": markSweptSQL, "idle": idleSQL, "wait sweep": waitSweepSQL,
-		"block sweep": blockSweepSQL, "end sweep": endSweepSQL, "held": heldSQL, "next nonce": nextNonceSQL, "plan": planSQL,
+		"block sweep": blockSweepSQL, "end sweep": endSweepSQL, "held": heldSQL, "queue": queueSQL, "plan": planSQL,
 		"attempt": attemptSQL, "drop": dropSQL, "underway": underwaySQL, "attempts": attemptsSQL, "step": stepSQL, "landed": landedSQL,
 		"signed": signedSQL, "withdraw": withdrawSQL, "another while": anotherWhileSQL, "sent": sentSQL, "unsent": unsentSQL, "unsigned": unsignedSQL,
 		"funding": fundingSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,

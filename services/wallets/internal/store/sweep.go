@@ -93,7 +93,7 @@ WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' 
 AND s.state IS DISTINCT FROM 'swept'`
 
 	// A nonce is free for a sender when nodes have every transaction before it.
-	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
+	queueSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
 count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
 
 	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt, from_height, authorized)
@@ -425,13 +425,12 @@ func (s Sweeps) Held(ctx context.Context, network, address string) (*big.Int, er
 	return integer(text)
 }
 
-// Next implements sweeper.Store.
-func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error) {
-	var next, unsent, sent int64
-	if err := s.pool.QueryRow(ctx, nextNonceSQL, network, sender).Scan(&next, &unsent, &sent); err != nil {
-		return 0, false, fmt.Errorf("reading the next nonce: %w", err)
+// Queue implements sweeper.Store.
+func (s Sweeps) Queue(ctx context.Context, network, sender string) (q sweep.Queue, err error) {
+	if err := s.pool.QueryRow(ctx, queueSQL, network, sender).Scan(&q.Next, &q.Unsent, &q.Sent); err != nil {
+		return q, fmt.Errorf("reading the transactions of a sender: %w", err)
 	}
-	return max(uint64(next), floor), unsent > 0 || sent >= int64(most), nil //nolint:gosec // a nonce is not negative
+	return q, nil
 }
 
 // Plan implements sweeper.Store.

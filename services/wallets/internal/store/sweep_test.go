@@ -113,8 +113,8 @@ func TestSweeps_parallel(t *testing.T) {
 		}
 	}
 	once("plan", func(i int) (bool, error) { return true, s.Plan(ctx, plan(i)) })
-	if nonce, busy, err := s.Next(ctx, "ethereum", at, 0, 16); err != nil || nonce != 1 || !busy {
-		t.Errorf("take the next nonce: got %d, busy %v, %v, want 1 and busy", nonce, busy, err)
+	if q, err := s.Queue(ctx, "ethereum", at); err != nil || q != (sweep.Queue{Next: 1, Unsent: 1}) {
+		t.Errorf("read the sender's queue: got %+v, %v, want 1 as the next nonce, and one unsent", q, err)
 	}
 	step := func(what string, f func(o sweep.Outgoing) error) {
 		t.Helper()

@@ -107,6 +107,17 @@ type Attempt struct {
 	SentAgo   time.Duration // since the last time
 }
 
+// Queue is what a sender has planned and sent.
+type Queue struct {
+	Next   uint64 // lowest nonce that it has not planned yet
+	Unsent int    // transactions that no node has yet
+	Sent   int    // those that wait for a block
+}
+
+// Open reports whether a sender that has at most so many transactions under way may plan another one. Where nonces have
+// no gaps, each transaction is sent before the next one is planned: a refused one gives its nonce back.
+func (q Queue) Open(most int) bool { return q.Unsent == 0 && q.Sent < most }
+
 // Outgoing is one transaction that leaves deposit addresses or the gas station.
 type Outgoing struct {
 	ID     string

@@ -308,13 +308,14 @@ func (s evm) planned(ctx context.Context, w sweep.Sweep, t transfer) error {
 	if err != nil {
 		return err
 	}
-	nonce, busy, err := s.store.Next(ctx, s.cfg.Network, t.from, used, stationMost)
+	queue, err := s.store.Queue(ctx, s.cfg.Network, t.from)
 	if err != nil {
 		return err
 	}
-	if busy {
+	if !queue.Open(stationMost) {
 		return errBusy
 	}
+	nonce := max(queue.Next, used)
 	o := sweep.Outgoing{ID: s.newID(), Kind: t.kind, Sweep: w, From: t.since, Sender: t.from, Nonce: nonce, State: sweep.Planned, Version: 1}
 	r := intent.Request{
 		ID: sweep.RequestID(o.ID, 1), Kind: t.kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: t.asset,

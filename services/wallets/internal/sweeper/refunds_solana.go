@@ -58,8 +58,8 @@ func (s solanaRefunds) nonces(ctx context.Context, busy map[string]bool, note fu
 			continue
 		}
 		n := freeNonce{at: at}
-		var err error
-		if n.number, busy[at], err = s.store.Next(ctx, s.cfg.Network, at, 0, nonceMost); err == nil && !busy[at] {
+		queue, err := s.store.Queue(ctx, s.cfg.Network, at)
+		if n.number, busy[at] = queue.Next, !queue.Open(nonceMost); err == nil && !busy[at] {
 			n.value, n.slot, err = s.finalNonce(ctx, at)
 		}
 		switch {

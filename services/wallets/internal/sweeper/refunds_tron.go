@@ -180,7 +180,7 @@ func (p *tronPurse) take(w sweep.Sweep, pay tronPay) {
 
 // form makes the transaction of a refund on the newest final block, if the station can pay it.
 func (s tronRefunds) form(ctx context.Context, w sweep.Sweep, p *tronPurse) (r intent.Request, pay tronPay, err error) {
-	r, active := s.request(w, p.basis, intent.Refund), true
+	r, active := s.request(w, &p.basis, intent.Refund), true
 	r.Amount = w.Amount.String()
 	if w.Native() {
 		at, err := s.chain.Means(ctx, w.Treasury)

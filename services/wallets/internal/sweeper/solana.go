@@ -57,14 +57,14 @@ func (s solana) plan(ctx context.Context, idle []sweep.Sweep, note func(what str
 		if len(ready) == 0 {
 			return
 		}
-		number, busy, err := s.store.Next(ctx, s.cfg.Network, at, 0, nonceMost)
-		if err != nil || busy {
+		queue, err := s.store.Queue(ctx, s.cfg.Network, at)
+		if err != nil || !queue.Open(nonceMost) {
 			note("nonce account "+at, err)
 			continue
 		}
 		var batch []sweep.Sweep
 		batch, ready = alike(ready)
-		if err := s.planBatch(ctx, batch, at, number); err != nil {
+		if err := s.planBatch(ctx, batch, at, queue.Next); err != nil {
 			for _, w := range batch {
 				note("sweep "+w.ID, s.postpone(ctx, w, err))
 			}

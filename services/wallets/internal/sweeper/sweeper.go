@@ -67,9 +67,8 @@ type Store interface {
 	// Held is the part of an address's coin that belongs to a merchant.
 	Held(ctx context.Context, network, address string) (*big.Int, error)
 
-	// Next is the lowest nonce that a sender has not planned yet, at least floor. busy means that no node has the
-	// transaction of an earlier nonce yet, or that too many are under way.
-	Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error)
+	// Queue is what a sender has planned and sent.
+	Queue(ctx context.Context, network, sender string) (sweep.Queue, error)
 	// Outputs are the deposits of sweeps as outputs that a transaction can spend.
 	Outputs(ctx context.Context, of []sweep.Sweep) ([]sweep.Input, error)
 	// Plan writes a transaction. It fails with ErrStale if another one may use its number, a sweep of its batch or an

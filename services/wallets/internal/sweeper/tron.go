@@ -101,10 +101,10 @@ func (s tron) plan(ctx context.Context, idle []sweep.Sweep, note func(what strin
 		return
 	}
 	for _, l := range lent {
-		note("energy lent by "+l.Outgoing, s.takeBack(ctx, l, g))
+		note("energy lent by "+l.Outgoing, s.takeBack(ctx, l, &g))
 	}
 	for _, w := range idle {
-		err := s.planSweep(ctx, w, g)
+		err := s.planSweep(ctx, w, &g)
 		if err != nil {
 			err = s.postpone(ctx, w, err)
 		}
@@ -113,7 +113,7 @@ func (s tron) plan(ctx context.Context, idle []sweep.Sweep, note func(what strin
 }
 
 // planSweep decides the next transaction of an open sweep: the sweep itself, or coins or energy that it needs first.
-func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g basis) error {
+func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g *basis) error {
 	failures, err := s.store.Failures(ctx, w)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s tron) planSweep(ctx context.Context, w sweep.Sweep, g basis) error {
 }
 
 // planCoins plans the sweep of TRX, which pays for its own bytes.
-func (s tron) planCoins(ctx context.Context, w sweep.Sweep, g basis, at sweep.Means) error {
+func (s tron) planCoins(ctx context.Context, w sweep.Sweep, g *basis, at sweep.Means) error {
 	if big.NewInt(at.Coins).Cmp(w.Amount) < 0 {
 		return errShort
 	}
@@ -217,8 +217,9 @@ type stationStep struct {
 	active bool // the address is an account already
 }
 
-// fromStation sends TRX or lends energy to a deposit address.
-func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g basis, step stationStep) error {
+// fromStation sends TRX or lends energy to a deposit address. The basis loses what the transaction takes, so that the
+// next one of the same round does not count on it.
+func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g *basis, step stationStep) error {
 	r := s.request(w, g, step.kind)
 	r.Asset, r.To, r.Amount = s.cfg.Coin, w.Address, big.NewInt(step.amount).String()
 	size, err := bandwidth(r, s.cfg.Station)
@@ -233,11 +234,19 @@ func (s tron) fromStation(ctx context.Context, w sweep.Sweep, g basis, step stat
 		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", g.station.Coins, "wanted", needs)
 		return errShort
 	}
-	return s.planned(ctx, w, s.cfg.Station, r)
+	if err := s.planned(ctx, w, s.cfg.Station, r); err != nil {
+		return err
+	}
+	g.station.Coins -= needs
+	g.station.Bandwidth = max(0, g.station.Bandwidth-size)
+	if step.kind == intent.Delegate {
+		g.station.Lendable -= step.amount
+	}
+	return nil
 }
 
 // takeBack takes back the energy of a sweep that has ended. The chain says how much is still lent.
-func (s tron) takeBack(ctx context.Context, l Lent, g basis) error {
+func (s tron) takeBack(ctx context.Context, l Lent, g *basis) error {
 	stake, err := s.chain.Lent(ctx, s.cfg.Station, l.Sweep.Address)
 	if err != nil {
 		return err
@@ -253,7 +262,7 @@ func (s tron) takeBack(ctx context.Context, l Lent, g basis) error {
 }
 
 // request is a transaction on the final block, without its amount.
-func (s tron) request(w sweep.Sweep, g basis, kind intent.Kind) intent.Request {
+func (s tron) request(w sweep.Sweep, g *basis, kind intent.Kind) intent.Request {
 	return intent.Request{
 		Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: w.Asset, To: w.Treasury, Order: w.Order,
 		Tron: &intent.Tron{
@@ -273,13 +282,18 @@ func bandwidth(r intent.Request, sender string) (int64, error) {
 }
 
 // planned fixes the sender's number. The plan is signed even if the process ends before. The number is part of the
-// timestamp, so that two transactions of a sender never have the same bytes.
+// timestamp, so that two transactions of a sender never have the same bytes. No block asks for it, so the gas station
+// need not send one transaction before it plans the next.
 func (s tron) planned(ctx context.Context, w sweep.Sweep, sender string, r intent.Request) error {
-	number, busy, err := s.store.Next(ctx, s.cfg.Network, sender, 0, stationMost)
+	queue, err := s.store.Queue(ctx, s.cfg.Network, sender)
 	if err != nil {
 		return err
 	}
-	if busy {
+	open := queue.Open(stationMost)
+	if sender == s.cfg.Station {
+		open = queue.Unsent+queue.Sent < stationMost
+	}
+	if !open {
 		return errBusy
 	}
 	from, err := r.Tron.Height()
@@ -287,7 +301,7 @@ func (s tron) planned(ctx context.Context, w sweep.Sweep, sender string, r inten
 		return err
 	}
 	o := sweep.Outgoing{
-		ID: s.newID(), Kind: r.Kind, Sweep: w, From: from, Sender: sender, Nonce: number, State: sweep.Planned, Version: 1,
+		ID: s.newID(), Kind: r.Kind, Sweep: w, From: from, Sender: sender, Nonce: queue.Next, State: sweep.Planned, Version: 1,
 	}
 	o.Attempts = []sweep.Attempt{numbered(o, 1, r)}
 	return s.store.Plan(ctx, o)
