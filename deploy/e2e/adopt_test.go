@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -62,6 +63,9 @@ func TestAdopt(t *testing.T) {
 	id, address := made.Text(t, "paymentId"), made.Text(t, item("deposits", 0, "address"))
 	if again := adopt(t, operator, deposit, http.StatusOK).Text(t, "paymentId"); again != id {
 		t.Errorf("adopt %s again: got payment %s, want %s", deposit, again, id)
+	}
+	if list := operator.Call(t, http.MethodGet, "/v1/admin/payments?type=stray&limit=100", nil).Want(t, http.StatusOK); !strings.Contains(string(list.Body), id) {
+		t.Errorf("list the stray payments in review: got %s, want %s among them", list.Body, id)
 	}
 	for _, path := range []string{"/v1/payments/" + id, "/v1/payments/" + id + "/refunds", "/v1/checkout/" + id, "/pay/" + id} {
 		c.Call(t, http.MethodGet, path, nil).Want(t, http.StatusNotFound)

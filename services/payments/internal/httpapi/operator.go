@@ -48,20 +48,23 @@ func statuses() []string {
 	return names
 }
 
-func types() []string {
-	names := make([]string, 0, len(payment.Types()))
-	for _, t := range payment.Types() {
-		names = append(names, string(t))
+func names(types []payment.Type) []string {
+	out := make([]string, 0, len(types))
+	for _, t := range types {
+		out = append(out, string(t))
 	}
-	return names
+	return out
 }
 
 type listRequest struct{ filter views.Filter }
 
 // Read takes the filters and the cursor out of the query (docs/api-contract.md#pagination).
-func (r *listRequest) Read(in *httpkit.Input) {
+func (r *listRequest) Read(in *httpkit.Input) { r.read(in, payment.Types()) }
+
+// read is Read with the types that the caller may ask for.
+func (r *listRequest) read(in *httpkit.Input, types []payment.Type) {
 	r.filter = views.Filter{
-		Type: payment.Type(in.QueryOneOf("type", types()...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
+		Type: payment.Type(in.QueryOneOf("type", names(types)...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
 		From: instant(in, "from"), To: instant(in, "to"),
 	}
 	if s := in.QueryOneOf("status", statuses()...); s != "" && s != "all" {
@@ -93,9 +96,10 @@ func instant(in *httpkit.Input, name string) time.Time {
 
 type adminListRequest struct{ listRequest }
 
-// Read takes the filters of a merchant's list; without a status it lists the payments that wait for a decision.
+// Read takes the filters of a merchant's list, and the type of payments that no merchant sees; without a status it
+// lists the payments that wait for a decision.
 func (r *adminListRequest) Read(in *httpkit.Input) {
-	r.listRequest.Read(in)
+	r.read(in, payment.StoredTypes())
 	if in.Query("status") == "" {
 		r.filter.Statuses = []payment.Status{payment.StatusNeedsReview}
 	}

@@ -47,8 +47,8 @@ type Stray struct {
 	Open     *approval.Request // to book the deposit of the order as unclaimed
 }
 
-// Adoption is the result of a rule: the payment of the address. Facts, Operator, Deposit and Reason are those of a new
-// one.
+// Adoption is the result of a rule: the payment of the address. Deposit is the one of the order; Facts, Operator and
+// Reason are those of a new payment.
 type Adoption struct {
 	Payment                   payment.Payment
 	Facts                     []payment.Fact
@@ -90,7 +90,7 @@ func (a *Operators) ruleAdoption(o AdoptOrder, s Stray) (Adoption, error) {
 		if s.Payment.Type != payment.Stray {
 			return Adoption{}, errAttributed
 		}
-		return adopted(Adoption{Payment: s.Payment}, s, change.StatusOK)
+		return adopted(Adoption{Payment: s.Payment, Deposit: o.Deposit}, s, change.StatusOK)
 	}
 	var rows []payment.Deposit
 	for _, d := range s.Deposits {
@@ -123,13 +123,23 @@ type adoptedAnswer struct {
 	Success   bool        `json:"success"`
 	PaymentID string      `json:"paymentId"`
 	Deposits  []strayView `json:"deposits"`
+	Total     int         `json:"total"`
 }
+
+// adoptedMost bounds the deposits that an answer to an adoption shows: anybody can send more to an address.
+const adoptedMost = 100
 
 // adopted adds the answer to an adoption.
 func adopted(r Adoption, s Stray, status int) (Adoption, error) {
-	out := adoptedAnswer{Success: true, PaymentID: r.Payment.ID, Deposits: []strayView{}}
+	out := adoptedAnswer{Success: true, PaymentID: r.Payment.ID, Deposits: []strayView{}, Total: len(s.Deposits)}
+	named := func(d StrayDeposit) bool { return d.Deposit.Key == r.Deposit }
+	if i := slices.IndexFunc(s.Deposits, named); i >= 0 {
+		out.Deposits = append(out.Deposits, strayOf(s.Deposits[i]))
+	}
 	for _, d := range s.Deposits {
-		out.Deposits = append(out.Deposits, strayOf(d))
+		if len(out.Deposits) < adoptedMost && !named(d) {
+			out.Deposits = append(out.Deposits, strayOf(d))
+		}
 	}
 	body, err := views.Encode(out)
 	r.Answer = idempotency.Answer{Status: status, Body: body}

@@ -2,6 +2,8 @@ package operators
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,6 +17,26 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/views"
 )
+
+// TestAdopted_bounded: anybody can send money to an address, so the answer shows a bounded part, the named deposit
+// first.
+func TestAdopted_bounded(t *testing.T) {
+	var s Stray
+	for n := range 150 {
+		s.Deposits = append(s.Deposits, StrayDeposit{Deposit: payment.Deposit{Key: fmt.Sprint("k", n), Network: "tron", Asset: "USDT"}})
+	}
+	r, err := adopted(Adoption{Deposit: "k149"}, s, change.StatusCreated)
+	var got struct {
+		Deposits []struct{ Key string }
+		Total    int
+	}
+	if err != nil || json.Unmarshal(r.Answer.Body, &got) != nil {
+		t.Fatalf("adopted() = %s, %v, want an answer", r.Answer.Body, err)
+	}
+	if len(got.Deposits) != 100 || got.Total != 150 || got.Deposits[0].Key != "k149" || got.Deposits[1].Key != "k0" {
+		t.Errorf("adopted() with 150 deposits shows %d of %d, first %s, want 100 of 150, first k149", len(got.Deposits), got.Total, got.Deposits[0].Key)
+	}
+}
 
 // Every order counts the amount that it moves; a live payment to another account needs two operators at any amount, and
 // so does the end of a live stray payment.
