@@ -64,6 +64,9 @@ func TestCloseDays(t *testing.T) {
 	at := func(back int) time.Time { return today.AddDate(0, 0, -back).Add(12 * time.Hour) }
 	const account = "fiat:float:paystack:NGN"
 	for back := 3; back >= 0; back-- {
+		if back == 2 {
+			book(w, "withdrawn", at(back), move{"merchant:m1:NGN", "payable:wdr_1:NGN", "NGN", "1"})
+		}
 		book(w, fmt.Sprint("float:", back), at(back), move{account, "fx:NGN", "NGN", "100"})
 		book(w, fmt.Sprint("owed:", back), at(back), move{"fx:NGN", fmt.Sprintf("payable:pay_%d:NGN", back), "NGN", "10"})
 	}
@@ -80,6 +83,11 @@ func TestCloseDays(t *testing.T) {
 	for back, want := range map[int]string{3: "100", 2: "200", 1: "407"} { // today's journals are before the late one
 		if got := closed(w, name(back), account); got != want {
 			t.Errorf("the close of %s has %s at the rail, want the %s of the journals until then", name(back), got, want)
+		}
+	}
+	for _, back := range []int{2, 1} {
+		if got := closed(w, name(back), "payable:withdrawal:NGN"); got != "-1" {
+			t.Errorf("the close of %s has %s on its way to merchants, want -1", name(back), got)
 		}
 	}
 	for back, want := range map[int]string{3: "-10", 2: "-20", 1: "-40"} {
@@ -107,6 +115,9 @@ func TestCloseDays(t *testing.T) {
 		}
 	}
 	treasury, err := w.Books.TreasuryOf(t.Context(), tenant.Live, name(2))
+	if want := (books.Line{Kind: "payable:withdrawal", Asset: "NGN", Amount: decimal.NewFromInt(1)}); !slices.ContainsFunc(treasury.Owed, func(l books.Line) bool { return fmt.Sprint(l) == fmt.Sprint(want) }) {
+		t.Errorf("the close of %s owes %v, want %v with it", name(2), treasury.Owed, want)
+	}
 	if err != nil || treasury.Day != name(2) || len(treasury.Floats) != 1 || treasury.Floats[0].Ledger.String() != "200" {
 		t.Errorf("TreasuryOf(%s) = %+v, %v; want the float of 200 of that close", name(2), treasury, err)
 	}

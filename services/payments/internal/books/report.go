@@ -144,7 +144,7 @@ type Position struct {
 // owedTo says to whom the accounts of a kind owe.
 var owedTo = map[string]string{
 	"customer": "payer", "suspense": "payer", "clearing:refund": "payer", "payable": "receiver", "clearing:payout": "receiver",
-	"merchant": "merchant", "unclaimed": "unclaimed",
+	"merchant": "merchant", "payable:withdrawal": "merchant", "unclaimed": "unclaimed",
 }
 
 // creditor is to whom an account owes, "" where it owes nobody.

@@ -60,6 +60,7 @@ func TestTreasury_whole(t *testing.T) {
 				ledger.Conversion{Payment: "pay_1", N: n, Asset: "USDT", Crypto: one, Currency: "NGN", Payout: one, Fee: two}.Converted(),
 				ledger.Settled("pay_1", "acme", "NGN", one), ledger.MerchantPaid("k", "acme", "paystack", "NGN", one),
 				ledger.Swept("t", "tron", "USDT", one, "TRX", two), ledger.GasBooked("t", "tron", "TRX", one), ledger.CapitalMoved("t", "tron", "TRX", one.Neg()),
+				ledger.Taking{Withdrawal: "wdr_1", N: n, Merchant: "acme", Currency: "NGN", Amount: one}.Taken(),
 				ledger.TraderSold("t", "tron", "USDT", one), ledger.FloatToppedUp("t", "paystack", "NGN", one), ledger.SpreadClosed("t", "NGN", one.Neg()),
 			}).Draw(t, "journal"))
 		}

@@ -1,9 +1,16 @@
 package ledger
 
-import "strings"
+import (
+	"strings"
+
+	"causeway.internal/libs/id"
+)
 
 // testPrefix begins the codes of test mode's accounts.
 const testPrefix = "test:"
+
+// kindWithdrawal is the kind of the accounts of withdrawals, which owe a merchant its own money.
+const kindWithdrawal = "payable:withdrawal"
 
 // Titles of the kinds of accounts, as a reader of the books knows them.
 var titles = map[string]string{
@@ -14,6 +21,7 @@ var titles = map[string]string{
 	"clearing:refund": "Refunds on their way",
 	"customer":        "Owed to payers",
 	"payable":         "Owed to receivers",
+	kindWithdrawal:    "Withdrawals of merchants on their way",
 	"merchant":        "Owed to a merchant",
 	"suspense":        "Money without a running payment",
 	"unclaimed":       "Unclaimed money",
@@ -31,6 +39,9 @@ func Kind(code string) string {
 	code = strings.TrimPrefix(code, testPrefix)
 	first, rest, _ := strings.Cut(code, ":")
 	second, _, _ := strings.Cut(rest, ":")
+	if first == "payable" && strings.HasPrefix(second, id.Withdrawal) {
+		return kindWithdrawal
+	}
 	if _, two := titles[first+":"+second]; two {
 		return first + ":" + second
 	}
@@ -49,10 +60,9 @@ func Title(code string) string {
 // asset are one.
 func Summed(code string) string {
 	bare, isTest := strings.CutPrefix(code, testPrefix)
-	kind, rest, _ := strings.Cut(bare, ":")
-	if kind == "customer" || kind == "payable" {
-		_, asset, _ := strings.Cut(rest, ":")
-		bare = kind + ":" + asset
+	switch kind := Kind(bare); kind {
+	case "customer", "payable", kindWithdrawal:
+		bare = kind + bare[strings.LastIndex(bare, ":"):]
 	}
 	if isTest {
 		return testPrefix + bare
@@ -62,8 +72,12 @@ func Summed(code string) string {
 
 // Parts are the parts of an account's code behind its kind, without the asset: a network, a rail or a merchant.
 func Parts(code string) string {
-	bare := strings.TrimPrefix(strings.TrimPrefix(code, testPrefix), Kind(code))
-	bare = strings.TrimPrefix(bare, ":")
+	bare := strings.TrimPrefix(code, testPrefix)
+	if kind := Kind(code); strings.HasPrefix(bare, kind+":") {
+		bare = bare[len(kind)+1:]
+	} else {
+		_, bare, _ = strings.Cut(bare, ":")
+	}
 	i := strings.LastIndex(bare, ":")
 	if i < 0 {
 		return ""

@@ -171,6 +171,8 @@ func TestTitle(t *testing.T) {
 		{RefundClearing("tron", "USDT").Code, "clearing:refund", "tron", "clearing:refund:tron:USDT"},
 		{Customer("pay_1", "USDT").Code, "customer", "pay_1", "customer:USDT"},
 		{Payable("pay_1", "NGN").Code, "payable", "pay_1", "payable:NGN"},
+		{Payable("wdr_1", "NGN").Code, "payable:withdrawal", "wdr_1", "payable:withdrawal:NGN"},
+		{"payable:withdrawal:NGN", "payable:withdrawal", "", "payable:withdrawal:NGN"}, // of a close
 		{Merchant("acme", "NGN").Code, "merchant", "acme", "merchant:acme:NGN"},
 		{Suspense("USDT").Code, "suspense", "", "suspense:USDT"},
 		{Unclaimed("USDT").Code, "unclaimed", "", "unclaimed:USDT"},

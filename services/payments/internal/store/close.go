@@ -53,7 +53,8 @@ WHERE ($1 = '' OR c.day <= nullif($1, '')::date) AND EXISTS (SELECT FROM treasur
 	ledgerSums = `SELECT account, asset, sum(debit), sum(credit), sum(by_hand) FROM (
 	SELECT account, asset, debit, credit, by_hand FROM ledger_close_sums WHERE day = nullif($1, '')::date
 	UNION ALL
-	SELECT regexp_replace(e.account, '^((test:)?(customer|payable)):[^:]*:', '\1:'), e.asset,
+	SELECT regexp_replace(regexp_replace(e.account, '^((test:)?payable):wdr_[^:]*:', '\1:withdrawal:'),
+			'^((test:)?(customer|payable)):(?!withdrawal:)[^:]*:', '\1:'), e.asset,
 		CASE e.side WHEN 'debit' THEN e.amount ELSE 0 END, CASE e.side WHEN 'credit' THEN e.amount ELSE 0 END,
 		CASE WHEN j.event = ANY($4) THEN CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END ELSE 0 END
 	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id WHERE j.id > $2 AND j.id <= $3
