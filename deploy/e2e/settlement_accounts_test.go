@@ -22,12 +22,15 @@ func settlementAccount(t testing.TB, own *api.Client, number string) string {
 	return id
 }
 
-// TestSettlementAccounts: it takes two permissions and the number twice to name an account that money may go to.
+// TestSettlementAccounts: it takes two permissions and the number twice to name an account that money may go to, and
+// the merchant hears of each step.
 func TestSettlementAccounts(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	merchant := unique("accounts")
 	manager, owner := key(t, s, c, "test", merchant, "settlement:manage"), key(t, s, c, "test", merchant, "withdrawal:create", "payment:read")
+	hook, heard := hooks(t)
+	endpoint(t, key(t, s, c, "test", merchant, "webhook:manage"), hook, heard, "settlement_account.added", "settlement_account.confirmed", "settlement_account.deleted")
 	body := api.Object{"currency": "NGN", "receiver": api.Object{"bankCode": "058", "accountNumber": "0123456789"}}
 	owner.Call(t, http.MethodPost, settlementAccounts, body).Want(t, http.StatusForbidden)
 	made := manager.Call(t, http.MethodPost, settlementAccounts, body).Want(t, http.StatusCreated)
@@ -50,5 +53,6 @@ func TestSettlementAccounts(t *testing.T) {
 	owner.Call(t, http.MethodDelete, path, nil).Want(t, http.StatusForbidden)
 	manager.Call(t, http.MethodDelete, path, nil).Want(t, http.StatusOK)
 	owner.Call(t, http.MethodGet, path, nil).Want(t, http.StatusNotFound)
+	awaitCallbacks(t, hook, heard, "settlement_account.added", "settlement_account.confirmed", "settlement_account.deleted")
 	refuse(t, manager, settlementAccounts, api.Object{"currency": "NGN", "receiver": api.Object{"bankCode": "058", "accountNumber": "0000000001"}}, http.StatusBadRequest, "")
 }

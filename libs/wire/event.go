@@ -44,6 +44,9 @@ var eventTypes = []EventType{
 	{"withdrawal.paid", "a withdrawal was paid to the settlement account"},
 	{"withdrawal.failed", "a withdrawal was refused or could not be paid; its money is in the balance again"},
 	{"withdrawal.returned", "a withdrawal came back after it was paid; its money is in the balance again"},
+	{"settlement_account.added", "a settlement account was proposed; it waits for its confirmation"},
+	{"settlement_account.confirmed", "a settlement account was confirmed; no live money leaves to it before heldUntil"},
+	{"settlement_account.deleted", "a settlement account was deleted; no withdrawal goes to it any more"},
 	{"wallet.watching", "the wallet's address is watched"},
 	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
@@ -77,6 +80,7 @@ type sender struct {
 var senders = []sender{
 	{PaymentStatusChangedV1, "payment.", "pay_"},
 	{PaymentStatusChangedV1, "withdrawal.", "wdr_"},
+	{PaymentStatusChangedV1, "settlement_account.", "sac_"},
 	{PaymentStatusChangedV1, "wallet.withdrawal_", "wwd_"},
 	{PaymentStatusChangedV1, "wallet.address_", "adr_"},
 	{WalletStatusChangedV1, "wallet.", "wal_"},

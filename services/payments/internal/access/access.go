@@ -75,13 +75,13 @@ func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, u
 		}
 		if err == nil && r.Answer != nil {
 			answer = *r.Answer
-			r.Answer = keep(a.Keys, k, answer)
+			kept := a.Kept(k, answer)
+			r.Answer = &kept
 		}
 		return r, err
 	})
 	if errors.Is(err, idempotency.ErrTaken) {
-		answer, err = a.Store.Settled(ctx, k)
-		return unseal(a.Keys, k, answer), err
+		return a.Settled(ctx, k)
 	}
 	if err == nil && refused != nil {
 		return idempotency.Answer{}, refused
@@ -139,12 +139,18 @@ func (a *Payments) Ours(ctx context.Context, text string) (bool, error) {
 // SecretPlace binds a sealed answer to its key.
 func SecretPlace(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
-// keep is the stored form of an answer.
-func keep(ring *keyring.Ring, k idempotency.Key, given idempotency.Answer) *idempotency.Answer {
+// Kept is the stored form of an answer.
+func (a *Payments) Kept(k idempotency.Key, given idempotency.Answer) idempotency.Answer {
 	if given.Personal && k.Sent() {
-		given.Body = ring.Seal(given.Body, SecretPlace(k))
+		given.Body = a.Keys.Seal(given.Body, SecretPlace(k))
 	}
-	return &given
+	return given
+}
+
+// Settled is the answer that another request has stored under the key meanwhile.
+func (a *Payments) Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error) {
+	answer, err := a.Store.Settled(ctx, k)
+	return unseal(a.Keys, k, answer), err
 }
 
 // unseal returns a stored answer as the caller first got it, with its secret while that is stored.

@@ -7,12 +7,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
 	"causeway.internal/services/payments/internal/withdrawals"
 )
@@ -98,10 +101,13 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 	return answer, refusedOnce(k, err)
 }
 
-// keepAccount writes a new or a changed account.
+// keepAccount writes a new or a changed account, and the event about it.
 func (s *Store) keepAccount(ctx context.Context, tx pgx.Tx, v withdrawals.View, a *withdrawal.Account) error {
 	if a == nil {
 		return nil
+	}
+	if err := s.tellAccount(ctx, tx, *a); err != nil {
+		return err
 	}
 	if _, err := withdrawal.Find(v.Accounts, a.ID); err != nil {
 		receiver, err := sealed(s.keys, a.Receiver, receiverPlace(a.ID))
@@ -115,22 +121,35 @@ func (s *Store) keepAccount(ctx context.Context, tx pgx.Tx, v withdrawals.View, 
 	return wrap(err, "change a settlement account")
 }
 
-func (s *Store) resealAccount(row pgx.CollectableRow, into *pgx.Batch) (id string, err error) {
+// tellAccount puts the event about a change of an account into the outbox.
+func (s *Store) tellAccount(ctx context.Context, tx pgx.Tx, a withdrawal.Account) error {
+	kind := withdrawal.AccountEvent + a.Change()
+	eventID := id.Derived(id.Event, a.ID, a.CreatedAt, a.Sequence(), kind)
+	body, err := views.SettlementAccountEvent(eventID, kind, s.now().UTC(), a)
+	if err != nil {
+		return err
+	}
+	return s.tellMerchant(ctx, tx, body, wire.StatusChanged{
+		EventID: eventID, Type: kind, MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, ObjectID: a.ID, Sequence: a.Sequence(),
+	})
+}
+
+func (s *Store) resealAccount(row pgx.CollectableRow, into *pgx.Batch) (accountID string, err error) {
 	var receiver []byte
-	if err := row.Scan(&id, &receiver); err != nil {
+	if err := row.Scan(&accountID, &receiver); err != nil {
 		return "", err
 	}
 	if !s.stale(receiver) {
-		return id, nil
+		return accountID, nil
 	}
 	var r payment.Receiver
-	if err := opened(s.keys, receiver, receiverPlace(id), &r); err != nil {
-		return "", fmt.Errorf("receiver of settlement account %s: %w", id, err)
+	if err := opened(s.keys, receiver, receiverPlace(accountID), &r); err != nil {
+		return "", fmt.Errorf("receiver of settlement account %s: %w", accountID, err)
 	}
-	fresh, err := sealed(s.keys, r, receiverPlace(id))
+	fresh, err := sealed(s.keys, r, receiverPlace(accountID))
 	if err != nil {
 		return "", err
 	}
-	into.Queue(resealAccount, id, receiver, fresh)
-	return id, nil
+	into.Queue(resealAccount, accountID, receiver, fresh)
+	return accountID, nil
 }

@@ -24,6 +24,31 @@ type Account struct {
 	DeletedAt   time.Time
 }
 
+// Change is what became of the account with its last step: the type of the event about it, without its prefix.
+func (a Account) Change() string {
+	switch {
+	case !a.DeletedAt.IsZero():
+		return "deleted"
+	case !a.ConfirmedAt.IsZero():
+		return "confirmed"
+	}
+	return "added"
+}
+
+// Sequence is the number of the account's steps. Each has an event.
+func (a Account) Sequence() int64 {
+	n := int64(1)
+	for _, step := range []time.Time{a.ConfirmedAt, a.DeletedAt} {
+		if !step.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// AccountEvent is what the type of each event of an account begins with; its change follows.
+const AccountEvent = "settlement_account."
+
 // AccountsMost bounds the accounts of a merchant in a mode.
 const AccountsMost = 20
 

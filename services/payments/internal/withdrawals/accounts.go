@@ -10,52 +10,18 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
 )
 
-type receiverView struct {
-	AccountName   string `json:"accountName"`
-	AccountNumber string `json:"accountNumber"`
-	BankName      string `json:"bankName"`
-	NameVerified  bool   `json:"nameVerified"`
-}
-
-func receiverOf(r payment.Receiver) receiverView {
-	r = r.Masked()
-	return receiverView{r.AccountName, r.AccountNumber, r.BankName, r.NameVerified}
-}
-
-type accountView struct {
-	ID          string         `json:"id"`
-	Currency    money.Currency `json:"currency"`
-	Receiver    receiverView   `json:"receiver"`
-	Status      string         `json:"status"`
-	HeldUntil   *string        `json:"heldUntil"`
-	CreatedAt   string         `json:"createdAt"`
-	ConfirmedAt *string        `json:"confirmedAt"`
-}
-
-func accountOf(a withdrawal.Account) accountView {
-	v := accountView{
-		ID: a.ID, Currency: a.Currency, Receiver: receiverOf(a.Receiver), Status: "unconfirmed", HeldUntil: timestamp.OrNull(a.HeldUntil),
-		CreatedAt: timestamp.Text(a.CreatedAt), ConfirmedAt: timestamp.OrNull(a.ConfirmedAt),
-	}
-	if !a.ConfirmedAt.IsZero() {
-		v.Status = "active"
-	}
-	return v
-}
-
 func accountAnswer(status int, a withdrawal.Account) (idempotency.Answer, error) {
 	body, err := views.Encode(struct {
-		Success bool        `json:"success"`
-		Account accountView `json:"settlementAccount"`
-	}{true, accountOf(a)})
-	return idempotency.Answer{Status: status, Body: body}, err
+		Success bool                        `json:"success"`
+		Account views.SettlementAccountView `json:"settlementAccount"`
+	}{true, views.SettlementAccountOf(a)})
+	return idempotency.Answer{Status: status, Body: body, Personal: true}, err
 }
 
 // Proposal is the decoded body of POST /v1/settlement-accounts.
@@ -138,11 +104,16 @@ func (a *Withdrawals) DeleteAccount(ctx context.Context, o tenant.Owner, account
 
 // change is Store.ChangeMoney, with the stored answer where another request has taken the key meanwhile.
 func (a *Withdrawals) change(ctx context.Context, o tenant.Owner, currency money.Currency, k idempotency.Key, rule Rule) (idempotency.Answer, error) {
-	answer, err := a.Store.ChangeMoney(ctx, o, currency, k, rule)
+	var given idempotency.Answer
+	_, err := a.Store.ChangeMoney(ctx, o, currency, k, func(v View) (Ruling, error) {
+		r, err := rule(v)
+		given, r.Answer = r.Answer, a.Access.Kept(k, r.Answer)
+		return r, err
+	})
 	if errors.Is(err, idempotency.ErrTaken) {
-		return a.Access.Store.Settled(ctx, k)
+		return a.Access.Settled(ctx, k)
 	}
-	return answer, err
+	return given, err
 }
 
 // AccountList is the body of GET /v1/settlement-accounts, the oldest first. A merchant has few, so it has no pages.
@@ -151,13 +122,13 @@ func (a *Withdrawals) AccountList(ctx context.Context, o tenant.Owner) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]accountView, 0, len(found))
+	out := make([]views.SettlementAccountView, 0, len(found))
 	for _, one := range found {
-		out = append(out, accountOf(one))
+		out = append(out, views.SettlementAccountOf(one))
 	}
 	return views.Encode(struct {
-		Success  bool          `json:"success"`
-		Accounts []accountView `json:"settlementAccounts"`
+		Success  bool                          `json:"success"`
+		Accounts []views.SettlementAccountView `json:"settlementAccounts"`
 	}{true, out})
 }
 

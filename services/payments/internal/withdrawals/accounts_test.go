@@ -82,6 +82,9 @@ func TestAccounts(t *testing.T) {
 	if _, err := w.Withdrawals.DeleteAccount(t.Context(), own, id); err != nil {
 		t.Errorf("DeleteAccount() = %v, want no error", err)
 	}
+	if got, want := eventsOf(w, id), "1 settlement_account.added, 2 settlement_account.confirmed, 3 settlement_account.deleted"; got != want {
+		t.Errorf("events of the account = %s, want %s", got, want)
+	}
 	list, err := w.Withdrawals.AccountList(t.Context(), own)
 	if err != nil || string(list) != `{"success":true,"settlementAccounts":[]}` {
 		t.Errorf("AccountList() after the deletion = %s, %v, want none", list, err)

@@ -97,7 +97,7 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 			return r, err
 		}
 		r.Withdrawal = &made
-		r.Answer.Status = change.StatusCreated
+		r.Answer.Status, r.Answer.Personal = change.StatusCreated, true
 		r.Answer.Body, err = views.Encode(views.WithdrawalAnswer{Success: true, Withdrawal: views.WithdrawalOf(made.Withdrawal)})
 		return r, err
 	})
@@ -245,6 +245,6 @@ func (a *Withdrawals) ruled(v change.View, action string, d Decision, open *appr
 
 func answered(r change.Result, body any) (change.Result, error) {
 	text, err := views.Encode(body)
-	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: text}
+	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: text, Personal: true}
 	return r, err
 }

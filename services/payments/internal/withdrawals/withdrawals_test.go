@@ -76,8 +76,13 @@ func until(w *fixture.Payments, id, want string) {
 	w.Work(func() bool { w.Hurry(); return state(w, id) == want })
 }
 
-// heard are the types of the events of a withdrawal, in order.
+// heard are the states in the events of a withdrawal, in order.
 func heard(w *fixture.Payments, id string) string {
+	return strings.ReplaceAll(eventsOf(w, id), "withdrawal.", "")
+}
+
+// eventsOf are the types of the events of an object, in order.
+func eventsOf(w *fixture.Payments, id string) string {
 	w.T.Helper()
 	rows, err := w.Pool.Query(w.T.Context(), `SELECT body FROM outbox WHERE name = $1 ORDER BY id`, string(wire.PaymentStatusChangedV1))
 	if err != nil {
@@ -100,7 +105,7 @@ func heard(w *fixture.Payments, id string) string {
 		if strings.Contains(string(m.Body), number) || m.CallbackURL != "" || !wire.PaymentStatusChangedV1.MayTell(m.Type, id) || !wire.IsEventType(m.Type) {
 			w.T.Errorf("event %s = %s, want a known one without the whole account number and without a callback", m.Type, m.Body)
 		}
-		out = append(out, fmt.Sprint(m.Sequence, " ", strings.TrimPrefix(m.Type, "withdrawal.")))
+		out = append(out, fmt.Sprint(m.Sequence, " ", m.Type))
 	}
 	return strings.Join(out, ", ")
 }
@@ -189,6 +194,13 @@ func TestWithdraw_oneKey(t *testing.T) {
 		t.Errorf("withdrawals of one key = %d, want 1", n)
 	}
 	wantBalance(w, "one withdrawal", "48500 0")
+	again, err := w.Withdrawals.Withdraw(t.Context(), fixture.Owner, order("1000", account), &fault.Problems{}, key)
+	if err != nil || !strings.Contains(string(again.Body), `"accountName":"`) {
+		t.Errorf("Withdraw() once more = %s, %v, want the first answer", again.Body, err)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM idempotency WHERE encode(body, 'escape') LIKE '%accountName%'`); n != 0 {
+		t.Errorf("answers that keep the name of an account in the clear = %d, want none", n)
+	}
 }
 
 // TestWithdraw_ends: each end of a payout at the simulated bank, with the money where it belongs.
