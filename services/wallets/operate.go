@@ -22,6 +22,7 @@ var operations = []command.Verb{
 	{Name: "rotate-master", Run: operate(operator.RotateMaster)},
 	{Name: "unexplained", Run: operate(operator.Unexplained)},
 	{Name: "look", Args: "--network NETWORK --address ADDRESS --tx HASH", Run: operate(operator.Look)},
+	{Name: "journals", Args: "--month 2026-10 [--mode live|test]", Run: operate(operator.Journals)},
 	{Name: "tell-addresses", Run: operate(operator.TellAddresses)},
 	{Name: "tell-refunds", Args: "--from TIME", Run: operate(operator.TellRefunds)},
 	{Name: "sweeps", Args: "[--release ID]", Run: operate(operator.Sweeps)},

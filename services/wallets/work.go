@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/holdings"
 	"causeway.internal/services/wallets/internal/keys"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/network"
@@ -53,6 +54,17 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	p.group.Go("unseen coin", unseen.NewWatch(unseen.Options{
 		Networks: chains.Unseen(), Every: p.worker.BalancesEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book,
 	}).Run)
+	if !p.cfg.Recovery { // the books of a restored database are behind the chains
+		read, err := chains.Holdings(signer.New(p.worker.SignerSocket).Stations)
+		if err != nil {
+			return err
+		}
+		p.group.Go("holdings", func(ctx context.Context) error {
+			return holdings.Run(ctx, holdings.Options{
+				Networks: read, Every: p.worker.HoldingsEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book.Refunds(),
+			})
+		})
+	}
 	if p.keeper.Pinned != nil {
 		level := keys.NewLevel(p.book, p.cfg.Chains.PoolLow, p.tel.Registry, p.tel.Log)
 		p.group.Every("address stock", levelEvery, level.Measure)

@@ -114,6 +114,11 @@ func (o Out) AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) 
 	return outbox.Encode(ctx, wire.AddressesOwnedV1, id.New(id.Message, o.Now()), wire.AddressesOwned{Addresses: addresses})
 }
 
+// HoldingsRead publishes what a chain has; a later message replaces it.
+func (o Out) HoldingsRead(ctx context.Context, read wire.HoldingsRead) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.HoldingsReadV1, id.New(id.Message, o.Now()), read)
+}
+
 // RefundChanged publishes one version of a refund.
 func (o Out) RefundChanged(ctx context.Context, c wire.RefundChanged) (outbox.Message, error) {
 	c.OccurredAt = o.Now().UTC()

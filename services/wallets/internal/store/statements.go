@@ -61,6 +61,10 @@ func Statements() map[string]string {
 		"in block": inBlockSQL, "contradicted": contradictedSQL,
 		"newer pauses": newerPausesSQL, "forget pauses": forgetPausesSQL, "keep pauses": keepPausesSQL,
 		"lock balance": lockBalanceSQL, "balance": balanceSQL, "withdrawal": withdrawalSQL, "payer of": payerOfSQL, "uncovered": uncoveredSQL,
+		"clock": clockSQL, "held accounts": heldAccountsSQL, "unbooked": unbookedSQL, "expected of": expectedOfSQL, "keep holding": keepHoldingSQL,
+		"forget holdings": forgetHoldingsSQL, "surplus": surplusSQL, "unread": unreadSQL, "deposited": depositedSQL,
+		"month ended": monthEndedSQL, "opening": openingSQL, "custody entries": custodyEntriesSQL,
+		"booked places": bookedPlacesSQL, "of merchants": ofMerchantsSQL,
 		"ask": askSQL, "unasked": unaskedSQL,
 	}
 }

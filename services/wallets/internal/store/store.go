@@ -32,6 +32,7 @@ type Messages interface {
 	AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) (outbox.Message, error)
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
 	RefundChanged(ctx context.Context, c wire.RefundChanged) (outbox.Message, error)
+	HoldingsRead(ctx context.Context, read wire.HoldingsRead) (outbox.Message, error)
 	TransferFound(ctx context.Context, found wire.TransferFound) (outbox.Message, error)
 }
 

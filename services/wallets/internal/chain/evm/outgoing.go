@@ -108,6 +108,20 @@ func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, err
 	return &n.Int, err
 }
 
+// TokensAt is an address's balance of a token after a block; ErrNoState when no endpoint keeps that.
+func (d *Driver) TokensAt(ctx context.Context, contract, of string, height int64) (*big.Int, error) {
+	a, err := evmtx.ParseAccount(of)
+	if err != nil {
+		return nil, err
+	}
+	call := map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}
+	n, no, err := judged[quantity](ctx, d, "eth_call", call, at(height))
+	if err == nil && no != nil {
+		err = fmt.Errorf("%w: %w", chain.ErrNoState, no)
+	}
+	return &n.Int, err
+}
+
 // Market is the network's present price per gas: the base fee of the newest block and the node's recommended tip.
 func (d *Driver) Market(ctx context.Context) (m sweep.Market, err error) {
 	type header struct {

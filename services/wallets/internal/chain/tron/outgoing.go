@@ -225,14 +225,11 @@ func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, err
 	if err != nil {
 		return nil, err
 	}
-	if fault := c.fault(); fault != "" || len(c.Words) != 1 {
-		return nil, fmt.Errorf("the balance of %s has %d words: %s", of, len(c.Words), fault)
+	sum, err := c.word()
+	if err != nil {
+		return nil, fmt.Errorf("the balance of %s: %w", of, err)
 	}
-	word, err := hex.DecodeString(c.Words[0])
-	if err != nil || len(word) != 32 {
-		return nil, fmt.Errorf("the balance of %s is %.80q", of, c.Words[0])
-	}
-	return new(big.Int).SetBytes(word), nil
+	return sum, nil
 }
 
 // Energy is what a token's transfer uses at present. ErrReverts means that it would fail.

@@ -1,0 +1,129 @@
+package holdings
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"causeway.internal/services/wallets/internal/soltx"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// EVM is a chain whose nodes keep the balances of past blocks.
+type EVM interface {
+	Balance(ctx context.Context, of string, height int64) (*big.Int, error)
+	TokensAt(ctx context.Context, contract, of string, height int64) (*big.Int, error)
+}
+
+// OfEVM reads balances of one block.
+func OfEVM(c EVM) Chain { return evm{c} }
+
+type evm struct{ chain EVM }
+
+// Balances implements Chain.
+func (e evm) Balances(ctx context.Context, of []Account, height int64) ([]Balance, error) {
+	return each(ctx, of, func(ctx context.Context, a Account) (amount *big.Int, at int64, err error) {
+		if a.Contract == "" {
+			amount, err = e.chain.Balance(ctx, a.Address, height)
+		} else {
+			amount, err = e.chain.TokensAt(ctx, a.Contract, a.Address, height)
+		}
+		return amount, height, err
+	})
+}
+
+// Tron is a chain whose nodes have the balances of their newest block alone.
+type Tron interface {
+	// Holds is what an account has of the coin, staked coins included, or of a token after the newest block.
+	Holds(ctx context.Context, of, contract string) (amount *big.Int, height int64, err error)
+}
+
+// OfTron reads balances of the newest block.
+func OfTron(c Tron) Chain { return tron{c} }
+
+type tron struct{ chain Tron }
+
+// Balances implements Chain.
+func (t tron) Balances(ctx context.Context, of []Account, _ int64) ([]Balance, error) {
+	return each(ctx, of, func(ctx context.Context, a Account) (*big.Int, int64, error) {
+		return t.chain.Holds(ctx, a.Address, a.Contract)
+	})
+}
+
+// Solana is a chain that answers about many accounts at once, after its newest final block.
+type Solana interface {
+	Accounts(ctx context.Context, addresses []string, final bool) ([]sweep.SolanaAccount, int64, error)
+}
+
+// OfSolana reads balances of the newest final block. Tokens are those on the associated account of each owner.
+func OfSolana(c Solana) Chain { return solana{c} }
+
+type solana struct{ chain Solana }
+
+// accountsMost is how many accounts a node of solana answers about at once.
+const accountsMost = 100
+
+// Balances implements Chain.
+func (s solana) Balances(ctx context.Context, of []Account, _ int64) (out []Balance, err error) {
+	for some := range slices.Chunk(of, accountsMost) {
+		names := make([]string, len(some))
+		for i, a := range some {
+			if names[i], err = holder(a); err != nil {
+				return nil, err
+			}
+		}
+		found, slot, err := s.chain.Accounts(ctx, names, true)
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range some {
+			amount, err := held(a, found[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, Balance{a, new(big.Int).SetUint64(amount), slot})
+		}
+	}
+	return out, nil
+}
+
+// holder is the account on solana that has the balance of an owner.
+func holder(a Account) (string, error) {
+	if a.Contract == "" {
+		return a.Address, nil
+	}
+	owner, err := soltx.ParseAccount(a.Address)
+	if err != nil {
+		return "", err
+	}
+	mint, err := soltx.ParseAccount(a.Contract)
+	if err != nil {
+		return "", err
+	}
+	at, err := soltx.TokenAccount(owner, mint)
+	return at.String(), err
+}
+
+// held is the balance of an account on solana; one that does not exist has nothing.
+func held(a Account, found sweep.SolanaAccount) (uint64, error) {
+	if a.Contract == "" {
+		return found.Coins, nil
+	}
+	if found.Program == "" {
+		return 0, nil
+	}
+	owner, err := soltx.ParseAccount(a.Address)
+	if err != nil {
+		return 0, err
+	}
+	mint, err := soltx.ParseAccount(a.Contract)
+	if err != nil {
+		return 0, err
+	}
+	amount, err := soltx.ReadToken(found.Program, found.Data, owner, mint)
+	if err != nil {
+		return 0, fmt.Errorf("the token account of %s: %w", a.Address, err)
+	}
+	return amount, nil
+}
