@@ -75,7 +75,8 @@ type rig struct {
 
 func newRig(t *testing.T, more ...string) *rig {
 	t.Helper()
-	cfg, amqp, tel := pg.Config(t, migrations.FS), mq.New(t), telemetrytest.ForTest(t)
+	intake := slices.DeleteFunc(wire.Topology(), func(line wire.Route) bool { return line.Consumer != wire.Dispatcher })
+	cfg, amqp, tel := pg.Config(t, migrations.FS), mq.New(t, intake...), telemetrytest.ForTest(t)
 	var key [32]byte
 	_, _ = rand.Read(key[:])
 	master := "k1:" + base64.StdEncoding.EncodeToString(key[:])
@@ -87,7 +88,7 @@ func newRig(t *testing.T, more ...string) *rig {
 	for i := 0; i+1 < len(more); i += 2 {
 		r.env[more[i]] = more[i+1]
 	}
-	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, tel)
+	link, err := bus.DialLines(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, tel, intake)
 	if err != nil {
 		t.Fatal(err)
 	}
