@@ -109,11 +109,8 @@ func TestOperatorConcludesPayout(t *testing.T) {
 	paidOnce(t, s, ref)
 }
 
-// TestSecondOperatorConcludesPayout: above the amount one operator asks and another confirms, and nothing is sent
-// meanwhile.
-func TestSecondOperatorConcludesPayout(t *testing.T) {
-	t.Parallel()
-	s := stack.New(t, stack.Options{Env: map[string]map[string]string{"payments": {"SECOND_OPERATOR_ABOVE": "NGN=1000"}}})
+// twoConclude: above the amount one operator asks about a payout and another confirms, and nothing is sent meanwhile.
+func twoConclude(t *testing.T, s *stack.Stack) {
 	c := client(t, s)
 	first, second := c.With(s.AdminToken), c.With(s.SecondToken)
 	ref, payout := silent(t, c)

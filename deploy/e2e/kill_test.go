@@ -17,16 +17,17 @@ type killCase struct {
 	at      string // "deposit", or the type of a callback
 }
 
-// TestKill: a kill -9 of each service that a payment needs, in the middle of a walk on a stack of its own: the payment
-// still settles, the bank pays once, and every callback arrives. One stack serves all cases, one after the other, since
-// each kills it.
-func TestKill(t *testing.T) {
+// TestOutages: a kill -9 of each service that a payment needs, in the middle of a walk on a stack of its own: the payment
+// still settles, the bank pays once, and every callback arrives. Then roles of databases get other passwords. One stack
+// serves all cases, one after the other, since each breaks it.
+func TestOutages(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{})
 	c := client(t, s)
 	for _, test := range killCases {
-		t.Run(test.service+" at "+test.at, func(t *testing.T) { killWalk(t, s, c, test) })
+		t.Run("kill "+test.service+" at "+test.at, func(t *testing.T) { killWalk(t, s, c, test) })
 	}
+	t.Run("passwords", func(t *testing.T) { passwords(t, s, c) })
 }
 
 func killWalk(t *testing.T, s *stack.Stack, c *api.Client, test killCase) {

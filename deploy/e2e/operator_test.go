@@ -114,14 +114,23 @@ func TestOverLimitAndAccept(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the
-// amount, makes no live key, changes no limit of one, frees no accused address and publishes no live fees. Two do, and
-// only with the same words.
+// TestTwoOperators: with the settings of production one operator alone decides and concludes nothing that needs two.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
 		"payments": {"SECOND_OPERATOR_ABOVE": "NGN=1000"}, "gateway": {"SECOND_OPERATOR": "true"},
 	}})
+	for name, test := range map[string]func(*testing.T, *stack.Stack){"decide": twoDecide, "conclude a payout": twoConclude} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// twoDecide: one operator redirects no money, accepts no payment above the amount, makes no live key, changes no limit
+// of one, frees no accused address and publishes no live fees. Two do, and only with the same words.
+func twoDecide(t *testing.T, s *stack.Stack) {
 	c := client(t, s)
 	first, second := c.With(s.AdminToken), c.With(s.SecondToken)
 	const again = "You have asked for this already. Another operator has to confirm it."

@@ -16,13 +16,10 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestPassword: while the password of a database role is another than its service knows, callers hear 503 and when to
-// try again, and never 500. The gateway stays ready without its database and serves what needs none. All goes on by
-// itself with the right password.
-func TestPassword(t *testing.T) {
-	t.Parallel()
-	s := stack.New(t, stack.Options{})
-	c := client(t, s)
+// passwords: while the password of a database role is another than its service knows, callers hear 503 and when to try
+// again, and never 500. The gateway stays ready without its database and serves what needs none. All goes on by itself
+// with the right password.
+func passwords(t *testing.T, s *stack.Stack, c *api.Client) {
 	ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
 	lookup := "/v1/reports/lookup?phoneNumber=2348012345678"
 	t.Run("of payments", func(t *testing.T) {

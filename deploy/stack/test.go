@@ -44,7 +44,7 @@ const (
 	atOnce = "GORACE=atexit_sleep_ms=0"
 )
 
-// test runs the tests: the pure ones, and then, on one stack of its own, the rest.
+// test runs the tests: the pure ones, and then, on servers of its own, the rest.
 func (l *launcher) test(ctx context.Context) error {
 	root, err := workspace(ctx)
 	if err != nil {
@@ -114,10 +114,11 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err != nil {
 		return err
 	}
+	l.infra = true // the product runs while tests ask it, and not beside those that compute
 	if err := l.bringUp(ctx); err != nil {
 		return err
 	}
-	environ, err := l.variables()
+	environ := append(slices.Clone(how.environ), "CAUSEWAY_REALCHAIN="+realchain)
 	for _, program := range []infra.Program{infra.Chromium, infra.PgBouncer} {
 		path := ""
 		if err == nil {
@@ -126,16 +127,33 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 		environ = append(environ, program.Variable+"="+path)
 	}
 	if err == nil {
-		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain)
-		environ = append(environ, how.environ...)
 		for _, t := range tiers(how, served) {
 			t.Dir, t.Environ = root, environ
-			if err = one(t); err != nil {
+			if err = l.onServers(ctx, t, one); err != nil {
 				break
 			}
 		}
 	}
 	return errors.Join(err, l.con.Step("stop everything", l.takeDown))
+}
+
+// onServers runs a tier on the servers, and on the product if it asks it.
+func (l *launcher) onServers(ctx context.Context, t tier.Tier, one func(tier.Tier) error) error {
+	if t.Product {
+		if err := l.product().Up(ctx); err != nil {
+			return err
+		}
+	}
+	environ, err := l.variables()
+	if err != nil {
+		return err
+	}
+	t.Environ = append(environ, t.Environ...)
+	err = one(t)
+	if t.Product {
+		err = errors.Join(err, l.product().Down())
+	}
+	return err
 }
 
 // nodes builds the chains' nodes that are made in Go, and installs the one that comes from npm.
@@ -155,7 +173,7 @@ func (e extent) raced() []string {
 	return []string{e.race}
 }
 
-// tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
+// tiers are the calls of go test on the running servers. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own beside it.
 func tiers(how extent, served []string) []tier.Tier {
 	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-timeout", how.timeout}
@@ -171,7 +189,7 @@ func tiers(how extent, served []string) []tier.Tier {
 	}
 	product := append(how.raced(), "-v", "-p", "2", "-parallel", "20")
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, "./deploy/e2e/...")},
+		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Product: true, Args: with(product, "./deploy/e2e/...")},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
 	)
 }

@@ -24,6 +24,7 @@ type Tier struct {
 	Args    []string // flags and packages
 	Dir     string
 	Environ []string
+	Product bool // it asks a running product
 }
 
 // Result counts what ran.
