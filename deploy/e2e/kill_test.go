@@ -17,9 +17,9 @@ type killCase struct {
 	at      string // "deposit", or the type of a callback
 }
 
-// TestOutages: a kill -9 of each service that a payment needs, in the middle of a walk on a stack of its own: the payment
-// still settles, the bank pays once, and every callback arrives. Then roles of databases get other passwords. One stack
-// serves all cases, one after the other, since each breaks it.
+// TestOutages: a kill -9 of each service that a payment needs, in the middle of a walk on a stack of its own: the
+// payment still settles, the bank pays once, and every callback arrives. Then roles of databases get other passwords.
+// One stack serves all cases, one after the other, since each breaks it.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{})

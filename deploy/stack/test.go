@@ -173,8 +173,8 @@ func (e extent) raced() []string {
 	return []string{e.race}
 }
 
-// tiers are the calls of go test on the running servers. The race detector finds races inside the broker's client library
-// when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own beside it.
+// tiers are the calls of go test on the running servers. The race detector finds races inside the broker's client
+// library when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
 func tiers(how extent, served []string) []tier.Tier {
 	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
@@ -189,7 +189,7 @@ func tiers(how extent, served []string) []tier.Tier {
 	}
 	product := append(how.raced(), "-v", "-p", "2", "-parallel", "20")
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Product: true, Args: with(product, "./deploy/e2e/...")},
+		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, "./deploy/e2e/..."), Product: true},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
 	)
 }
