@@ -95,6 +95,7 @@ type drawSettings struct {
 	Daily    string        `env:"WITHDRAWAL_DAILY_USD" envDefault:"10000" doc:"most US dollars that a merchant withdraws from standalone wallets within 24 hours in live mode, and the limits of single merchants: 10000,acme=200000"`
 	Above    string        `env:"WITHDRAWAL_APPROVAL_ABOVE_USD" envDefault:"1000" doc:"worth of a merchant's live withdrawals within 24 hours above which one needs two operators; 0 sends every one to operators"`
 	Hold     time.Duration `env:"WITHDRAWAL_ADDRESS_HOLD" envDefault:"24h" doc:"time after its addition in which no live withdrawal goes to an address of the address book; test mode has none"`
+	Tokens   string        `env:"WITHDRAWAL_CONTRACTS" doc:"token contracts of live mode that differ from the listed ones, on a private chain: ethereum/USDT=0x…; those that wallets has in EVM_<NETWORK>_TOKENS and its like"`
 }
 
 // rules reads the rules of withdrawals.
@@ -108,6 +109,9 @@ func (s drawSettings) rules() (r draws.Rules, err error) {
 	}
 	if r.Fees, err = draw.ParseFees(s.Fees); err != nil {
 		return r, fmt.Errorf("WITHDRAWAL_FEES: %w", err)
+	}
+	if r.Contracts, err = draw.ParseContracts(s.Tokens); err != nil {
+		return r, fmt.Errorf("WITHDRAWAL_CONTRACTS: %w", err)
 	}
 	if r.Limits, err = draw.ParseLimits(s.Daily); err != nil {
 		return r, fmt.Errorf("WITHDRAWAL_DAILY_USD: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/tenant"
@@ -91,6 +92,31 @@ func ParseFees(text string) (Fees, error) {
 			return nil, fmt.Errorf("%q is not the fee of a pair, such as ethereum/USDT=5", part)
 		}
 		out[quote.Pair{Network: n.Name, Crypto: a.Symbol}] = fee
+	}
+	return out, nil
+}
+
+// Contracts are the contracts of tokens that differ from the listed ones, as on a private chain.
+type Contracts map[quote.Pair]string
+
+// ParseContracts reads contracts such as "ethereum/USDT=0x…".
+func ParseContracts(text string) (Contracts, error) {
+	out := Contracts{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, contract, _ := strings.Cut(part, "=")
+		network, crypto, _ := strings.Cut(name, "/")
+		n, known := money.NetworkOf(network)
+		a, listed := n.Asset(crypto)
+		if !known || !listed || a.Contract == "" {
+			return nil, fmt.Errorf("%q is not the contract of a token, such as ethereum/USDT=0x…", part)
+		}
+		if _, err := address.Parse(n.Family, address.Mainnet, contract); err != nil {
+			return nil, fmt.Errorf("%q: the contract %w", part, err)
+		}
+		out[quote.Pair{Network: n.Name, Crypto: a.Symbol}] = address.Canonical(n.Family, contract)
 	}
 	return out, nil
 }

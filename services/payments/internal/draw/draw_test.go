@@ -42,6 +42,20 @@ func TestParseFees(t *testing.T) {
 	}
 }
 
+// Contracts of a private chain replace listed ones, in the form that orders have.
+func TestParseContracts(t *testing.T) {
+	const own = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	found, err := ParseContracts("erc20/usdt=0x5fbdb2315678afecb367f032d93f642f64180aa3, ")
+	if got := found[quote.Pair{Network: "ethereum", Crypto: "USDT"}]; err != nil || got != own || len(found) != 1 {
+		t.Errorf("read the contract of USDT on ethereum: got %q of %d, %v, want %s", got, len(found), err, own)
+	}
+	for _, text := range []string{"ethereum/ETH=" + own, "ethereum/USDT", "ethereum/USDT=0x1", "base/USDT=" + own, "mars/USDT=" + own, "tron/USDT=" + own} {
+		if _, err := ParseContracts(text); err == nil {
+			t.Errorf("read the contracts %q: got no error, want one", text)
+		}
+	}
+}
+
 func TestParseLimits(t *testing.T) {
 	l, err := ParseLimits("10000, acme=200000,a=b=5")
 	if err != nil || l.Of("other").String() != "10000" || l.Of("acme").String() != "200000" || l.Of("a=b").String() != "5" {

@@ -113,6 +113,16 @@ type Rules struct {
 	Limits   draw.Limits     // of live mode
 	Above    decimal.Decimal // worth in US dollars of 24 hours, above which a live withdrawal needs operators
 	Hold     time.Duration   // of a new address, in live mode
+	// Contracts are those of live mode's tokens that differ from the listed ones.
+	Contracts draw.Contracts
+}
+
+// contract is that of an asset in a mode, "" of a coin.
+func (r Rules) contract(mode tenant.Mode, pair quote.Pair, asset money.Asset) string {
+	if own := r.Contracts[pair]; mode == tenant.Live && own != "" {
+		return own
+	}
+	return asset.Contract
 }
 
 // Draws holds the use cases.
@@ -380,7 +390,7 @@ func (a *Draws) Request(ctx context.Context, o tenant.Owner, d Order, problems *
 	return a.settled(ctx, k)(a.Store.RequestDraw(ctx, o, k, entry.ID, func(s Asked) (Ruling, error) {
 		w := draw.Draw{
 			Refund: refund.Refund{
-				ID: id.New(id.Draw, s.Now), Mode: o.Mode, Network: n.Name, Asset: asset.Symbol, Contract: asset.Contract, Amount: d.Amount,
+				ID: id.New(id.Draw, s.Now), Mode: o.Mode, Network: n.Name, Asset: asset.Symbol, Contract: a.contract(o.Mode, pair, asset), Amount: d.Amount,
 				Address: s.Entry.Address, RequestedBy: keyOf(o), State: refund.Requested, Version: 1, CreatedAt: s.Now,
 			},
 			MerchantID: o.MerchantID, EntryID: s.Entry.ID, Charge: charge, USD: worth, Sequence: 1,

@@ -146,6 +146,32 @@ func events(t *testing.T, w *fixture.Payments, id string) (out []string) {
 	return out
 }
 
+// An order names the listed contract of its token, or in live mode that of the settings.
+func TestRequest_contract(t *testing.T) {
+	const own = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	usdt := quote.Pair{Network: "ethereum", Crypto: "USDT"}
+	w := open(t, func(r *draws.Rules) { r.Contracts = draw.Contracts{usdt: own} })
+	n, _ := money.NetworkOf(usdt.Network)
+	for _, test := range []struct {
+		owner tenant.Owner
+		want  string
+	}{{live, own}, {sandbox, n.Contracts()[usdt.Crypto]}} {
+		entry, err := add(t, w, test.owner, usdt.Network, payee)
+		if err != nil {
+			t.Fatalf("add an address in %s mode: got %v, want no error", test.owner.Mode, err)
+		}
+		id, _, err := request(t, w, test.owner, entry, "10")
+		if err != nil {
+			t.Fatalf("withdraw in %s mode: got %v, want no error", test.owner.Mode, err)
+		}
+		for _, m := range sent[wire.RefundApproved](t, w, wire.RefundApprovedV1) {
+			if m.Approved.ID == id && m.Approved.Contract != test.want {
+				t.Errorf("withdraw USDT in %s mode: got an order with the contract %s, want %s", test.owner.Mode, m.Approved.Contract, test.want)
+			}
+		}
+	}
+}
+
 // The book holds an address once, none of this service, and belongs to one merchant in one mode.
 func TestAddressBook(t *testing.T) {
 	t.Parallel()
