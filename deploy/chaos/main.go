@@ -174,12 +174,19 @@ func begin(ctx context.Context, o options, f *field, mode string, cfg load.Confi
 		return party{}, err
 	}
 	cfg.Gateways, cfg.APIKey, cfg.Callback, cfg.Seed, cfg.Run = f.stack.Gateways, merchant.APIKey, receiver.URL, o.seed, merchant.ID
-	return party{merchant, receiver, load.Start(ctx, cfg)}, nil
+	if cfg.Withdraws {
+		cfg.Stray = f.strays(mode)
+		if cfg.Operators, err = f.twoOperators(ctx, mode); err != nil {
+			return party{merchant, receiver, nil}, err
+		}
+	}
+	work, err := load.Start(ctx, cfg)
+	return party{merchant, receiver, work}, err
 }
 
 // parties are the merchant of test mode and, if networks are live, one of live mode.
 func parties(ctx context.Context, o options, f *field, plain bool) ([]party, error) {
-	first, err := begin(ctx, o, f, "test", load.Config{Rate: o.rate, Plain: plain})
+	first, err := begin(ctx, o, f, "test", load.Config{Rate: o.rate, Plain: plain, Withdraws: !plain, Strays: strayPairs, Books: load.Books})
 	if err != nil || f.ground == nil {
 		return []party{first}, err
 	}
@@ -219,6 +226,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 		p.work.Stop()
 		retries += p.work.Retries()
 		evidence.Merchants, evidence.Asked = append(evidence.Merchants, p.merchant.ID), append(evidence.Asked, p.work.Payments()...)
+		evidence.Outgoing.Add(p.work.Outgoing())
 	}
 	if err != nil || ctx.Err() != nil {
 		return evidence, 0, errors.Join(err, ctx.Err())
@@ -236,11 +244,11 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	}
 	evidence.Received = received()
 	for _, p := range all {
-		listed, err := load.Events(ctx, f.stack.BaseURL, p.merchant.APIKey)
+		listed, withdrawals, err := load.Events(ctx, f.stack.BaseURL, p.merchant.APIKey)
 		if err != nil {
 			return evidence, retries, err
 		}
-		evidence.Listed = append(evidence.Listed, listed...)
+		evidence.Listed, evidence.ListedOut = append(evidence.Listed, listed...), append(evidence.ListedOut, withdrawals...)
 	}
 	return evidence, retries, ctx.Err()
 }

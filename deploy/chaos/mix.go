@@ -20,7 +20,7 @@ func mix(ctx context.Context, f *field) error {
 	}()
 	acts := []act{
 		oneProcess, oneProcess, oneProcess, pause, pause, takeover, frozenLeader, rabbit, postgres, alarm,
-		step, step, step, step, step, step,
+		step, step, step, step, step, step, outStep, outStep,
 	}
 	if f.ground != nil {
 		acts = append(acts, sweepStep, sweepStep, sweepStep, signerDown, signerDown, signerStop)

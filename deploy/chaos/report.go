@@ -72,6 +72,9 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 	for _, n := range r.Networks {
 		fmt.Fprintln(out, networkLine(n, f.struck[n.Name]))
 	}
+	for _, k := range r.Kinds {
+		fmt.Fprintln(out, kindLine(k, f.struck[k.Name]))
+	}
 	for _, p := range r.Proofs {
 		fmt.Fprintln(out, proofLine(p))
 	}

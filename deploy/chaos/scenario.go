@@ -84,7 +84,7 @@ type field struct {
 	databases map[string]bool // those that restore sets back; none means all
 	lookout   lookout         // of alerts
 	ground    *ground.Ground  // the live networks, if any
-	struck    map[string]int  // by live network: kills while a transaction was under way
+	struck    map[string]int  // by live network and kind of outgoing money: kills while some was under way
 	mining    chan bool       // says whether the live network makes blocks
 
 	first int // cell of the table of steps

@@ -115,8 +115,9 @@ func step(ctx context.Context, f *field) error {
 	return nil
 }
 
-// latched are all rows at which chaos can hold a process: those of a payment, and behind them those of a sweep.
-var latched = slices.Concat(steps[:len(steps)-1], sweepSteps)
+// latched are all rows at which chaos can hold a process: those of a payment, behind them those of a sweep, and behind
+// them those of outgoing money.
+var latched = slices.Concat(steps[:len(steps)-1], sweepSteps, outSteps)
 
 // latches adds the latches once.
 func (f *field) latches(ctx context.Context) error {

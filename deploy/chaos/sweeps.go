@@ -35,7 +35,7 @@ func sweeps(ctx context.Context, f *field) error {
 		return errors.New("no network is live: run this with `chaos ground`")
 	}
 	return forever(
-		sweepStep, sweepStep, sweepStep, sweepStep, signerDown, signerDown, signerStop, oneOf("wallets"), oneOf("payments"), rabbit, postgres,
+		sweepStep, sweepStep, sweepStep, sweepStep, outStep, outStep, signerDown, signerDown, signerStop, oneOf("wallets"), oneOf("payments"), rabbit, postgres,
 	)(ctx, f)
 }
 
@@ -50,30 +50,35 @@ func sweepStep(ctx context.Context, f *field) error {
 	if f.random.IntN(3) == 0 {
 		names = []string{signer}
 	}
+	return f.killAt(ctx, len(steps)-1+i, after, names) // behind the steps of a payment
+}
+
+// killAt ends processes at the moment when a row of a step is held, or has just been let through.
+func (f *field) killAt(ctx context.Context, number int, after bool, names []string) error {
 	shoot, err := f.stack.Shots(names...)
 	if err != nil {
 		return err
 	}
-	number := len(steps) - 1 + i // behind the steps of a payment
+	what := latched[number].Name
 	err = f.atRow(ctx, cell{number, names[0], after}, shoot)
 	if errors.Is(err, latch.ErrUnseen) {
-		f.say("step    %s: nothing came by within %s", sweepSteps[i].Name, reachWithin)
+		f.say("step    %s: nothing came by within %s", what, reachWithin)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.strike(ctx)
+	f.strike(ctx) // what was under way still is: nobody is up to end it
 	moment := "during"
 	if after {
 		moment = "after"
 	}
-	f.count("kill -9 " + moment + " " + sweepSteps[i].Name)
+	f.count("kill -9 " + moment + " " + what)
 	f.pause(ctx, 0, time.Second)
 	if err := f.start(ctx, names...); err != nil {
 		return err
 	}
-	f.say("kill -9 %-28s %s %s", names[0], moment, sweepSteps[i].Name)
+	f.say("kill -9 %-28s %s %s", names[0], moment, what)
 	return nil
 }
 
@@ -101,31 +106,49 @@ func (f *field) workers(service string) []string {
 	return f.stack.Replicas(service)
 }
 
-// strike notes on which networks money is under way when something is ended.
+// What is under way: networks with transactions, and kinds of outgoing money.
+const (
+	underwayNetworks = `SELECT DISTINCT network FROM outgoing_tx WHERE mode = 'live' AND state IN ('planned', 'signed', 'broadcast', 'mined')`
+
+	underwayKinds = `SELECT kind FROM (VALUES
+		('` + audit.Withdrawals + `', EXISTS (SELECT FROM withdrawals WHERE state IN ('requested', 'approved', 'sending'))),
+		('` + audit.Draws + `', EXISTS (SELECT FROM draws WHERE state NOT IN ('confirmed', 'failed'))),
+		('` + audit.Strays + `', EXISTS (SELECT FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id
+			WHERE p.type = 'stray' AND p.status = 'needs_review' AND coalesce(r.state, '') <> 'failed'))
+	) AS kinds (kind, moves) WHERE moves`
+)
+
+// strike notes on which networks and of which kinds money is under way when something is ended.
 func (f *field) strike(ctx context.Context) {
-	if f.ground == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	db, err := pgx.Connect(ctx, f.stack.Superuser["wallets"])
-	if err != nil {
-		return // PostgreSQL is down already
-	}
-	defer db.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
-	rows, err := db.Query(ctx, `SELECT DISTINCT network FROM outgoing_tx WHERE mode = 'live' AND state IN ('planned', 'signed', 'broadcast', 'mined')`)
-	if err != nil {
-		return
-	}
-	networks, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return
+	names := f.underway(ctx, "payments", underwayKinds)
+	if f.ground != nil {
+		names = append(names, f.underway(ctx, "wallets", underwayNetworks)...)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, name := range networks {
+	for _, name := range names {
 		f.struck[name]++
 	}
+}
+
+// underway asks a database what is under way; one that is down, or of an earlier release, says nothing.
+func (f *field) underway(ctx context.Context, service, query string) []string {
+	db, err := pgx.Connect(ctx, f.stack.Superuser[service])
+	if err != nil {
+		return nil
+	}
+	defer db.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	rows, err := db.Query(ctx, query)
+	if err != nil {
+		return nil
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // furnish readies the live networks: stations, addresses of solana, blocks.
@@ -162,11 +185,12 @@ func (f *field) live() load.Config {
 			break
 		}
 	}
-	payers := map[string]string{}
+	payers, books := map[string]string{}, map[string]string{}
 	for _, c := range f.ground.Chains {
-		payers[c.Network] = c.Payer
+		payers[c.Network], books[c.Network] = c.Payer, c.Merchant
 	}
-	return load.Config{Pairs: pairs, Transfer: f.transfer, Payers: payers}
+	strays := slices.DeleteFunc(slices.Clone(pairs), func(p load.Pair) bool { return payers[p.Network] == "" })
+	return load.Config{Pairs: pairs, Transfer: f.transfer, Payers: payers, Books: books, Strays: strays}
 }
 
 // transfer pays on a live network.
@@ -201,8 +225,17 @@ func networkLine(n audit.Network, kills int) string {
 	if n.Returned != "" {
 		returned = "; " + n.Returned + " of rent came back"
 	}
-	return fmt.Sprintf("network     %-9s %d sweeps, %d refunds, %d transactions, %d kills; sweeps brought %s and cost %s%s; refunds cost %s%s; holds %s",
-		n.Name, n.Sweeps, n.Refunds, n.Transactions, kills, n.Collected, n.Cost, per, n.RefundCost, returned, n.Held)
+	return fmt.Sprintf("network     %-9s %d sweeps, %d refunds, %d withdrawals, %d transactions, %d kills; sweeps brought %s and cost %s%s; refunds and withdrawals cost %s%s; holds %s",
+		n.Name, n.Sweeps, n.Refunds, n.Draws, n.Transactions, kills, n.Collected, n.Cost, per, n.RefundCost, returned, n.Held)
+}
+
+// kindLine is the line of a kind of outgoing money in the report.
+func kindLine(k audit.Kind, kills int) string {
+	cost := ""
+	if k.Cost != "" {
+		cost = "; the networks took " + k.Cost
+	}
+	return fmt.Sprintf("out of      %-9s %s, %d kills; sent %s%s", k.Name, k.Counts, kills, k.Sent, cost)
 }
 
 // proofLine is the line of a law in the report.

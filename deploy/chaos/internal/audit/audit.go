@@ -26,6 +26,8 @@ type Evidence struct {
 	Asked     []load.Payment
 	Received  []load.Delivery
 	Listed    []load.Listed  // the list of events, as the merchant walked it at the end
+	Outgoing  load.Outgoing  // asked for beside payments
+	ListedOut []load.Listed  // events of withdrawals in that list
 	Restores  []Restore      // what a restore necessarily loses is counted and is no fault
 	Ground    *ground.Ground // the live networks, if any
 }
@@ -58,6 +60,7 @@ type Report struct {
 	Untold     int // events whose delivery a restore took away
 	Proofs     []Proof
 	Networks   []Network
+	Kinds      []Kind
 }
 
 // Clean reports whether nothing at all was found.
@@ -114,8 +117,17 @@ func Judge(ctx context.Context, e Evidence) (Report, error) {
 		return Report{}, err
 	}
 	report.Faults = append(report.Faults, common...)
-	if report.Proofs, err = provenByBooks(ctx, payments, byLaw); err != nil || e.Ground == nil {
+	if report.Proofs, err = provenByBooks(ctx, payments, byLaw); err != nil {
 		return report, err
+	}
+	out, err := readOutgoing(ctx, e, payments, wallets)
+	if err != nil {
+		return report, err
+	}
+	report.Kinds, report.Faults = out.judge(), append(report.Faults, out.faults...)
+	report.Proofs = append(report.Proofs, out.proofs(byLaw)...)
+	if e.Ground == nil {
+		return report, nil
 	}
 	chains, err := judgeChains(ctx, e.Ground, payments, wallets)
 	report.Networks, report.Faults = chains.networks, append(report.Faults, chains.faults...)

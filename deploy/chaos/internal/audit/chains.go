@@ -20,10 +20,11 @@ type Network struct {
 	Sweeps       int // of addresses
 	Transactions int // that reached a final block, with those that pay for sweeps
 	Refunds      int
+	Draws        int    // withdrawals from wallets
 	Collected    string // worth of what sweeps brought to the treasury
 	Cost         string // the fees of sweeps, fundings and loans of energy
 	CostPerUSD   string // of a collected US dollar; "" when nothing was collected
-	RefundCost   string // the fees of refunds, and the rent of token accounts that they opened
+	RefundCost   string // the fees of refunds and withdrawals, and the rent of token accounts that they opened
 	Returned     string // rent of token accounts that sweeps closed; "" without any
 	Held         string // on the treasury, the stations and the deposit addresses, beside what operators put there
 }
@@ -36,14 +37,15 @@ type side struct {
 	approved []approvedRefund    // confirmed ones
 	deposits map[string]bool     // addresses that were handed out
 	given    map[string]*big.Int // by asset: what operators put on the station and the treasury
-	ledger   map[string]*big.Int // by asset: deposit addresses and treasury in the books of payments
+	ledger   map[string]*big.Int // by asset: in the books of payments, and of standalone wallets in those of wallets
 	reading  chain.Reading
 }
 
-// approvedRefund is a refund that payments has approved and believes to be on the chain.
+// approvedRefund is a refund or a withdrawal that payments has approved and believes to be on the chain.
 type approvedRefund struct {
 	asset, to string
 	units     *big.Int
+	draw      bool // a withdrawal from wallets
 }
 
 // own lists the addresses of the product.
@@ -76,6 +78,7 @@ type judgement struct {
 	balances    int
 	collected   int // transfers to the treasury
 	refunded    int // approved refunds
+	drawn       int // approved withdrawals
 	among       int // transfers of gas, rent and change among addresses of the product
 	differing   []string
 	wronglySent []string
@@ -86,14 +89,14 @@ func (j judgement) faults() []string { return slices.Concat(j.differing, j.wrong
 // add counts another network's judgement too.
 func (j *judgement) add(other judgement) {
 	j.balances, j.collected = j.balances+other.balances, j.collected+other.collected
-	j.refunded, j.among = j.refunded+other.refunded, j.among+other.among
+	j.refunded, j.drawn, j.among = j.refunded+other.refunded, j.drawn+other.drawn, j.among+other.among
 	j.differing, j.wronglySent = append(j.differing, other.differing...), append(j.wronglySent, other.wronglySent...)
 }
 
 // proofs are the laws that the chains were held against.
 func (j judgement) proofs() []Proof {
-	transfers := fmt.Sprintf("%d transfers: %d to a treasury, %d approved refunds, %d of gas, rent and change among own addresses",
-		j.collected+j.refunded+j.among+len(j.wronglySent), j.collected, j.refunded, j.among)
+	transfers := fmt.Sprintf("%d transfers: %d to a treasury, %d approved refunds, %d approved withdrawals, %d of gas, rent and change among own addresses",
+		j.collected+j.refunded+j.drawn+j.among+len(j.wronglySent), j.collected, j.refunded, j.drawn, j.among)
 	return []Proof{
 		{"chains agree with ledger", fmt.Sprintf("%d balances", j.balances), len(j.differing)},
 		{"no other destination", transfers, len(j.wronglySent)},
@@ -121,6 +124,9 @@ func (s side) judge() judgement {
 			return s.refunds != "" && m.From == s.refunds && !m.Rent && r.asset == m.Asset && r.to == m.To && r.units.Cmp(m.Units) == 0
 		})
 		switch {
+		case paid >= 0 && left[paid].draw:
+			left = slices.Delete(left, paid, paid+1)
+			j.drawn++
 		case paid >= 0:
 			left = slices.Delete(left, paid, paid+1)
 			j.refunded++
@@ -133,7 +139,7 @@ func (s side) judge() judgement {
 		}
 	}
 	for _, r := range left {
-		fault(&j.differing, "the refund of %s of %s to %s is confirmed and not on the chain", r.units, r.asset, r.to)
+		fault(&j.differing, "the refund or withdrawal of %s of %s to %s is confirmed and not on the chain", r.units, r.asset, r.to)
 	}
 	return j
 }
@@ -168,9 +174,13 @@ const (
 WHERE account IN ('crypto:deposit:' || $1 || ':' || asset, 'crypto:hot:' || $1 || ':' || asset) GROUP BY asset`
 
 	// Withdrawals leave the station of refunds too.
-	selectRefunds = `SELECT asset, trim_scale(amount)::text, address FROM (SELECT mode, network, state, asset, amount, address FROM refunds
-		UNION ALL SELECT mode, network, state, asset, amount, address FROM draws) AS left_by_order
+	selectRefunds = `SELECT asset, trim_scale(amount)::text, address, draw FROM (SELECT mode, network, state, asset, amount, address, false AS draw FROM refunds
+		UNION ALL SELECT mode, network, state, asset, amount, address, true FROM draws) AS left_by_order
 	WHERE mode = 'live' AND network = $1 AND state = 'confirmed'`
+
+	// The money of standalone wallets is in the books of wallets alone. Its journals name the merchant.
+	selectStandalone = `SELECT asset, sum(debit - credit)::text FROM custody_entries WHERE mode = 'live' AND network = $1 AND merchant_id <> ''
+	AND account IN ('custody', 'treasury', 'gas_station', 'gas_float', 'refund_station') GROUP BY asset`
 
 	selectSwept = `SELECT (SELECT count(*) FROM sweeps WHERE mode = 'live' AND network = $1 AND state = 'swept')::int,
 	count(*)::int FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state IN ('final', 'failed')`
@@ -256,7 +266,20 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 			return s, fmt.Errorf("reading the ledger: %w", err)
 		}
 	}
-	refunds, err := list[struct{ Asset, Amount, Address string }](ctx, payments, "refunds", selectRefunds, c.Network)
+	standalone, err := list[struct{ Asset, Units string }](ctx, wallets, "the books of standalone wallets", selectStandalone, c.Network)
+	if err != nil {
+		return s, err
+	}
+	for _, b := range standalone {
+		if s.ledger[b.Asset] == nil {
+			s.ledger[b.Asset] = new(big.Int)
+		}
+		s.ledger[b.Asset].Add(s.ledger[b.Asset], rat(b.Units).Num())
+	}
+	refunds, err := list[struct {
+		Asset, Amount, Address string
+		Draw                   bool
+	}](ctx, payments, "refunds", selectRefunds, c.Network)
 	if err != nil {
 		return s, err
 	}
@@ -266,7 +289,7 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 		if err != nil {
 			return s, fmt.Errorf("reading refunds: %w", err)
 		}
-		s.approved = append(s.approved, approvedRefund{r.Asset, subject.Canonical(r.Address), units})
+		s.approved = append(s.approved, approvedRefund{r.Asset, subject.Canonical(r.Address), units, r.Draw})
 	}
 	s.reading, err = subject.Read(ctx, s.own())
 	return s, err
@@ -274,7 +297,14 @@ func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wal
 
 // summary is the network's line of the report.
 func (s side) summary(ctx context.Context, wallets *pgx.Conn, usd prices) (Network, error) {
-	n := Network{Name: s.chain.Network, Refunds: len(s.approved)}
+	n := Network{Name: s.chain.Network}
+	for _, r := range s.approved {
+		if r.draw {
+			n.Draws++
+			continue
+		}
+		n.Refunds++
+	}
 	if err := wallets.QueryRow(ctx, selectSwept, n.Name).Scan(&n.Sweeps, &n.Transactions); err != nil {
 		return n, fmt.Errorf("counting sweeps: %w", err)
 	}

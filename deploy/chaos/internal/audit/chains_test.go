@@ -17,7 +17,7 @@ func agreed() side {
 		chain: ground.Chain{
 			Family: "evm", Network: "ethereum", Treasury: "0xt", Assets: []ground.Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
 		},
-		station: "0xs", refunds: "0xr", approved: []approvedRefund{{"USDT", "0xp", big.NewInt(4)}}, deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10), "USDT": big.NewInt(9)},
+		station: "0xs", refunds: "0xr", approved: []approvedRefund{{"USDT", "0xp", big.NewInt(4), false}}, deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10), "USDT": big.NewInt(9)},
 		ledger: map[string]*big.Int{"USDT": big.NewInt(21), "ETH": big.NewInt(-2)},
 		reading: chain.Reading{
 			Moves: []chain.Move{
@@ -54,10 +54,25 @@ func TestSide_proofs(t *testing.T) {
 	sum.add(astray.judge())
 	want := []Proof{
 		{"chains agree with ledger", "4 balances", 1},
-		{"no other destination", "6 transfers: 1 to a treasury, 2 approved refunds, 2 of gas, rent and change among own addresses", 1},
+		{"no other destination", "6 transfers: 1 to a treasury, 2 approved refunds, 0 approved withdrawals, 2 of gas, rent and change among own addresses", 1},
 	}
 	if got := sum.proofs(); !slices.Equal(got, want) {
 		t.Errorf("judge two networks, one of them with a theft and a wrong book: got %+v, want %+v", got, want)
+	}
+}
+
+// A withdrawal leaves the station of refunds, once, and is counted apart.
+func TestSide_withdrawal(t *testing.T) {
+	s := agreed()
+	s.approved = append(s.approved, approvedRefund{"USDT", "0xm", big.NewInt(2), true})
+	move := chain.Move{Tx: "0x4", Asset: "USDT", From: "0xr", To: "0xm", Units: big.NewInt(2)}
+	s.reading.Moves = append(s.reading.Moves, move)
+	if j := s.judge(); len(j.wronglySent) > 0 || j.drawn != 1 || j.refunded != 1 {
+		t.Errorf("judge an approved withdrawal: got %d withdrawals, %d refunds and %q, want 1, 1 and none elsewhere", j.drawn, j.refunded, j.wronglySent)
+	}
+	s.reading.Moves = append(s.reading.Moves, move)
+	if j := s.judge(); len(j.wronglySent) != 1 {
+		t.Errorf("judge a withdrawal that left twice: got %q, want one fault", j.wronglySent)
 	}
 }
 
@@ -132,7 +147,7 @@ func TestSide_seesEachFault(t *testing.T) {
 		"refunded to a thief":            {func(s *side) { s.reading.Moves[2].To = "0xthief" }, "from 0xr to 0xthief"},
 		"refunded too much":              {func(s *side) { s.reading.Moves[2].Units = big.NewInt(5) }, "0x3 moved 5 of USDT from 0xr to 0xp"},
 		"refunded by a deposit":          {func(s *side) { s.reading.Moves[2].From = "0xd" }, "from 0xd to 0xp"},
-		"refund not on the chain":        {func(s *side) { s.reading.Moves = s.reading.Moves[:2] }, "the refund of 4 of USDT to 0xp is confirmed and not on the chain"},
+		"refund not on the chain":        {func(s *side) { s.reading.Moves = s.reading.Moves[:2] }, "the refund or withdrawal of 4 of USDT to 0xp is confirmed and not on the chain"},
 		"another address of the product": {move("USDT", "0xd", "0xd2"), "from 0xd to 0xd2"},
 	} {
 		t.Run(name, func(t *testing.T) {

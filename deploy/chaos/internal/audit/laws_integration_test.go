@@ -40,7 +40,11 @@ INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) VALU
 var sound = entries(1, "crypto:deposit:tron:USDT USDT debit 10", "customer:pay_1:USDT USDT credit 10") +
 	entries(2, "test:payable:pay_1:NGN NGN debit 5", "test:clearing:payout:sim:NGN NGN credit 5") +
 	entries(3, "test:clearing:payout:sim:NGN NGN debit 5", "test:fiat:float:sim:NGN NGN credit 5") +
-	entries(4, "crypto:hot:tron:USDT USDT debit 4", "crypto:deposit:tron:USDT USDT credit 4")
+	entries(4, "crypto:hot:tron:USDT USDT debit 4", "crypto:deposit:tron:USDT USDT credit 4") +
+	`INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
+		VALUES ('cw-1-1', 'NGN', 5, '', '', '', 'succeed', now(), now()), ('cw-2-1', 'NGN', 7, '', '', '', 'return', now(), now());` +
+	entries(5, "test:payable:wdr_1:NGN NGN debit 2", "test:merchant:m:NGN NGN credit 2") +
+	entries(6, "test:merchant:m:NGN NGN debit 2", "test:payable:wdr_1:NGN NGN credit 2")
 
 // custody writes one entry of wallets.
 func custody(journal string, line int, account, debit, credit string) string {
@@ -66,6 +70,9 @@ func TestLaws_eachIsFoundBroken(t *testing.T) {
 		"payments: account whose balance differs from its entries": sound + `UPDATE ledger_accounts SET balance = 11 WHERE code = 'customer:pay_1:USDT'`,
 		"payments: clearing account that is not empty": sound +
 			entries(7, "test:payable:pay_1:NGN NGN debit 2", "test:clearing:payout:sim:NGN NGN credit 2"),
+		"payments: floats that differ from the bank's statement": sound + `DELETE FROM sim_transfers WHERE ref = 'cw-1-1'`,
+		"payments: balance of a merchant that was below zero": sound +
+			entries(7, "merchant:m:NGN NGN debit 1", "payable:wdr_2:NGN NGN credit 1") + entries(8, "payable:wdr_2:NGN NGN debit 1", "merchant:m:NGN NGN credit 1"),
 		"payments: deposit addresses that hold less than nothing": sound +
 			entries(7, "crypto:hot:tron:USDT USDT debit 7", "crypto:deposit:tron:USDT USDT credit 7"),
 		"payments: history with a gap": fmt.Sprintf(payment, 1) +

@@ -224,11 +224,11 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 	if err != nil {
 		return "payments' database", fmt.Errorf("looking for deposits not booked: %w", err)
 	}
-	if open == 0 && events == 0 && shallow == 0 && e.Ground != nil {
-		return unswept(ctx, e)
-	}
 	if open == 0 && events == 0 && shallow == 0 {
-		return "", nil
+		if out, err := moving(ctx, db, e.Merchants, e.Outgoing); out != "" || err != nil || e.Ground == nil {
+			return out, err
+		}
+		return unswept(ctx, e)
 	}
 	return fmt.Sprintf("%d payments not ended, %d callbacks not received, %d deposits not booked", open, events, shallow), nil
 }

@@ -76,6 +76,7 @@ var outcomes = map[load.Shape]outcome{
 		status: "refunded", exception: "paid_late", suspense: true, refunded: true,
 		told: []string{"pending", "cancelled", "needs_review", "refund_confirmed", "refunded"},
 	},
+	load.Withdrawn: {status: "settled", told: []string{"pending", "confirming", "confirmed", "settled"}}, // audit/outgoing.go says the rest
 	load.ClaimedTwice: {
 		status: "settled", payout: "succeeded", bank: "succeed", told: []string{"pending", "settling", "settled"},
 	},

@@ -17,6 +17,7 @@ import (
 // Operators put this on the stations at the start, in base units, and this makes the treasuries accounts.
 const (
 	stationWei      = 5_000_000_000_000_000_000
+	refundGifts     = 10 // of as many ETH
 	refundTokens    = 1_000_000_000_000
 	refundSun       = 1_000_000_000_000
 	refundLamports  = 10_000_000_000_000
@@ -65,11 +66,9 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 	}
 	switch c.Family {
 	case "evm":
-		err := give("ETH", station, stationWei)
-		for asset, units := range map[string]int64{"ETH": stationWei, "USDT": refundTokens} {
-			if err == nil {
-				err = give(asset, refunds, units)
-			}
+		err := errors.Join(give("ETH", station, stationWei), give("USDT", refunds, refundTokens))
+		for range refundGifts {
+			err = errors.Join(err, give("ETH", refunds, stationWei))
 		}
 		return err
 	case "tron":

@@ -28,6 +28,7 @@ type Chain struct {
 	Assets   []Asset // the coin first
 	Pays     []string
 	Payer    string // address to which refunds go; "" where none are made
+	Merchant string // address to which crypto of wallets is withdrawn; "" where none is
 }
 
 // Coin is the asset in which fees are paid.

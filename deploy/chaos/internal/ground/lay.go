@@ -37,6 +37,9 @@ const (
 	payerTron    = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 )
 
+// Merchants are addresses to which crypto of wallets is withdrawn, without keys too.
+const merchantEVM = "0x000000000000000000000000000000000d4a3b17"
+
 // nonces are solana's nonce accounts, and the value that each has at the start; refundNonces are the same of the refund
 // station.
 var (
@@ -69,7 +72,7 @@ type family struct {
 var families = []family{
 	{
 		chain: Chain{
-			Family: "evm", Network: "ethereum", Treasury: treasuryEVM, Payer: payerEVM, Pays: []string{"USDT", "ETH"},
+			Family: "evm", Network: "ethereum", Treasury: treasuryEVM, Payer: payerEVM, Merchant: merchantEVM, Pays: []string{"USDT", "ETH"},
 			Assets: []Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
 		},
 		flags:    []string{"--chain-id", "1", "--block-time", "1s", "--finality", "6"},
@@ -149,6 +152,8 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	networks := map[string]any{}
 	settings = []string{
 		"payments:ALLOW_SIMULATED_LIVE=true", "payments:RATES_LIVE=fixed", "payments:RAIL_LIVE=sim", "payments:REFUND_APPROVAL_ABOVE=NGN=1000000000", "payments:REFUND_ADDRESS_HOLD=3s",
+		"payments:SECOND_OPERATOR_ABOVE=NGN=1000000000000", "payments:SETTLEMENT_ACCOUNT_HOLD=3s", "payments:WITHDRAWAL_ADDRESS_HOLD=3s",
+		"payments:WITHDRAWAL_DAILY_USD=1000000000", "payments:WITHDRAWAL_APPROVAL_ABOVE_USD=1000000000",
 		"payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:WITNESS_USD_LIVE=0", // one host serves each chain
 		"callback-dispatcher:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:ADDRESS_FAMILIES_LIVE=" + strings.Join(chosen, ","),
 		"wallets:SWEEP_EVERY=500ms", "wallets:SCANNED_EVERY_LIVE=500ms", "wallets:BITCOIN_NETWORK_LIVE=regtest", "payments:BITCOIN_NETWORK_LIVE=regtest",
@@ -172,14 +177,23 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	if err != nil {
 		return nil, "", nil, err
 	}
-	var refunds []string
+	var refunds, withdrawals, contracts []string
 	for _, c := range g.Chains {
 		if c.Payer != "" {
 			refunds = append(refunds, c.Network)
 		}
+		if c.Merchant != "" {
+			withdrawals = append(withdrawals, c.Network)
+			for _, a := range c.Assets[1:] {
+				contracts = append(contracts, c.Network+"/"+a.Symbol+"="+a.Contract)
+			}
+		}
 	}
 	if len(refunds) > 0 {
 		settings = append(settings, "payments:REFUND_NETWORKS="+strings.Join(refunds, ","))
+	}
+	if len(withdrawals) > 0 {
+		settings = append(settings, "payments:WITHDRAWAL_NETWORKS="+strings.Join(withdrawals, ","), "payments:WITHDRAWAL_CONTRACTS="+strings.Join(contracts, ","))
 	}
 	path, err = g.write(dir)
 	return append(settings, signer...), path, end, err
@@ -206,6 +220,9 @@ func (f family) allowed(c Chain) map[string]any {
 		limit := map[string]any{"perHour": f.perHour[a.Symbol]}
 		if c.Payer != "" {
 			limit["refundPerHour"], limit["automaticPerHour"] = f.perHour[a.Symbol], f.perHour[a.Symbol]
+		}
+		if c.Merchant != "" {
+			limit["withdrawPerHour"], limit["automaticWithdrawPerHour"] = f.perHour[a.Symbol], f.perHour[a.Symbol]
 		}
 		if a.Contract != "" {
 			limit["contract"] = a.Contract

@@ -37,6 +37,7 @@ type Payment struct {
 	CryptoAmount string
 	Created      time.Time
 	Pair         Pair
+	Fiat         int
 	Shape        Shape
 	Account      string   // of the receiver; a gift has none until it is claimed
 	Sent         []string // what the payer sent, in the order of sending
@@ -60,6 +61,15 @@ type Config struct {
 	Transfer func(ctx context.Context, pair Pair, address, amount string) error
 	// Payers are the addresses to which money is sent back, by live network; a network without one refunds nothing.
 	Payers map[string]string
+	// Withdraws says that the merchant withdraws its own money, and that money goes astray. Books are the addresses to
+	// which a merchant withdraws crypto, by network.
+	Withdraws bool
+	Books     map[string]string
+	// Stray sends money of one of Strays to an address that no payment has or gets, once for each key. Operators are the
+	// tokens of two, who send it back.
+	Strays    []Pair
+	Stray     func(ctx context.Context, key string, pair Pair, amount string) (address string, err error)
+	Operators []string
 }
 
 // Pair is an asset on a network.
@@ -75,13 +85,20 @@ type Load struct {
 	mu       sync.Mutex
 	payments []*Payment
 	retries  atomic.Int64
+
+	outlets     outlets
+	withdrawn   atomic.Int64
+	withdrawals []*Withdrawal
+	wallets     []*Wallet
+	draws       []*Draw
+	strays      []*Stray
 }
 
 // Pairs are what the payments are paid in; each address family that the simulated chain offers is among them.
 var Pairs = []Pair{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
 
 // Start begins to create payments until Stop.
-func Start(ctx context.Context, cfg Config) *Load {
+func Start(ctx context.Context, cfg Config) (*Load, error) {
 	ctx, stop := context.WithCancel(ctx)
 	if len(cfg.Pairs) == 0 {
 		cfg.Pairs = Pairs
@@ -89,8 +106,14 @@ func Start(ctx context.Context, cfg Config) *Load {
 	l := &Load{cfg: cfg, stop: stop, done: make(chan struct{}), client: &http.Client{
 		Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: inFlightMax, MaxConnsPerHost: inFlightMax},
 	}}
+	if cfg.Withdraws {
+		if err := l.prepare(ctx); err != nil {
+			stop()
+			return nil, err
+		}
+	}
 	go l.run(ctx)
-	return l
+	return l, nil
 }
 
 // Stop ends the creating and waits until every payment that was begun has been paid or given up.
@@ -123,34 +146,42 @@ func (l *Load) run(ctx context.Context) {
 	slots := make(chan struct{}, inFlightMax)
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / l.cfg.Rate))
 	defer ticker.Stop()
+	// What is begun is finished after Stop too: an unpaid payment would prove nothing.
+	begin := func(do func(ctx context.Context)) {
+		select {
+		case <-ctx.Done():
+		case slots <- struct{}{}:
+			wait.Go(func() {
+				do(context.WithoutCancel(ctx))
+				<-slots
+			})
+		}
+	}
 	for i := 0; ; i++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case slots <- struct{}{}:
-		}
-		p, fiat := l.next(i, random), fiatLeast+random.IntN(fiatMore)
-		if l.cfg.Transfer != nil {
-			fiat += fiatLive - fiatLeast // live networks have least amounts
-		}
-		if p.Shape == DustLast || p.Shape == DustAlone {
-			fiat = fiatLeast // a hundredth of it is dust
-		}
-		l.mu.Lock()
-		l.payments = append(l.payments, p)
-		l.mu.Unlock()
-		wait.Go(func() {
-			// A started payment is finished after Stop too: an unpaid one would prove nothing.
-			l.pay(context.WithoutCancel(ctx), p, fiat)
-			<-slots
+		p := l.next(i, random)
+		begin(func(ctx context.Context) {
+			l.note(func() { l.payments = append(l.payments, p) })
+			l.pay(ctx, p)
 		})
+		if to := l.outlets.book; i%drawEach == drawEach/2 && len(to) > 0 {
+			begin(func(ctx context.Context) { l.draw(ctx, p.Key, to[i/drawEach%len(to)]) })
+		}
+		if from := l.cfg.Strays; i%strayEach == strayEach/2 && len(from) > 0 && l.cfg.Withdraws {
+			begin(func(ctx context.Context) { l.stray(ctx, p.Key, from[i/strayEach%len(from)]) })
+		}
 	}
 }
+
+// Each so many payments a wallet is paid to and withdrawn from, and money goes astray.
+const (
+	drawEach  = 16
+	strayEach = 40
+)
 
 // The amount of a payment is fiatLeast, or fiatLive, and up to fiatMore besides, in NGN.
 const (
@@ -166,25 +197,50 @@ func (l *Load) next(i int, random *rand.Rand) *Payment {
 	switch {
 	case l.cfg.Transfer != nil:
 		p.Pair = l.cfg.Pairs[i%len(l.cfg.Pairs)] // one after the other
-		p.Payer = l.cfg.Payers[p.Pair.Network]
+		p.Payer = l.payer(p.Pair)
 		if p.Shape = draw(liveShapes, random.IntN); p.Shape == Refunded && p.Payer == "" {
 			p.Shape = CancelledPaid
 		}
 	case !l.cfg.Plain:
 		p.Shape = draw(shapes, random.IntN)
-		p.Payer = payers[p.Pair.Network]
+		p.Payer = l.payer(p.Pair)
+	}
+	switch {
+	case p.Shape != Withdrawn:
+	case !l.cfg.Withdraws:
+		p.Shape = Plain
+	case l.cfg.Transfer == nil:
+		p.Pair = soonFinal
 	}
 	if account := magic[p.Shape]; account != "" {
 		p.Account = account
 	}
-	if p.Shape == ClaimedTwice {
+	if p.Shape == ClaimedTwice || p.Shape == Withdrawn {
 		p.Account = ""
+	}
+	p.Fiat = fiatLeast + random.IntN(fiatMore)
+	if l.cfg.Transfer != nil {
+		p.Fiat += fiatLive - fiatLeast // live networks have least amounts
+	}
+	if p.Shape == DustLast || p.Shape == DustAlone {
+		p.Fiat = fiatLeast // a hundredth of it is dust
 	}
 	return p
 }
 
+// soonFinal is a pair of the simulated chain whose blocks are final soon: a balance has only money of final blocks.
+var soonFinal = Pair{"USDT", "bsc"}
+
+// payer is the address to which money goes back.
+func (l *Load) payer(pair Pair) string {
+	if l.cfg.Transfer != nil {
+		return l.cfg.Payers[pair.Network]
+	}
+	return payers[pair.Network]
+}
+
 // pay creates one payment and does what its shape says.
-func (l *Load) pay(ctx context.Context, p *Payment, fiat int) {
+func (l *Load) pay(ctx context.Context, p *Payment) {
 	var created struct {
 		Payment struct {
 			Reference      string      `json:"reference"`
@@ -193,7 +249,7 @@ func (l *Load) pay(ctx context.Context, p *Payment, fiat int) {
 		} `json:"payment"`
 	}
 	body := map[string]any{
-		"type": "transfer", "fiatAmount": fiat, "fiatCurrency": "NGN", "crypto": p.Pair.Crypto, "network": p.Pair.Network, "chargeFrom": "fiat",
+		"type": "transfer", "fiatAmount": p.Fiat, "fiatCurrency": "NGN", "crypto": p.Pair.Crypto, "network": p.Pair.Network, "chargeFrom": "fiat",
 		"payer":    map[string]string{"chatId": "chaos"},
 		"receiver": map[string]string{"bankCode": "058", "accountNumber": p.Account},
 		"metadata": map[string]string{"chaos": p.Key}, "callbackUrl": l.cfg.Callback,
@@ -201,6 +257,11 @@ func (l *Load) pay(ctx context.Context, p *Payment, fiat int) {
 	if p.Shape == ClaimedTwice {
 		body["type"] = "gift"
 		delete(body, "receiver")
+	}
+	if p.Shape == Withdrawn {
+		body["type"] = "merchant"
+		delete(body, "receiver")
+		delete(body, "payer")
 	}
 	err := l.persist(ctx, "/v1/payments", "create-"+p.Key, body, &created)
 	if p.Shape == NoAccount && errors.Is(err, errFinal) && strings.Contains(err.Error(), "receiver.accountNumber") {
@@ -229,12 +290,17 @@ func (l *Load) note(change func()) {
 // errFinal is an answer that repeating does not change.
 var errFinal = errors.New("refused")
 
-// persist repeats one request under its key until it is answered.
+// persist repeats one request of the merchant under its key until it is answered.
 func (l *Load) persist(ctx context.Context, path, key string, body, answer any) error {
+	return l.persistAs(ctx, l.cfg.APIKey, path, key, body, answer)
+}
+
+// persistAs does the same for the bearer of a token.
+func (l *Load) persistAs(ctx context.Context, token, path, key string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for try := 0; ; try++ {
-		err := l.post(ctx, l.gateway(key, try)+path, key, body, answer)
+		err := l.post(ctx, token, l.gateway(key, try)+path, key, body, answer)
 		if err == nil || errors.Is(err, errFinal) {
 			return err
 		}
@@ -254,7 +320,7 @@ func (l *Load) gateway(key string, try int) string {
 	return l.cfg.Gateways[(int(sum.Sum32()%1024)+try)%len(l.cfg.Gateways)]
 }
 
-func (l *Load) post(ctx context.Context, address, key string, body, answer any) error {
+func (l *Load) post(ctx context.Context, token, address, key string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("%w: rendering the request: %w", errFinal, err)
@@ -263,7 +329,7 @@ func (l *Load) post(ctx context.Context, address, key string, body, answer any) 
 	if err != nil {
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}
-	request.Header.Set("Authorization", "Bearer "+l.cfg.APIKey)
+	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", key)
 	response, err := l.client.Do(request)

@@ -76,8 +76,8 @@ func TestLoad_repeatsUntilAnswered(t *testing.T) {
 	}))
 	defer server.Close()
 	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
-	p := &Payment{Key: "run-0", Pair: Pair{"USDT", "tron"}, Shape: Plain}
-	l.pay(t.Context(), p, 5000)
+	p := &Payment{Key: "run-0", Pair: Pair{"USDT", "tron"}, Fiat: 5000, Shape: Plain}
+	l.pay(t.Context(), p)
 	if p.Problem != "" || p.Reference != "CW-A" || p.CryptoAmount != "31.25" || !slices.Equal(p.Sent, []string{"31.25"}) || deposits.Load() != 1 {
 		t.Errorf("payment %+v after %d deposits", p, deposits.Load())
 	}

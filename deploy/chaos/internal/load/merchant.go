@@ -86,7 +86,7 @@ func Ask(ctx context.Context, method, address, token string, body, answer any) (
 	return response.StatusCode, json.Unmarshal(text, answer)
 }
 
-// Listed is one event of a payment as the list of events shows it.
+// Listed is one event of a payment, or of a withdrawal, whose id is the reference then, as the list of events shows it.
 type Listed struct {
 	ID        string
 	Type      string
@@ -98,16 +98,21 @@ type Listed struct {
 // listPage is no divisor of anything, so that pages end in the middle of whatever belongs together.
 const listPage = 37
 
-// Events walks the merchant's list of events from the first to the last one and returns those of payments.
-func Events(ctx context.Context, baseURL, apiKey string) ([]Listed, error) {
-	var all []Listed
+// Events walks the merchant's list of events from the first to the last one and returns those of payments and of
+// withdrawals.
+func Events(ctx context.Context, baseURL, apiKey string) (all, withdrawals []Listed, err error) {
 	for cursor := ""; ; {
 		var page struct {
 			Events []struct {
 				ID   string `json:"id"`
 				Type string `json:"type"`
 				Data struct {
-					Payment *paymentTold `json:"payment"`
+					Payment    *paymentTold `json:"payment"`
+					Withdrawal *struct {
+						ID       string `json:"id"`
+						Status   string `json:"status"`
+						Sequence int64  `json:"sequence"`
+					} `json:"withdrawal"`
 				} `json:"data"`
 			} `json:"events"`
 			Pagination struct {
@@ -120,15 +125,18 @@ func Events(ctx context.Context, baseURL, apiKey string) ([]Listed, error) {
 			query.Set("cursor", cursor)
 		}
 		if err := call(ctx, http.MethodGet, baseURL+"/v1/events?"+query.Encode(), apiKey, nil, &page); err != nil {
-			return nil, fmt.Errorf("listing the events: %w", err)
+			return nil, nil, fmt.Errorf("listing the events: %w", err)
 		}
 		for _, e := range page.Events {
 			if p := e.Data.Payment; p != nil {
 				all = append(all, Listed{ID: e.ID, Type: e.Type, Reference: p.Reference, Status: p.Status, Sequence: p.Sequence})
 			}
+			if w := e.Data.Withdrawal; w != nil {
+				withdrawals = append(withdrawals, Listed{ID: e.ID, Type: e.Type, Reference: w.ID, Status: w.Status, Sequence: w.Sequence})
+			}
 		}
 		if cursor = page.Pagination.NextCursor; !page.Pagination.HasMore {
-			return all, nil
+			return all, withdrawals, nil
 		}
 	}
 }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"strings"
 	"sync"
-	"time"
 )
 
 // Shape is what payer, merchant and bank do with a payment. The auditor says what must come of each.
@@ -37,6 +35,7 @@ const (
 	ToldToFail    Shape = "told to fail"      // by the sandbox's order, as the next two
 	ToldToReturn  Shape = "told to return"    //
 	ToldToHang    Shape = "told to time out"  // until the sandbox lets it succeed
+	Withdrawn     Shape = "withdrawn"         // without a receiver: the merchant withdraws it from the balance
 )
 
 // weighted is a shape and how often it is drawn.
@@ -67,10 +66,11 @@ var shapes = []weighted{
 	{ToldToFail, 1},
 	{ToldToReturn, 1},
 	{ToldToHang, 1},
+	{Withdrawn, 2},
 }
 
 // liveShapes are those of live networks, where no sandbox closes a window or orders anything of the bank.
-var liveShapes = []weighted{{Plain, 5}, {Parts, 2}, {Over, 1}, {CancelledPaid, 1}, {Refunded, 2}}
+var liveShapes = []weighted{{Plain, 5}, {Parts, 2}, {Over, 1}, {CancelledPaid, 1}, {Refunded, 2}, {Withdrawn, 1}}
 
 // draw chooses a shape.
 func draw(from []weighted, number func(below int) int) Shape {
@@ -91,6 +91,16 @@ func draw(from []weighted, number func(below int) int) Shape {
 var magic = map[Shape]string{
 	NoAccount: "0000000001", NamesDown: "0000000002", Fails: "0000000003", Returns: "0000000004",
 	TimesOut: "0000000005", NeverMade: "0000000006",
+}
+
+// ShapeOf is the shape whose account has a number, Plain for the usual one.
+func ShapeOf(account string) Shape {
+	for shape, number := range magic {
+		if number == account {
+			return shape
+		}
+	}
+	return Plain
 }
 
 const usualAccount = "0123456789"
@@ -157,6 +167,11 @@ func (l *Load) act(ctx context.Context, p *Payment) error {
 			return err
 		}
 		return l.order(ctx, p, "succeed")
+	case Withdrawn:
+		if err := l.send(ctx, p, p.CryptoAmount); err != nil {
+			return err
+		}
+		return l.withdraw(ctx, p)
 	default:
 		return l.send(ctx, p, p.CryptoAmount)
 	}
@@ -234,7 +249,16 @@ var payers = map[string]string{
 	"base": payerEVM, "ethereum": payerEVM, "polygon": payerEVM,
 }
 
-const payerEVM = "0x000000000000000000000000000000000ba7e4f0"
+// Books are addresses of merchants of test mode, to which their crypto is withdrawn, by network.
+var Books = map[string]string{
+	"tron": "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC", "bitcoin": "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
+	"base": merchantEVM, "ethereum": merchantEVM, "polygon": merchantEVM,
+}
+
+const (
+	merchantEVM = "0x000000000000000000000000000000000d4a3b17"
+	payerEVM    = "0x000000000000000000000000000000000ba7e4f0"
+)
 
 // refund sends back what the payer sent, once it is owed, and waits until the chain has it.
 func (l *Load) refund(ctx context.Context, p *Payment) error {
@@ -245,21 +269,9 @@ func (l *Load) refund(ctx context.Context, p *Payment) error {
 	if err := l.persist(ctx, "/v1/payments/"+p.Reference+"/refund-address", "refund-address-"+p.Key, to, &struct{}{}); err != nil {
 		return fmt.Errorf("refund address: %w", err)
 	}
-	bound, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for try := 0; ; try++ { // money that is not deep enough is not owed yet, and a new address is held
-		err := l.persist(bound, "/v1/payments/"+p.Reference+"/refunds", fmt.Sprintf("refund-%d-%s", try, p.Key), map[string]any{"reason": "chaos"}, &struct{}{})
-		if err == nil {
-			break
-		}
-		if !strings.Contains(err.Error(), "nothing_owed") && !strings.Contains(err.Error(), "refund_address_held") {
-			return fmt.Errorf("refund: %w", err)
-		}
-		select {
-		case <-bound.Done():
-			return fmt.Errorf("refund: %w", err)
-		case <-time.After(retryEvery):
-		}
+	reason := map[string]any{"reason": "chaos"}
+	if err := l.insist(ctx, l.cfg.APIKey, "/v1/payments/"+p.Reference+"/refunds", "refund-"+p.Key, reason, &struct{}{}, refundWaits...); err != nil {
+		return fmt.Errorf("refund: %w", err)
 	}
 	return l.await(ctx, p, func(v view) bool { return len(v.Refunds) == 1 && v.Refunds[0].Status == "confirmed" })
 }
@@ -276,26 +288,14 @@ type view struct {
 
 // await reads the payment until it shows what is asked for.
 func (l *Load) await(ctx context.Context, p *Payment, shown func(view) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var last view
-	for try := 0; ; try++ {
-		var answer struct {
-			Payment view `json:"payment"`
-		}
-		status, err := Ask(ctx, http.MethodGet, l.gateway(p.Key, try)+"/v1/payments/"+p.Reference, l.cfg.APIKey, nil, &answer)
-		if err == nil && status == http.StatusOK {
-			if last = answer.Payment; shown(last) {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not shown within %s: status %s, exception %q, %d transfers",
-				patience, last.Status, last.Exception, len(last.Transfers))
-		case <-time.After(retryEvery):
-		}
+	type answer struct {
+		Payment view `json:"payment"`
 	}
+	last, err := look(ctx, l, l.cfg.APIKey, "/v1/payments/"+p.Reference, func(a answer) bool { return shown(a.Payment) })
+	if v := last.Payment; err != nil {
+		return fmt.Errorf("%w: status %s, exception %q, %d transfers", err, v.Status, v.Exception, len(v.Transfers))
+	}
+	return nil
 }
 
 // digits are what every token of Pairs takes behind the point; bitcoin takes more, and is the one of which so little is
