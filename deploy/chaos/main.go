@@ -194,7 +194,7 @@ func parties(ctx context.Context, o options, f *field, plain bool) ([]party, err
 		return []party{first}, err
 	}
 	cfg := f.live()
-	cfg.Rate = o.liveRate
+	cfg.Rate, cfg.Withdraws = o.liveRate, !plain
 	second, err := begin(ctx, o, f, "live", cfg)
 	return []party{first, second}, err
 }

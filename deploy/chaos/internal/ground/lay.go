@@ -37,7 +37,8 @@ const (
 	payerTron    = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 )
 
-// Merchants are addresses to which crypto of wallets is withdrawn, without keys too.
+// merchantEVM is an address to which crypto of wallets is withdrawn, without a key too. On other networks it goes where
+// refunds go.
 const merchantEVM = "0x000000000000000000000000000000000d4a3b17"
 
 // nonces are solana's nonce accounts, and the value that each has at the start; refundNonces are the same of the refund
@@ -82,7 +83,7 @@ var families = []family{
 	},
 	{
 		chain: Chain{
-			Family: "bitcoin", Network: "bitcoin", Treasury: treasuryBitcoin, Payer: payerBitcoin, Pays: []string{"BTC"},
+			Family: "bitcoin", Network: "bitcoin", Treasury: treasuryBitcoin, Payer: payerBitcoin, Merchant: payerBitcoin, Pays: []string{"BTC"},
 			Assets: []Asset{{Symbol: "BTC", Digits: 8}},
 		},
 		settings: map[string]string{"SWEEP_STUCK": "20s", "SWEEP_LEAST": "BTC:0.0001", "FINAL_DEPTH": "3", "START": "100", "MEMPOOL_POLL": "200ms", "REFUND_FROM": "100"},
@@ -91,7 +92,7 @@ var families = []family{
 	},
 	{
 		chain: Chain{
-			Family: "solana", Network: "solana", Treasury: treasurySolana, Payer: payerSolana, Pays: []string{"USDC", "SOL"},
+			Family: "solana", Network: "solana", Treasury: treasurySolana, Payer: payerSolana, Merchant: payerSolana, Pays: []string{"USDC", "SOL"},
 			Assets: []Asset{{Symbol: "SOL", Digits: 9}, {Symbol: "USDC", Digits: 6}},
 		},
 		settings: map[string]string{"SWEEP_STUCK": "10s", "SWEEP_LEAST": "USDC:1,SOL:0.01", "SWEEP_SETTLE": "0s"},
@@ -102,7 +103,7 @@ var families = []family{
 	},
 	{
 		chain: Chain{
-			Family: "tron", Network: "tron", Treasury: treasuryTron, Payer: payerTron, Pays: []string{"USDT", "TRX"},
+			Family: "tron", Network: "tron", Treasury: treasuryTron, Payer: payerTron, Merchant: payerTron, Pays: []string{"USDT", "TRX"},
 			Assets: []Asset{{Symbol: "TRX", Digits: 6}, {Symbol: "USDT", Digits: 6}},
 		},
 		settings: map[string]string{"SWEEP_LEAST": "USDT:1,TRX:30", "SWEEP_EXPIRY": "60s", "SWEEP_RESEND": "1s", "START": "1"},
