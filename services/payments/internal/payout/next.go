@@ -63,6 +63,9 @@ func (t Timing) answered(p Payout, o Observation, now time.Time) (Payout, Decisi
 		p.Frozen = true
 		return t.later(p, now), Decision{Step: Wait, Alert: AlertMismatch}
 	case o.Seen != Success && o.Seen != Failure && o.Seen != GaveBack && (p.State == Succeeded || p.State == Failed || p.State == Withdrawn):
+		if o.Seen == Unsure && p.State != Withdrawn && p.Concluded == "" {
+			return t.askAgain(p, now)
+		}
 		return t.follow(p, now) // nothing inconclusive downgrades a conclusive answer (R8)
 	}
 	return t.heard(p, o, now)
@@ -218,6 +221,17 @@ func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 		return p, Decision{Step: Wait}
 	}
 	return p, Decision{Step: Done}
+}
+
+// askAgain plans the next query of a payout with an outcome after one that nobody answered. That one is none of those in
+// which the rail may say that it returned the money.
+func (t Timing) askAgain(p Payout, now time.Time) (Payout, Decision) {
+	if now.Sub(p.DoneAt) >= t.Watch {
+		p.NextAt = time.Time{}
+		return p, Decision{Step: Done}
+	}
+	p.NextAt = now.Add(t.Hourly)
+	return p, Decision{Step: Wait}
 }
 
 func (t Timing) accepted(p Payout, o Observation, now time.Time) (Payout, Decision) {

@@ -75,12 +75,37 @@ func TestStraightToSuccess(t *testing.T) {
 		{0, Success, Succeeded, Wait, None, ""},
 		{24 * time.Hour, Tick, Succeeded, Query, None, ""},
 		{0, Unsure, Succeeded, Wait, None, ""},
+		{time.Hour, Tick, Succeeded, Query, None, ""},
+		{0, Success, Succeeded, Wait, None, ""},
 		{72 * time.Hour, Tick, Succeeded, Query, None, ""},
 		{0, Success, Succeeded, Done, None, ""},
 		{time.Hour, Tick, Succeeded, Done, None, ""},
 	})
 	if p.Sends != 1 || p.RailID != "r1" || p.DoneAt.IsZero() {
 		t.Errorf("payout = %+v, want 1 send, the rail's id r1 and the time of its end", p)
+	}
+}
+
+// A rail that is down when it is asked about a success may have returned the money: it is asked until it answers.
+func TestReturnAfterUnansweredQueries(t *testing.T) {
+	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {s5, Success, Succeeded, Wait, IsPaid, ""}}
+	for range 10 {
+		lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, ""}, line{0, Unsure, Succeeded, Wait, None, ""})
+	}
+	lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, ""}, line{0, GaveBack, Returned, Done, IsReturned, ""})
+	walk(t, LiveTiming(), lines)
+}
+
+// Nobody asks for ever.
+func TestUnansweredQueriesEnd(t *testing.T) {
+	p := walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{s5, Success, Succeeded, Wait, IsPaid, ""},
+		{90 * 24 * time.Hour, Tick, Succeeded, Query, None, ""},
+		{0, Unsure, Succeeded, Done, None, ""},
+	})
+	if !p.NextAt.IsZero() {
+		t.Errorf("the next query is at %s, want none after 90 days", p.NextAt)
 	}
 }
 

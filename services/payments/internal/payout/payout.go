@@ -101,7 +101,7 @@ type Timing struct {
 	MissWindow time.Duration   // at least this long after the last send, allow another send of the same reference (R5)
 	Hold       time.Duration   // delay of a payout that may not be sent now
 	After      []time.Duration // gaps between queries after a success, because a rail may return it later
-	Watch      time.Duration   // how long a payout is queried that an operator concluded
+	Watch      time.Duration   // how long a payout is queried that an operator concluded, or whose rail does not answer
 }
 
 const (
