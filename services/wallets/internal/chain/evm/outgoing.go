@@ -354,19 +354,8 @@ func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found boo
 
 // Rival shows at every endpoint that another transaction, in a block up to a final one, has used the number of an own
 // one, and that no form of the own one is in a block.
-func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
-	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
-		one, err := rivalAt(ctx, e, o, hash, final)
-		if err == nil && r.TxHash != "" && !r.Same(one) {
-			err = sweep.ErrDiffer
-		}
-		if err != nil {
-			return fmt.Errorf("%s at endpoint %s: %w", hash, e.Name, err)
-		}
-		r = one
-		return nil
-	})
-	return r, err
+func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
+	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return rivalAt(ctx, e, o, hash, final) })
 }
 
 // rivalAt asks one endpoint about a rival.

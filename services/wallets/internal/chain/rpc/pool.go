@@ -140,6 +140,25 @@ func (p *Pool) All(ctx context.Context, f func(e *Endpoint) error) error {
 	return nil
 }
 
+// Unanimous asks every endpoint about something, and fails unless all of them give the same answer.
+func Unanimous[T interface{ Same(as T) bool }](ctx context.Context, p *Pool, about string, ask func(e *Endpoint) (T, error)) (answer T, err error) {
+	answered := false
+	err = p.All(ctx, func(e *Endpoint) error {
+		one, err := ask(e)
+		if err == nil && answered && !answer.Same(one) {
+			err = errDiffer
+		}
+		if err != nil {
+			return fmt.Errorf("%s at endpoint %s: %w", about, e.Name, err)
+		}
+		answer, answered = one, true
+		return nil
+	})
+	return answer, err
+}
+
+var errDiffer = errors.New("the endpoints disagree")
+
 func (p *Pool) verify(ctx context.Context, e *Endpoint) error {
 	if e.isVerified() {
 		return nil

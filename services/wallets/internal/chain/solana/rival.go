@@ -19,17 +19,7 @@ const advances = "6vx8P"
 // Rival shows at every endpoint that another transaction, in a block up to a final one, has advanced the nonce of an
 // own one, that the nonce has another value in a final block, and that no block has the own one.
 func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
-	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
-		one, err := d.rivalAt(ctx, e, o, hash, final)
-		if err == nil && r.TxHash != "" && !r.Same(one) {
-			err = sweep.ErrDiffer
-		}
-		if err != nil {
-			return fmt.Errorf("%s at endpoint %s: %w", hash, e.Name, err)
-		}
-		r = one
-		return nil
-	})
+	r, err = rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return d.rivalAt(ctx, e, o, hash, final) })
 	if err != nil {
 		return r, err
 	}

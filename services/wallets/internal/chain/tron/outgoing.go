@@ -409,19 +409,8 @@ func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found boo
 
 // Rival shows at every endpoint that another transaction of the sender of an own one is in a block up to a final one.
 // It says nothing about the forms of the own one: on tron only their expiration ends them.
-func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
-	err = d.pool.All(ctx, func(e *rpc.Endpoint) error {
-		one, err := rivalAt(ctx, e, o, hash, final)
-		if err == nil && r.TxHash != "" && !r.Same(one) {
-			err = sweep.ErrDiffer
-		}
-		if err != nil {
-			return fmt.Errorf("%s at endpoint %s: %w", hash, e.Name, err)
-		}
-		r = one
-		return nil
-	})
-	return r, err
+func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
+	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return rivalAt(ctx, e, o, hash, final) })
 }
 
 // rivalAt asks one endpoint about a transaction of the sender.
