@@ -92,5 +92,8 @@ type Waker interface {
 // ErrNoBlock means that the chain has no block at a height, not yet or no longer.
 var ErrNoBlock = errors.New("no block at this height")
 
+// ErrNoToken means that the account at a token's address is no such contract.
+var ErrNoToken = errors.New("no token's contract is at the address")
+
 // ErrNoTx means that a node does not have a transaction.
 var ErrNoTx = errors.New("no such transaction")

@@ -2,7 +2,6 @@ package network
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/btctx"
-	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
@@ -76,17 +74,13 @@ func (s Settings) Assets() (out []wallet.Counted, err error) {
 		}
 		coin := n.Coin()
 		out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: coin.Symbol, Decimals: coin.Decimals})
-		listed, err := contracts(n, set[n.Name].tokens)
+		tokens, err := set[n.Name].contracts(n)
 		if err != nil {
 			return nil, err
 		}
-		tokens, err := chain.Tokens(n, listed)
-		if err != nil {
-			return nil, fmt.Errorf("%s tokens: %w", n.Name, err)
-		}
-		for _, t := range tokens {
-			asset, _ := n.Asset(t.Symbol)
-			out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: t.Symbol, Contract: t.Contract, Decimals: asset.Decimals})
+		for symbol, contract := range tokens {
+			asset, _ := n.Asset(symbol)
+			out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: symbol, Contract: contract, Decimals: asset.Decimals})
 		}
 	}
 	return out, nil

@@ -8,7 +8,6 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/holdings"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/signer"
@@ -32,18 +31,11 @@ func (c *Chains) Holdings(stations func(ctx context.Context) (signer.Stations, e
 		if balances == nil || c.Closed[of] != nil {
 			continue
 		}
-		listed, err := contracts(n, live[n.Name].tokens)
+		tokens, err := live[n.Name].contracts(n)
 		if err != nil {
 			return nil, err
 		}
-		tokens, err := chain.Tokens(n, listed)
-		if err != nil {
-			return nil, fmt.Errorf("%s tokens: %w", n.Name, err)
-		}
-		read := holdings.Network{Listed: n, Contracts: map[string]string{}, Chain: balances}
-		for _, t := range tokens {
-			read.Contracts[t.Symbol] = t.Contract
-		}
+		read := holdings.Network{Listed: n, Contracts: tokens, Chain: balances}
 		read.Addresses = places(n, treasuries[n.Name], stations, c.Telemetry.Log)
 		all = append(all, read)
 	}

@@ -265,3 +265,20 @@ func contracts(n money.Network, text string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// contracts are the contracts that the network's scan reads, by symbol and in their usual form.
+func (l Live) contracts(n money.Network) (map[string]string, error) {
+	texts, err := contracts(n, l.tokens)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := chain.Tokens(n, texts)
+	if err != nil {
+		return nil, fmt.Errorf("%s tokens: %w", n.Name, err)
+	}
+	out := map[string]string{}
+	for _, t := range tokens {
+		out[t.Symbol] = t.Contract
+	}
+	return out, nil
+}

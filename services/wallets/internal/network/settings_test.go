@@ -1,6 +1,7 @@
 package network
 
 import (
+	"strings"
 	"testing"
 
 	"causeway.internal/libs/address"
@@ -64,6 +65,32 @@ func TestTreasuries_solana(t *testing.T) {
 		set.Solana.Sweep.Treasury = other
 		if got := set.Treasuries(); len(got) != 0 {
 			t.Errorf("list the treasuries with %s, which no key signs for: got %v, want none", other, got)
+		}
+	}
+}
+
+// An order has the contract in its usual form, however payments and the settings write it: a difference of form alone
+// would block every refund of a token.
+func TestContracts_usualForm(t *testing.T) {
+	for _, n := range money.Networks() {
+		listed := n.Contracts()
+		var setting []string
+		for symbol, contract := range listed {
+			if n.Family == money.EVM {
+				contract = strings.ToLower(contract)
+			}
+			setting = append(setting, strings.ToLower(symbol)+":"+contract)
+		}
+		for _, tokens := range []string{"", strings.Join(setting, ", ")} {
+			got, err := (Live{tokens: tokens}).contracts(n)
+			if err != nil || len(got) != len(listed) {
+				t.Errorf("read the contracts of %s from %q: got %v, %v, want those of %v", n.Name, tokens, got, err, listed)
+			}
+			for symbol, contract := range listed {
+				if want := address.Canonical(n.Family, contract); got[symbol] != want {
+					t.Errorf("read the contract of %s on %s from %q: got %q, want %q", symbol, n.Name, tokens, got[symbol], want)
+				}
+			}
 		}
 	}
 }

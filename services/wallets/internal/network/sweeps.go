@@ -31,6 +31,7 @@ type sweepable struct {
 
 // Sweeps are the live networks that have a treasury. Each needs a signer and endpoints.
 func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
+	networks := c.Networks.Networks(c.Bitcoin)
 	for _, s := range c.sweepable() {
 		chain := scanner.Chain{Mode: tenant.Live, Network: s.network}
 		if s.treasury == "" || c.Closed[chain] != nil {
@@ -48,6 +49,9 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 			return nil, fmt.Errorf("treasury of %s: %w", n.Name, err)
 		}
 		cfg := sweeper.Config{Network: n.Name, Chain: driver, Coin: n.Coin().Symbol, Treasury: treasury}
+		if cfg.Tokens, err = networks[n.Name].contracts(n); err != nil {
+			return nil, err
+		}
 		if err := s.complete(n, &cfg); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,9 @@ package sweeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,6 +43,25 @@ func refunds(s *Sweeper) family {
 
 // refundable reports whether refunds can be paid on a chain.
 func refundable(chain Chain) bool { return refunds(&Sweeper{cfg: Config{Chain: chain}}) != nil }
+
+// listed are the refunds whose contract is the one that the network's scan reads for their asset. The others are
+// blocked before a node is asked about them: it may know no such contract, and the question would fail for every
+// refund.
+func (s *Sweeper) listed(ctx context.Context, idle []sweep.Sweep, note func(what string, err error)) []sweep.Sweep {
+	return slices.DeleteFunc(idle, func(w sweep.Sweep) bool {
+		want, known := s.cfg.Tokens[w.Asset]
+		if w.Asset == s.cfg.Coin {
+			want, known = "", true
+		}
+		if known && w.Contract == want {
+			return false
+		}
+		reason := fmt.Sprintf("its order names the contract %q of %s, and the settings of %s name %q", w.Contract, w.Asset, s.cfg.Network, want)
+		s.log.ErrorContext(ctx, "refund blocked: contract not scanned", "refund", w.ID, "reason", reason)
+		note("refund "+w.ID, s.store.Block(ctx, w, reason))
+		return true
+	})
+}
 
 // planEach plans refunds from the station, until one has to wait for an earlier transaction of it.
 func (s *Sweeper) planEach(ctx context.Context, idle []sweep.Sweep, plan func(w sweep.Sweep) error, note func(what string, err error)) {

@@ -153,10 +153,11 @@ type Config struct {
 	Coin     string // symbol of the network's own coin
 	ChainID  uint64
 	Treasury string
-	Station  string        // the gas station
-	Nonces   []string      // solana: the nonce accounts of the station
-	Settle   time.Duration // solana: age at which a token is swept and its account closed
-	Terms    sweep.Terms   // not on bitcoin
+	Tokens   map[string]string // refunds: the contracts that the network's scan reads, by symbol
+	Station  string            // the gas station
+	Nonces   []string          // solana: the nonce accounts of the station
+	Settle   time.Duration     // solana: age at which a token is swept and its account closed
+	Terms    sweep.Terms       // not on bitcoin
 	// Authorized are the tokens of an EVM network whose contract takes authorizations, by symbol, as the signer says.
 	Authorized map[string]intent.Domain
 	Batches    sweep.Batches // on bitcoin
@@ -247,6 +248,9 @@ func (s *Sweeper) Round(ctx context.Context) error {
 	idle, err := s.store.Idle(ctx, s.cfg.Network, roundMost)
 	if err != nil {
 		return err
+	}
+	if s.cfg.Refunds != nil {
+		idle = s.listed(ctx, idle, note)
 	}
 	s.family.plan(ctx, idle, note)
 	least, err := s.family.least(ctx)

@@ -97,15 +97,38 @@ func (d *Driver) Coins(ctx context.Context, of string) (*big.Int, error) {
 	return &n.Int, err
 }
 
-// Tokens is an address's balance of a token at the head.
+// balance is a token's balance as a call answers it.
+type balance struct {
+	quantity
+	none bool // the call returned nothing: no contract there has such a function, which is no fault of the endpoint
+}
+
+func (b *balance) UnmarshalJSON(text []byte) error {
+	if b.none = string(text) == `"0x"`; b.none {
+		return nil
+	}
+	return b.quantity.UnmarshalJSON(text)
+}
+
+func (b *balance) of(contract string) (*big.Int, error) {
+	if b.none {
+		return nil, fmt.Errorf("%w: %s", chain.ErrNoToken, contract)
+	}
+	return &b.Int, nil
+}
+
+// Tokens is an address's balance of a token at the head; chain.ErrNoToken where the address has no such contract.
 func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, error) {
 	a, err := evmtx.ParseAccount(of)
 	if err != nil {
 		return nil, err
 	}
 	call := map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}
-	n, err := ask[quantity](ctx, d, "eth_call", call, "latest")
-	return &n.Int, err
+	n, err := ask[balance](ctx, d, "eth_call", call, "latest")
+	if err != nil {
+		return nil, err
+	}
+	return n.of(contract)
 }
 
 // TokensAt is an address's balance of a token after a block; ErrNoState when no endpoint keeps that.
@@ -115,11 +138,14 @@ func (d *Driver) TokensAt(ctx context.Context, contract, of string, height int64
 		return nil, err
 	}
 	call := map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}
-	n, no, err := judged[quantity](ctx, d, "eth_call", call, at(height))
+	n, no, err := judged[balance](ctx, d, "eth_call", call, at(height))
 	if err == nil && no != nil {
 		err = fmt.Errorf("%w: %w", chain.ErrNoState, no)
 	}
-	return &n.Int, err
+	if err != nil {
+		return nil, err
+	}
+	return n.of(contract)
 }
 
 // Market is the network's present price per gas: the base fee of the newest block and the node's recommended tip.

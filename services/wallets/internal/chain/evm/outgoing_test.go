@@ -2,8 +2,12 @@ package evm
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"causeway.internal/services/wallets/internal/chain"
 )
 
 func TestQuantity(t *testing.T) {
@@ -108,5 +112,35 @@ func TestAgreed(t *testing.T) {
 				t.Errorf("ask two endpoints of one host: got %+v, %v, %v, want the first answer", r, found, err)
 			}
 		})
+	}
+}
+
+// An address without a contract answers a call with nothing. The endpoint is not at fault: it goes on answering.
+func TestTokens_noContract(t *testing.T) {
+	node := newFake(t)
+	d := newDriver(t, node.URL)
+	node.set("eth_getBalance", `"0x7"`)
+	if _, err := d.Coins(t.Context(), ourHex); err != nil {
+		t.Fatal(err)
+	}
+	node.set("eth_call", `"0x"`)
+	for range 5 {
+		if got, err := d.Tokens(t.Context(), other, ourHex); !errors.Is(err, chain.ErrNoToken) || !strings.Contains(fmt.Sprint(err), other) {
+			t.Errorf("read the balance of no token: got %s, %v, want ErrNoToken with the address", got, err)
+		}
+		if got, err := d.TokensAt(t.Context(), other, ourHex, 5); !errors.Is(err, chain.ErrNoToken) {
+			t.Errorf("read the old balance of no token: got %s, %v, want ErrNoToken", got, err)
+		}
+	}
+	if got, err := d.Coins(t.Context(), ourHex); err != nil || got.Int64() != 7 {
+		t.Errorf("ask the endpoint after that: got %s, %v, want 7", got, err)
+	}
+	node.set("eth_call", `"0x5"`)
+	if got, err := d.Tokens(t.Context(), usdt, ourHex); err != nil || got.Int64() != 5 {
+		t.Errorf("read the balance of a token: got %s, %v, want 5", got, err)
+	}
+	node.set("eth_call", `"no number"`)
+	if got, err := d.Tokens(t.Context(), usdt, ourHex); err == nil || errors.Is(err, chain.ErrNoToken) {
+		t.Errorf("read a balance that is no number: got %s, %v, want an error of the endpoint", got, err)
 	}
 }
