@@ -33,8 +33,9 @@ type Refund struct {
 // Refunds keeps approved refunds.
 type Refunds interface {
 	// TakeRefund keeps a refund, once for its id. It fails with ErrOtherOrder when the id belongs to another order, and
-	// with ErrOwnDestination when the money would not leave this system, and with ErrBalance when the balance does not
-	// cover a withdrawal.
+	// with ErrOwnDestination when the money would not leave this system, with ErrBalance when the balance does not cover
+	// a withdrawal, and with ErrCancelled when its cancellation has come before it. An order that was cancelled, and may
+	// have been paid before a restore, is kept for a person to decide.
 	TakeRefund(ctx context.Context, r Refund) error
 	// RefuseRefund ends the refund of an order for which nothing was signed, once for its id: nothing will be. It fails
 	// with ErrOtherOrder when a transaction of the refund may land.
@@ -49,6 +50,7 @@ type Refunds interface {
 var (
 	ErrOtherOrder     = errors.New("another order has come under the same id")
 	ErrOwnDestination = errors.New("the destination belongs to this system")
+	ErrCancelled      = errors.New("payments has cancelled the order before it came")
 	ErrBalance        = errors.New("the balance is below the withdrawal and its fee")
 )
 
@@ -65,6 +67,9 @@ func (a *App) TakeRefund(ctx context.Context, m wire.RefundApproved) error {
 			reason = wire.RefundOrderChanged
 		case errors.Is(err, ErrOwnDestination):
 			reason = wire.RefundDestinationOwned
+		case errors.Is(err, ErrCancelled):
+			a.log.InfoContext(ctx, "order after its cancellation", "refund", o.ID, "network", o.Network, "asset", o.Asset)
+			return a.endRefund(ctx, o, wire.RefundCancelled, err)
 		case errors.Is(err, ErrBalance):
 			a.log.InfoContext(ctx, "withdrawal above balance", "withdrawal", o.ID, "network", o.Network, "asset", o.Asset)
 			return a.endRefund(ctx, o, wire.RefundBalance, err)

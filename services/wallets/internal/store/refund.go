@@ -129,8 +129,12 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 		charge = r.Charge.String()
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
+		cancelled, err := overtaken(ctx, tx, o)
+		if err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, takeRefundSQL, o.ID, o.Mode, r.Network.Name, r.Network.Family, o.Asset, r.Contract, o.Amount, r.To, string(text), string(r.Currency),
-			o.ApprovedAt, o.Kind, r.MerchantID, charge, r.Cancelled, r.PaidBy)
+			o.ApprovedAt, o.Kind, r.MerchantID, charge, r.Cancelled || cancelled && r.PaidBy == "", r.PaidBy)
 		if err != nil {
 			return err
 		}

@@ -31,9 +31,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, 'failed', $10, CASE $
 	unsignedRefundSQL = `SELECT state = 'failed', state = 'signing' AND NOT spent AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)
 FROM refunds WHERE id = $1`
 
-	// After a restore the signer may have signed what this database has forgotten.
+	// After a restore the signer may have signed what this database has forgotten. An order that is not here is as old as
+	// its approval.
 	restoredRefundSQL = `SELECT EXISTS (SELECT FROM recoveries
-WHERE started_at > coalesce((SELECT created_at FROM refunds WHERE id = $1), '-infinity'))`
+WHERE started_at > coalesce((SELECT created_at FROM refunds WHERE id = $1), nullif($2::timestamptz, '0001-01-01Z'), '-infinity'))`
+
+	// An order and its cancellation may come at once, each without the other's row. The lock is a statement of its own:
+	// one that waits for it would not see what the other has written.
+	lockOrderSQL = `SELECT pg_advisory_xact_lock(hashtextextended('refund ' || $1, 0))`
+
+	noteCancelledSQL = `INSERT INTO refund_cancellations (refund) SELECT $1 WHERE NOT EXISTS (SELECT FROM refunds WHERE id = $1)
+ON CONFLICT (refund) DO NOTHING`
+
+	cancelledSQL = `SELECT EXISTS (SELECT FROM refund_cancellations WHERE refund = $1), coalesce((SELECT state FROM refunds WHERE id = $1), '')`
 
 	keepRefundSQL = `UPDATE refunds SET version = ` + nextRefundVersion + ` WHERE id = $1 AND state IN ('signing', 'sent')
 RETURNING version, mode, network, state, tx_hash, amount::text, fee::text`
@@ -49,7 +59,8 @@ func foreign(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 	return err
 }
 
-// RefuseRefund implements app.Refunds. The row of a refund that was never taken keeps its id from every later order.
+// RefuseRefund implements app.Refunds. The row of a refund that was never taken keeps its id from every later order. A
+// cancellation that comes before its order, and cannot end it because of a restore, is noted for the order.
 func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason string) error {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -59,12 +70,23 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 	m := wire.RefundChanged{
 		RefundID: o.ID, Version: 1, Mode: o.Mode, Network: o.Network, State: wire.RefundFailed, Amount: o.Amount, Fee: "0", Reason: reason,
 	}
+	late := false
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		if reason == wire.RefundCancelled {
-			if restored, err := isRestored(ctx, tx, o.ID); err != nil {
+			if _, err := tx.Exec(ctx, lockOrderSQL, o.ID); err != nil {
 				return err
-			} else if restored {
-				return app.ErrOtherOrder
+			}
+			noted, state, err := cancellation(ctx, tx, o.ID)
+			if err != nil {
+				return err
+			}
+			if late, err = isRestored(ctx, tx, o); err != nil {
+				return err
+			}
+			// One that a person decides about is not ended by a repeated message.
+			if late = late || noted && state != "" && state != wire.RefundFailed; late {
+				_, err := tx.Exec(ctx, noteCancelledSQL, o.ID)
+				return err
 			}
 		}
 		tag, err := tx.Exec(ctx, refuseRefundSQL, o.ID, o.Mode, o.Network, network.Family, o.Asset, o.Contract, o.Amount, o.To, string(text), reason,
@@ -85,6 +107,9 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 		}
 		return s.endUnsigned(ctx, tx, m)
 	})
+	if err == nil && late {
+		err = app.ErrOtherOrder
+	}
 	if err != nil {
 		return fmt.Errorf("refusing refund %s: %w", o.ID, err)
 	}
@@ -92,14 +117,38 @@ func (s *Store) RefuseRefund(ctx context.Context, o intent.Ordered, reason strin
 	return nil
 }
 
-func isRestored(ctx context.Context, db querier, id string) (restored bool, err error) {
-	err = db.QueryRow(ctx, restoredRefundSQL, id).Scan(&restored)
+// isRestored reports whether an order is from before a restore. One that is not here and names no time may be.
+func isRestored(ctx context.Context, db querier, o intent.Ordered) (restored bool, err error) {
+	err = db.QueryRow(ctx, restoredRefundSQL, o.ID, o.ApprovedAt).Scan(&restored)
 	return restored, err
+}
+
+// cancellation reports whether a cancellation is noted for an order, and the state of its refund, "" for none.
+func cancellation(ctx context.Context, tx pgx.Tx, id string) (noted bool, state wire.RefundState, err error) {
+	err = tx.QueryRow(ctx, cancelledSQL, id).Scan(&noted, &state)
+	return noted, state, err
+}
+
+// overtaken reports whether payments has cancelled an order before it came, after a restore. It fails with ErrCancelled
+// where the order is younger than the restore, so that nothing can be signed for it.
+func overtaken(ctx context.Context, tx pgx.Tx, o intent.Ordered) (cancelled bool, err error) {
+	if _, err := tx.Exec(ctx, lockOrderSQL, o.ID); err != nil {
+		return false, err
+	}
+	noted, state, err := cancellation(ctx, tx, o.ID)
+	if err != nil || !noted || state != "" {
+		return false, err
+	}
+	restored, err := isRestored(ctx, tx, o)
+	if err == nil && !restored {
+		err = app.ErrCancelled
+	}
+	return true, err
 }
 
 // Restored implements sweeper.RefundStore.
 func (s Refunds) Restored(ctx context.Context, w sweep.Sweep) (bool, error) {
-	return isRestored(ctx, s.pool, w.ID)
+	return isRestored(ctx, s.pool, intent.Ordered{Order: order.Order{ID: w.ID}})
 }
 
 // KeepRefund implements app.Refunds. Payments knows how a refund ended without an answer.

@@ -4,13 +4,18 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/sweep"
 )
@@ -153,5 +158,93 @@ func TestTellRefunds(t *testing.T) {
 			t.Errorf("report the refunds of an hour again: got %q, %v, want rfd_2 and rfd_3", told, err)
 		}
 		tells(t, pool, "report the refunds of an hour again", "rfd_2 failed 2 5 0 given_up", "rfd_3 signing 1 5 0 ")
+	}
+}
+
+// A cancellation may overtake its order in the queues, also after a restore. An order that was approved since then
+// fails as cancelled; one from before it, or without its time, may have been paid, and waits for a person. The
+// messages may come several times. Where the order comes first, nothing changes: an old one goes on, as payments
+// hears.
+func TestWithdrawRefund_overtakes(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	if err := s.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	a := app.New(nil, nil, app.Settings{
+		Nets: map[tenant.Mode]address.Net{tenant.Live: address.Mainnet}, Log: slog.New(slog.DiscardHandler), Refunds: s,
+	})
+	for id, c := range map[string]struct {
+		age         time.Duration // of the approval; 0 for an order without its time
+		first, also string        // the state after the cancellation first, and after the order first
+	}{
+		"rfd_new":      {-time.Second, "failed cancelled", "failed cancelled"},
+		"rfd_old":      {time.Hour, "blocked", "signing"},
+		"rfd_timeless": {0, "blocked", "failed cancelled"},
+	} {
+		for _, overtakes := range []bool{true, false} {
+			o := approved(fmt.Sprint(id, overtakes), tenant.Live).Ordered
+			o.Contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+			if c.age != 0 {
+				o.ApprovedAt = time.Now().Add(-c.age)
+			}
+			take := func() error { return a.TakeRefund(ctx, wire.RefundApproved{Approved: o}) }
+			cancel := func() error { return a.WithdrawRefund(ctx, o.Order) }
+			steps, want := []func() error{take, take, cancel, cancel, take}, c.also
+			if overtakes {
+				steps, want = []func() error{cancel, cancel, take, take, cancel}, c.first
+			}
+			for n, step := range steps {
+				if err := step(); err != nil {
+					t.Errorf("handle message %d about %s: got %v, want no error", n, o.ID, err)
+				}
+			}
+			var got string
+			err := pool.QueryRow(ctx, `SELECT CASE WHEN blocked THEN 'blocked' WHEN state = 'failed' THEN 'failed ' || reason ELSE state END
+FROM refunds WHERE id = $1`, o.ID).Scan(&got)
+			if err != nil || got != want {
+				t.Errorf("read %s, cancelled before its order came: %t: got %q, %v, want %q", o.ID, overtakes, got, err, want)
+			}
+			told := changes(t, pool)
+			if want == "failed cancelled" && (len(told) == 0 || !strings.HasSuffix(told[len(told)-1], " cancelled")) {
+				t.Errorf("read the messages about %s: got %q, want its end at last", o.ID, told)
+			}
+		}
+	}
+}
+
+// An order and its cancellation at once, after a restore, end in one of the two ways: never in an order that is paid.
+func TestWithdrawRefund_atOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	if err := s.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		r := approved(fmt.Sprint("rfd_", i), tenant.Live)
+		r.Ordered.ApprovedAt = time.Now().Add(time.Second)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			err := s.TakeRefund(ctx, r)
+			if errors.Is(err, app.ErrCancelled) {
+				err = s.RefuseRefund(ctx, r.Ordered, wire.RefundCancelled)
+			}
+			if err != nil {
+				t.Errorf("take %s: got %v, want no error", r.Ordered.ID, err)
+			}
+		})
+		wg.Go(func() {
+			bare := intent.Ordered{Order: r.Ordered.Order}
+			if err := s.RefuseRefund(ctx, bare, wire.RefundCancelled); err != nil && !errors.Is(err, app.ErrOtherOrder) {
+				t.Errorf("cancel %s: got %v, want no error or ErrOtherOrder", r.Ordered.ID, err)
+			}
+		})
+		wg.Wait()
+	}
+	var open int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FROM refunds WHERE state <> 'failed'`).Scan(&open); err != nil || open != 0 {
+		t.Errorf("count the refunds that go on: got %d, %v, want none", open, err)
 	}
 }

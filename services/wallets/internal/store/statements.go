@@ -40,7 +40,7 @@ func Statements() map[string]string {
 		"unsigned refund": unsignedRefundSQL, "keep refund": keepRefundSQL, "hold refunds": holdRefundsSQL, "changed refunds": changedRefundsSQL,
 		"begin search": beginSearchSQL, "searched": searchedSQL, "search on": searchOnSQL, "found output": foundOutputSQL,
 		"station outputs": stationOutputsSQL, "spent outputs": spentOutputsSQL, "cut outputs": cutOutputsSQL, "cut search": cutSearchSQL,
-		"cut from": cutFromSQL, "restored refund": restoredRefundSQL, "carried": carriedSQL, "endable refund": endableRefundSQL,
+		"cut from": cutFromSQL, "restored refund": restoredRefundSQL, "lock order": lockOrderSQL, "note cancelled": noteCancelledSQL, "cancelled": cancelledSQL, "carried": carriedSQL, "endable refund": endableRefundSQL,
 		"given up beside": givenUpBesideSQL, "beaten": beatenSQL, "lost output": lostOutputSQL,
 		"scanned": scannedSQL, "next pass": nextPassSQL, "first pass": firstPassSQL, "pass": passSQL,
 		"accounts after": accountsAfterSQL, "listed": listedSQL, "expected": expectedSQL,

@@ -70,7 +70,7 @@ func (s *Store) reserve(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 		return err
 	}
 	if has.Cmp(new(big.Int).Add(amount, r.Charge)) < 0 && r.PaidBy == "" {
-		if restored, err := isRestored(ctx, tx, o.ID); err != nil || !restored {
+		if restored, err := isRestored(ctx, tx, o); err != nil || !restored {
 			return orElse(err, app.ErrBalance)
 		}
 	}
