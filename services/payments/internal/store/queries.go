@@ -325,7 +325,7 @@ func Statements() map[string]string {
 		"saveMerchant": saveMerchant, "listAccounts": listAccounts, "insertAccount": insertAccount, "saveAccount": saveAccount,
 		"personalAccounts": personalAccounts, "resealAccount": resealAccount,
 		"findWithdrawal": findWithdrawal, "lockWithdrawal": lockWithdrawal, "listWithdrawals": listWithdrawals, "waitWithdrawals": waitWithdrawals,
-		"insertWithdrawal": insertWithdrawal, "saveWithdrawal": saveWithdrawal, "lockBalance": lockBalance, "recentWithdrawals": recentWithdrawals,
+		"insertWithdrawal": insertWithdrawal, "saveWithdrawal": saveWithdrawal, "lockBalance": lockBalance, "recentWithdrawals": recentWithdrawals, "openWithdrawals": openWithdrawals,
 		"listSchedules": listSchedules, "clearSchedules": clearSchedules, "insertSchedule": insertSchedule, "insertDay": insertDay,
 		"dueSettlements": dueSettlements, "putOffSettlement": putOffSettlement,
 		"lockFees": lockFees, "feeState": feeState, "insertFees": insertFees, "listFees": listFees, "findFees": findFees, "publishedFees": publishedFees,

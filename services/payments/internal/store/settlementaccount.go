@@ -79,6 +79,9 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 			if err := tx.QueryRow(ctx, recentWithdrawals, o.MerchantID, string(o.Mode), string(currency), v.Now).Scan((*number)(&v.Recent)); err != nil {
 				return fmt.Errorf("sum a day's withdrawals: %w", err)
 			}
+			if err := tx.QueryRow(ctx, openWithdrawals, o.MerchantID, string(o.Mode)).Scan(&v.Open); err != nil {
+				return fmt.Errorf("count withdrawals that have not ended: %w", err)
+			}
 		}
 		r, err := rule(v)
 		if err != nil {

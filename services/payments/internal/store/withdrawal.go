@@ -37,7 +37,9 @@ const (
 	// One that waits counts, and one that was approved, whatever became of it. withdrawals_recent finds them.
 	recentWithdrawals = `SELECT coalesce(sum(amount), 0) FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND currency = $3
 	AND greatest(created_at, approved_at) > $4::timestamptz - interval '24 hours' AND (state <> 'failed' OR approved_at IS NOT NULL)`
-	lockBalance = `SELECT coalesce(balance, 0) FROM ledger_accounts WHERE code = $1 FOR UPDATE`
+	// withdrawals_unended finds them.
+	openWithdrawals = `SELECT count(*) FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND state IN ('requested', 'approved', 'sending')`
+	lockBalance     = `SELECT coalesce(balance, 0) FROM ledger_accounts WHERE code = $1 FOR UPDATE`
 )
 
 func (s vault) scanWithdrawal(row pgx.CollectableRow) (w withdrawal.Withdrawal, err error) {

@@ -73,6 +73,7 @@ type Change struct {
 var (
 	ErrNone         = fault.New(fault.NotFound, "withdrawal_not_found", "Withdrawal not found")
 	ErrInsufficient = fault.New(fault.Conflict, "insufficient_balance", "The available balance is less than the amount.")
+	errTooMany      = fault.New(fault.Conflict, "too_many_withdrawals", "Too many withdrawals have not ended. Wait for one.")
 	ErrDecided      = fault.New(fault.Conflict, "withdrawal_decided", "The withdrawal does not wait for operators any more.")
 	errGone         = fault.New(fault.Conflict, "settlement_account_removed", "The merchant has deleted the settlement account, so no money leaves to it. Refuse the withdrawal.")
 	ErrNotDue       = fault.New(fault.Conflict, payment.CodePayoutNotDue, "The withdrawal must not be sent now")
@@ -125,6 +126,17 @@ func (c *Change) approve(now time.Time) {
 	c.ApprovedAt, c.Attempt = now, 1
 	c.enter(Approved)
 	c.hold()
+}
+
+// OpenMost bounds the withdrawals of a merchant in a mode that have not ended.
+const OpenMost = 100
+
+// MayAsk refuses one withdrawal too many.
+func MayAsk(open int) error {
+	if open >= OpenMost {
+		return errTooMany
+	}
+	return nil
 }
 
 // Request makes a withdrawal, whose money leaves the balance at once. One that waits is approved by operators.

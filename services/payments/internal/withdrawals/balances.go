@@ -61,6 +61,8 @@ type View struct {
 	// Of the currency that is asked for.
 	Available decimal.Decimal
 	Recent    decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
+
+	Open int // withdrawals of every currency that have not ended; read where a currency is asked for
 }
 
 // Ruling is the result of a rule.

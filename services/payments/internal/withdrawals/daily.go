@@ -103,7 +103,8 @@ func (a *Withdrawals) settleOne(ctx context.Context, d Due) error {
 	return errors.Join(fmt.Errorf("daily settlement of merchant %s: %w", d.Owner.MerchantID, err), a.Store.PutOffSettlement(ctx, d))
 }
 
-// settle is one daily settlement. Where the account cannot be paid, or there is too little, it waits for the next day.
+// settle is one daily settlement. Where the account cannot be paid, there is too little, or too many withdrawals have
+// not ended, it waits for the next day.
 func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 	done := Ruling{Day: &withdrawal.Day{Currency: d.Currency, Day: v.Now.UTC().Truncate(24 * time.Hour)}}
 	plan, ok := v.Settings.Scheduled(d.Currency)
@@ -111,7 +112,7 @@ func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 		return Ruling{}, nil
 	}
 	account, err := withdrawal.Find(v.Accounts, plan.AccountID)
-	if err != nil || account.MayPay(v.Now) != nil {
+	if err != nil || account.MayPay(v.Now) != nil || withdrawal.MayAsk(v.Open) != nil {
 		return done, nil //nolint:nilerr // the next day looks again
 	}
 	found, ok := set.Paying(d.Currency, account.Receiver.BankCode)

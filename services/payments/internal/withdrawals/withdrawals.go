@@ -76,6 +76,9 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 	}
 	currency := money.Currency(d.Currency)
 	return a.change(ctx, o, currency, k, func(v View) (r Ruling, err error) {
+		if err := withdrawal.MayAsk(v.Open); err != nil {
+			return r, err
+		}
 		account, err := withdrawal.Find(v.Accounts, d.AccountID)
 		if err != nil {
 			return r, err

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/withdrawal"
 	"causeway.internal/services/payments/internal/withdrawals"
 )
 
@@ -539,5 +540,55 @@ func TestWithdraw_concluded(t *testing.T) {
 			wantBalance(w, "a conclusion as "+outcome, want[1])
 			compared(w)
 		})
+	}
+}
+
+// TestWithdraw_tooMany: at most a hundred withdrawals of a mode have not ended, also where many are asked for at
+// once, and a daily settlement leaves the day out.
+func TestWithdraw_tooMany(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	account := rich(t, w, 3, number) // 148 500 NGN
+	for range withdrawal.OpenMost - 4 {
+		if _, err := withdraw(w, fixture.Owner, "1000", account); err != nil {
+			t.Fatalf("Withdraw() of one of %d = %v, want no error", withdrawal.OpenMost-4, err)
+		}
+	}
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			_, err := withdraw(w, fixture.Owner, "1000", account)
+			for err != nil && fault.As(err).Code == "busy" {
+				_, err = withdraw(w, fixture.Owner, "1000", account)
+			}
+			switch {
+			case err == nil:
+				made.Add(1)
+			case fault.As(err).Code != "too_many_withdrawals":
+				t.Errorf("Withdraw() beyond the bound = %v, want too_many_withdrawals", err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 4 {
+		t.Errorf("withdrawals at once beside %d that have not ended = %d made, want 4", withdrawal.OpenMost-4, made.Load())
+	}
+	wantBalance(w, "a hundred withdrawals", "48500 0")
+	if err := daily(w, account, "1000"); err != nil {
+		t.Fatalf("ChangeSettings(daily) = %v, want no error", err)
+	}
+	if err := w.Withdrawals.SettleDue(t.Context()); err != nil {
+		t.Errorf("SettleDue() beside a hundred withdrawals = %v, want no error", err)
+	}
+	if got := fixture.Ask[int](w, `SELECT count(*) FROM settlement_days WHERE withdrawal_id = ''`); got != 1 {
+		t.Errorf("days that are left out beside a hundred withdrawals = %d, want 1", got)
+	}
+	w.SQL(`UPDATE withdrawals SET state = 'paid' WHERE id = (SELECT min(id) FROM withdrawals)`)
+	if _, err := withdraw(w, fixture.Owner, "1000", account); err != nil {
+		t.Errorf("Withdraw() after one has ended = %v, want no error", err)
+	}
+	if _, err := withdraw(w, fixture.Owner, "1000", account); err == nil || fault.As(err).Code != "too_many_withdrawals" {
+		t.Errorf("Withdraw() after that = %v, want too_many_withdrawals", err)
 	}
 }
