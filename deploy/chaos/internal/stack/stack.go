@@ -146,11 +146,11 @@ func (p launchedProcess) alive() bool {
 	return startOf(stat) == strconv.FormatUint(p.Ref.Started, 10)
 }
 
-// startOf reads the start time from a line of /proc/PID/stat, "" if the process is a zombie. The name in brackets may
-// hold anything, so reading starts behind it.
+// startOf reads the start time from a line of /proc/PID/stat, "" if the process is a zombie without other threads. The
+// name in brackets may hold anything, so reading starts behind it.
 func startOf(stat []byte) string {
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 20 || fields[0] == "Z" {
+	if len(fields) < 20 || fields[0] == "Z" && fields[17] <= "1" {
 		return ""
 	}
 	return fields[19]

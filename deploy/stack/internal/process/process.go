@@ -87,8 +87,10 @@ func Identify(pid int) (Ref, error) {
 	return Ref{PID: pid, Started: started, Boot: bootID()}, nil
 }
 
-// parseStat reads the state and the start time (fields 3 and 22 of proc_pid_stat(5)). The second field is the program's
-// name in brackets and may itself hold blanks and brackets, so reading starts behind the last bracket.
+// parseStat reads the state, the number of threads and the start time (fields 3, 20 and 22 of proc_pid_stat(5)). The
+// second field is the program's name in brackets and may itself hold blanks and brackets, so reading starts behind the
+// last bracket. The first thread of a killed process may be a zombie while others still end, and with them go its locks
+// and sockets, so such a process still runs.
 func parseStat(stat string) (running bool, started uint64, err error) {
 	end := strings.LastIndexByte(stat, ')')
 	if end < 0 {
@@ -102,7 +104,7 @@ func parseStat(stat string) (running bool, started uint64, err error) {
 	if err != nil {
 		return false, 0, fmt.Errorf("read the start time: %w", err)
 	}
-	return fields[0] != "Z" && fields[0] != "X", started, nil
+	return fields[0] != "X" && (fields[0] != "Z" || fields[17] > "1"), started, nil
 }
 
 func bootID() string {

@@ -19,6 +19,10 @@ func TestParseStat_nameWithBracketsAndBlanks(t *testing.T) {
 	if err != nil || running {
 		t.Fatalf("a zombie reads as running (%v)", err)
 	}
+	running, _, err = parseStat(strings.NewReplacer(") S ", ") Z ", " 1 0 987654", " 7 0 987654").Replace(stat))
+	if err != nil || !running {
+		t.Fatalf("a zombie whose other threads still hold its locks reads as ended (%v)", err)
+	}
 	for _, bad := range []string{"", "42 (sh", "42 (sh) S 1 2", strings.Replace(stat, "987654", "x", 1)} {
 		if _, _, err := parseStat(bad); err == nil {
 			t.Errorf("parseStat(%q) has no error", bad)
