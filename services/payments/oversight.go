@@ -204,7 +204,7 @@ func unmatchedRefunds(in command.Input) (operation, error) {
 func sendOrders(in command.Input) (operation, error) {
 	var from string
 	if err := in.FlagsOnly(func(f *flag.FlagSet) {
-		f.StringVar(&from, "from", "", "since when they were approved, such as 2026-04-01T00:00:00Z")
+		f.StringVar(&from, "from", "", "since when refunds were approved and withdrawals from wallets confirmed, such as 2026-04-01T00:00:00Z")
 	}); err != nil {
 		return nil, err
 	}

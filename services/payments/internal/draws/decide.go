@@ -34,7 +34,7 @@ func (a *Draws) Cancel(ctx context.Context, o tenant.Owner, drawID string, k ide
 		return earlier, err
 	}
 	return a.settled(ctx, k)(a.Store.ChangeDraw(ctx, Changing{DrawID: drawID, Owner: &o, Key: k}, func(c Current) (Ruling, error) {
-		r, err := cancel(c)
+		r, err := a.cancel(c)
 		if err != nil {
 			return r, err
 		}
@@ -43,9 +43,12 @@ func (a *Draws) Cancel(ctx context.Context, o tenant.Owner, drawID string, k ide
 	}))
 }
 
-func cancel(c Current) (Ruling, error) {
+func (a *Draws) cancel(c Current) (Ruling, error) {
 	t := refund.Trigger{Name: refund.OnCancel}
 	if c.Draw.State == refund.Requested {
+		if a.lacks(c.Draw.Mode) {
+			return Ruling{}, errRecovery
+		}
 		t = refund.Trigger{Name: refund.OnRefuse, Failure: wire.RefundCancelled}
 	}
 	next, _, err := c.Draw.Apply(t, c.Now)
@@ -171,6 +174,9 @@ func (a *Draws) Refuse(ctx context.Context, drawID string, d refunds.Decision, p
 		return idempotency.Answer{}, err
 	}
 	return a.operate(ctx, Changing{DrawID: drawID, Key: k}, func(c Current) (Ruling, error) {
+		if c.Draw.State == refund.Requested && a.lacks(c.Draw.Mode) {
+			return Ruling{}, errRecovery
+		}
 		next, _, err := c.Draw.Apply(refund.Trigger{Name: refund.OnRefuse, Failure: codeRefused}, c.Now)
 		if err != nil {
 			return Ruling{}, errDecided
@@ -185,7 +191,7 @@ func (a *Draws) Stop(ctx context.Context, drawID string, d refunds.Decision, pro
 		return idempotency.Answer{}, err
 	}
 	return a.operate(ctx, Changing{DrawID: drawID, Key: k}, func(c Current) (Ruling, error) {
-		r, err := cancel(c)
+		r, err := a.cancel(c)
 		r.Audit = note(d, "withdrawals.cancelled", c.Draw)
 		return r, err
 	})

@@ -297,13 +297,14 @@ func (a *Draws) Charges(o tenant.Owner) ([]byte, error) {
 	return views.Encode(out)
 }
 
+// lacks reports whether withdrawals of a mode may have been approved, and paid, in a time that a restore has lost.
+func (a *Draws) lacks(mode tenant.Mode) bool { return a.Recovery && mode == tenant.Live }
+
 // may refuses a withdrawal that must not leave now.
 func (a *Draws) may(mode tenant.Mode, pair quote.Pair, to place) error {
 	switch {
 	case !a.opens(mode, pair):
 		return errClosed
-	case mode == tenant.Live && a.Recovery:
-		return errRecovery
 	case to.refusal() != nil:
 		return to.refusal()
 	case a.Pauses.Refunds("", pair.Network) != nil:
@@ -361,6 +362,9 @@ func (a *Draws) Request(ctx context.Context, o tenant.Owner, d Order, problems *
 	entry, err := a.Store.BookEntry(ctx, o, d.EntryID)
 	if err != nil {
 		return idempotency.Answer{}, err
+	}
+	if a.lacks(o.Mode) {
+		return idempotency.Answer{}, errRecovery
 	}
 	if entry.Network != n.Name {
 		problems.Add("addressId", "is an address on %s", entry.Network)

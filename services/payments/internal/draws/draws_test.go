@@ -352,9 +352,44 @@ func TestDraw_live(t *testing.T) {
 	if got := events(t, w, second); !slices.Equal(got, []string{"withdrawal_requested", "withdrawal_failed"}) {
 		t.Errorf("read the events of a cancelled request: got %q, want requested and failed", got)
 	}
+}
+
+// After a restore a live withdrawal that waits may have been approved and paid in the lost time: it can be approved, as
+// it was, and neither refused nor cancelled. A cancellation of an approved one is wallets' to decide, as ever.
+func TestDraw_restored(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	young, status, err := request(t, w, live, entry, "10")
+	if err != nil || status != "approved" {
+		t.Fatalf("withdraw within the bound: got %s, %v, want approved", status, err)
+	}
+	id, status, err := request(t, w, live, entry, "200")
+	if err != nil || status != "requested" {
+		t.Fatalf("withdraw beyond the bound: got %s, %v, want requested", status, err)
+	}
 	w.With(func(d *fixture.Deps) { d.Recovery = true })
-	_, _, err = request(t, w, live, eth, "10")
+	why := refunds.Decision{Operator: "ada", Reason: "asked"}
+	_, _, err = request(t, w, live, entry, "10")
 	is(t, "withdraw after a restore", err, "withdrawals_paused")
+	_, err = w.Draws.Refuse(t.Context(), id, why, &fault.Problems{}, idempotency.Key{})
+	is(t, "refuse after a restore", err, "withdrawals_paused")
+	_, err = w.Draws.Stop(t.Context(), id, why, &fault.Problems{}, idempotency.Key{})
+	is(t, "cancel as an operator after a restore", err, "withdrawals_paused")
+	_, err = w.Draws.Cancel(t.Context(), live, id, idempotency.Key{})
+	is(t, "cancel as the merchant after a restore", err, "withdrawals_paused")
+	_, err = w.Draws.Cancel(t.Context(), live, young, idempotency.Key{})
+	is(t, "cancel an approved one after a restore", err, "")
+	if state := fixture.Ask[string](w, `SELECT state FROM draws WHERE id = $1`, id); state != "requested" {
+		t.Errorf("read the withdrawal that waits: got %s, want requested", state)
+	}
+	is(t, "approve after a restore", approve(t, w, id, "ada"), "")
+	is(t, "approve after a restore as the second", approve(t, w, id, "bob"), "")
+	_, err = w.Draws.Refuse(t.Context(), id, why, &fault.Problems{}, idempotency.Key{})
+	is(t, "refuse an approved one after a restore", err, "withdrawal_decided")
 }
 
 // Requests at once never pass the limit of a day together, and one key makes one withdrawal.
@@ -405,7 +440,8 @@ func TestDraw_parallel(t *testing.T) {
 }
 
 // A wallets whose database was restored gets the orders of all open withdrawals again. One that its merchant has
-// cancelled says so, since that wallets may have lost the cancellation too, and so does one that is paid.
+// cancelled says so, since that wallets may have lost the cancellation too, and so does one that was paid since the
+// backup, whenever it was approved.
 func TestDraw_ordersAgain(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -426,9 +462,15 @@ func TestDraw_ordersAgain(t *testing.T) {
 			}
 		case 2:
 			paid = id
-			w.SQL(`UPDATE draws SET state = 'confirmed', tx_hash = '0xpaid', confirmed_at = now() WHERE id = $1`, id)
+			w.SQL(`UPDATE draws SET state = 'confirmed', tx_hash = '0xpaid', confirmed_at = now(), ended_at = now() WHERE id = $1`, id)
 		}
 	}
+	old, _, err := request(t, w, live, entry, "10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.SQL(`UPDATE draws SET state = 'confirmed', ended_at = now() - interval '2 hours' WHERE id = $1`, old) // in the backup
+	w.SQL(`UPDATE draws SET approved_at = now() - interval '3 hours'`)                                      // and taken much later
 	w.SQL(`DELETE FROM outbox`)
 	if err := w.Store.SendDraws(t.Context(), time.Now().Add(-time.Hour), func(d draw.Draw) (change.Command, error) {
 		return draws.Command(signing(), d, time.Now())

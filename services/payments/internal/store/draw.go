@@ -54,7 +54,9 @@ WHERE d.id = $1 AND ($2 = '' OR d.mode = $2 AND d.merchant_id = $3) FOR UPDATE O
 	// The withdrawals that wait for operators, or for the end of a cancellation, newest first.
 	waitingDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE d.state NOT IN ('confirmed', 'failed') AND (d.state = 'requested' OR d.cancelled <> '')
 AND d.id < $1 ORDER BY d.id DESC LIMIT $2`
-	orderedDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE d.state IN ('approved', 'signing', 'sent', 'confirmed') AND d.approved_at >= $1 ORDER BY d.id`
+	// An order may reach wallets long after its approval, so the approval does not say whether a backup of wallets has it.
+	orderedDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE d.state IN ('approved', 'signing', 'sent')
+OR d.state = 'confirmed' AND d.ended_at >= $1 ORDER BY d.id`
 )
 
 var _ draws.Store = (*Store)(nil)
@@ -382,9 +384,9 @@ func drawList(rows pgx.Rows, err error) ([]draw.Draw, error) {
 	return found, wrap(err, "list withdrawals")
 }
 
-// SendDraws sends the orders of all withdrawals again that were approved since a time and have not failed. Wallets that
-// has an order already ignores it. A confirmed one is among them: the balance of its merchant is without it only at a
-// wallets that has the order.
+// SendDraws sends the orders of all withdrawals again that have not ended, or were confirmed since a time, no matter
+// when they were approved. Wallets that has an order already ignores it. A confirmed one is among them: the balance of its
+// merchant is without it only at a wallets that has the order.
 func (s *Store) SendDraws(ctx context.Context, since time.Time, order func(draw.Draw) (change.Command, error)) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		found, err := drawList(tx.Query(ctx, orderedDraws, since))
