@@ -21,9 +21,10 @@ AND (p.currency IN ('', r.currency) OR r.currency = '' AND r.kind = 'refund'))`
 	keepPausesSQL   = `INSERT INTO refund_pauses (currency, network) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
 
 	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for. A balance
-	// below zero holds no later form: the first one may land, and what is behind its number waits for it.
+	// below zero holds no later form: the first one may land, and what is behind its number waits for it. On tron a later
+	// form is made only once the one before cannot land, and no number waits.
 	askSQL = `UPDATE outgoing_tx o SET asked = true FROM refunds r WHERE o.id = $1 AND r.id = o.refund
-AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked OR NOT ` + uncoveredRefund + `) AND (` + followedRefund + `)`
+AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked AND (r.family <> 'tron' OR o.attempt = 1) OR NOT ` + uncoveredRefund + `) AND (` + followedRefund + `)`
 
 	followedRefund = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
 WHERE mode = 'live' AND network = r.network), false)`

@@ -39,13 +39,23 @@ func (s *Store) Refunds() Refunds { return Refunds{s.Sweeps()} }
 const (
 	// An order that comes again after a restore is as old as its approval: the signer may have signed it before.
 	takeRefundSQL = `INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, currency, state, created_at,
-	kind, merchant_id, charge, blocked, reason, tx_hash)
+	kind, merchant_id, charge, blocked, reason, tx_hash, version)
 VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, CASE $16 WHEN '' THEN 'signing' ELSE 'confirmed' END, least(now(), nullif($11::timestamptz, '0001-01-01Z')), $12, $13,
-	$14::text::numeric, $15, CASE WHEN $15 THEN ` + cancelledReason + ` ELSE '' END, $16) ON CONFLICT (id) DO NOTHING`
+	$14::text::numeric, $15, CASE WHEN $15 THEN ` + cancelledReason + ` ELSE '' END, $16,
+	1 + coalesce((SELECT max(version_base) FROM recoveries WHERE $2 = 'live' AND $16 <> ''), 0)) ON CONFLICT (id) DO NOTHING`
 
 	cancelledReason = `'payments has cancelled the refund: look whether it was paid before the database was restored'`
 
 	orderOfSQL = `SELECT ordered FROM refunds WHERE id = $1 FOR UPDATE`
+
+	// After a restore a repeated order says what has become of a refund that has no transaction here. One that has some
+	// goes on: its transactions decide.
+	restoredAlone = `state = 'signing' AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1)`
+
+	holdCancelledSQL = `UPDATE refunds SET blocked = true, reason = ` + cancelledReason + ` WHERE id = $1 AND NOT spent AND ` + restoredAlone
+
+	paidBeforeSQL = `UPDATE refunds SET state = 'confirmed', tx_hash = $2, reason = '', blocked = false, version = ` + nextRefundVersion + `, changed_at = now()
+WHERE id = $1 AND kind = 'withdrawal' AND ` + restoredAlone + ``
 
 	// Only a refund without a transaction is blocked for its signature, or because it was cancelled.
 	signAgainSQL = `UPDATE refunds SET ordered = $2, due_at = now(),
@@ -139,7 +149,7 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 			return err
 		}
 		if fresh = tag.RowsAffected() == 1; !fresh {
-			return sameOrder(ctx, tx, o)
+			return s.sameOrder(ctx, tx, r)
 		}
 		if err := foreign(ctx, tx, r); err != nil {
 			return err
@@ -161,8 +171,9 @@ func (s *Store) TakeRefund(ctx context.Context, r app.Refund) error {
 
 // sameOrder compares an order with the one that has its id. The same terms with another signature, which payments makes
 // after a change of its keys, let a refund that the signer has refused be tried again.
-func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
+func (s *Store) sameOrder(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 	var text string
+	o := r.Ordered
 	if err := tx.QueryRow(ctx, orderOfSQL, o.ID).Scan(&text); err != nil {
 		return err
 	}
@@ -173,6 +184,9 @@ func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
 	if known.Order != o.Order {
 		return app.ErrOtherOrder
 	}
+	if err := s.catchUp(ctx, tx, r); err != nil {
+		return err
+	}
 	if known.Signature == o.Signature && (known.TimedSignature == o.TimedSignature || !o.Timed()) {
 		return nil // a payments of the release before repeats an order without its time
 	}
@@ -182,6 +196,27 @@ func sameOrder(ctx context.Context, tx pgx.Tx, o intent.Ordered) error {
 	}
 	_, err = tx.Exec(ctx, signAgainSQL, o.ID, string(signed))
 	return err
+}
+
+// catchUp does what payments knows of a refund from before a restore and this database has forgotten: a cancelled one
+// waits for a person, and a paid one ends. Payments knows that end.
+func (s *Store) catchUp(ctx context.Context, tx pgx.Tx, r app.Refund) error {
+	id := r.Ordered.ID
+	if !r.Cancelled && r.PaidBy == "" {
+		return nil
+	}
+	if restored, err := isRestored(ctx, tx, r.Ordered); err != nil || !restored {
+		return err
+	}
+	if r.Cancelled {
+		_, err := tx.Exec(ctx, holdCancelledSQL, id)
+		return err
+	}
+	tag, err := tx.Exec(ctx, paidBeforeSQL, id, r.PaidBy)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+	return s.bookWithdrawal(ctx, tx, id)
 }
 
 func (s *Store) publishRefund(ctx context.Context, tx pgx.Tx, c wire.RefundChanged) error {

@@ -31,7 +31,7 @@ func Statements() map[string]string {
 		"waits": waitsSQL, "own cursor": ownCursorSQL, "mined": minedSQL, "present": presentSQL, "absent": absentSQL, "missed": missedSQL,
 		"left mempool": leftMempoolSQL, "wait": waitSQL, "untold": untoldSQL, "tell page": tellPageSQL, "told to": toldToSQL,
 		"tell accounts": tellAccountsSQL, "keep accounts": keepAccountsSQL, "tell all": tellAllSQL, "tell all accounts": tellAllAccountsSQL,
-		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "order of": orderOfSQL,
+		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "hold cancelled": holdCancelledSQL, "paid before": paidBeforeSQL, "order of": orderOfSQL,
 		"idle refunds": idleRefundsSQL, "refunds underway": refundsUnderwaySQL, "followed": followedSQL, "plan refund": planRefundSQL,
 		"wait refund": waitRefundSQL, "block refund": blockRefundSQL, "change refund": changeRefundSQL, "given up": givenUpSQL,
 		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,

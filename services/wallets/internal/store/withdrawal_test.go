@@ -412,6 +412,17 @@ func TestWithdrawal_uncoveredAsked(t *testing.T) {
 	credit(t, pool, tenant.Live, "dep_1 reverted", -12)
 	ask("that was asked for before its balance fell", forms[0], true)
 	ask("that nobody asked for", forms[1], false)
+	// On tron a further form is made once the one before cannot land, and no number waits for it.
+	if _, err := pool.Exec(ctx, `UPDATE refunds SET family = 'tron' WHERE id = $1`, forms[0].Sweep.ID); err != nil {
+		t.Fatal(err)
+	}
+	ask("on tron that was asked for before its balance fell", forms[0], true)
+	if _, err := pool.Exec(ctx, `UPDATE outgoing_tx SET attempt = 2 WHERE id = $1`, forms[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	ask("on tron whose first form has expired", forms[0], false)
+	credit(t, pool, tenant.Live, "dep_1 again", 12)
+	ask("on tron whose balance is back", forms[0], true)
 	if err := s.PauseRefunds(ctx, wire.RefundsPaused{Version: 1, Pauses: []wire.RefundPause{{}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -505,4 +516,67 @@ func TestTakeWithdrawal_paid(t *testing.T) {
 	known.PaidBy = "0xpaid"
 	take(t, s, known) // wallets follows it by itself
 	booked(t, pool, "say of a known withdrawal that it is paid", "USDT refund_station 5, USDT withdrawal_fees 1, USDT withdrawals 6")
+}
+
+// After a restore a repeated order also says what has become of a refund or withdrawal that the backup has without a
+// transaction. A cancelled one waits for a person; a paid one ends with its hash and books, above the versions of the
+// lost time. One with a transaction goes on, because that decides.
+func TestTakeRefund_restored(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	follows(t, s, pool)
+	credit(t, pool, tenant.Live, "dep_1", 30)
+	orders := map[string]app.Refund{}
+	for _, id := range []string{"wwd_cancelled", "wwd_paid", "wwd_planned", "rfd_cancelled"} {
+		r := withdrawal(id, tenant.Live)
+		if id == "rfd_cancelled" {
+			r = approved(id, tenant.Live)
+		}
+		take(t, s, r)
+		orders[id] = r
+	}
+	idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
+	if err != nil || len(idle) != 4 {
+		t.Fatalf("list what waits: got %d, %v, want 4", len(idle), err)
+	}
+	for _, w := range idle {
+		if w.ID == "wwd_planned" {
+			if err := s.Refunds().Plan(ctx, plannedRefund("out_1", w, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := pool.Exec(ctx, `INSERT INTO recoveries (version_base) VALUES (1000)`); err != nil {
+		t.Fatal(err)
+	}
+	changes(t, pool)
+	lost := withdrawal("wwd_lost", tenant.Live)
+	lost.Ordered.ApprovedAt = time.Now().Add(-time.Hour)
+	orders["wwd_lost"] = lost
+	for _, id := range []string{"wwd_cancelled", "rfd_cancelled", "wwd_paid", "wwd_planned", "wwd_lost"} {
+		r := orders[id]
+		if r.Cancelled = strings.HasSuffix(id, "_cancelled"); !r.Cancelled {
+			r.PaidBy = "0xpaid"
+		}
+		take(t, s, r)
+		take(t, s, r)
+	}
+	tells(t, pool, "repeat the orders after a restore")
+	var got string
+	if err := pool.QueryRow(ctx, `SELECT string_agg(concat_ws(' ', id, state, nullif(tx_hash, ''), version, CASE WHEN blocked THEN 'blocked' END), ', ' ORDER BY id) FROM refunds`).
+		Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = "rfd_cancelled signing 1 blocked, wwd_cancelled signing 1 blocked, wwd_lost confirmed 0xpaid 1001, wwd_paid confirmed 0xpaid 1001, wwd_planned signing 1"
+	if got != want {
+		t.Errorf("repeat the orders after a restore: got %q, want %q", got, want)
+	}
+	booked(t, pool, "repeat the orders after a restore", "USDT merchant 6, USDT refund_station 10, USDT withdrawal_fees 2, USDT withdrawals 12")
+	if err := s.Refunds().ReleaseRefund(ctx, "wwd_cancelled"); err != nil {
+		t.Errorf("release a cancelled withdrawal: got %v, want no error", err)
+	}
+	if idle, err := s.Refunds().Idle(ctx, "ethereum", 9); err != nil || len(idle) != 1 || idle[0].ID != "wwd_cancelled" {
+		t.Errorf("list what waits after a release: got %+v, %v, want wwd_cancelled alone", idle, err)
+	}
 }

@@ -187,11 +187,6 @@ func (g *RefundGauges) Measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	short, err := g.book.Uncovered(ctx)
-	if err != nil {
-		return err
-	}
-	g.short.Set(float64(short))
 	g.open.Reset()
 	g.oldest.Reset()
 	for _, l := range levels {
@@ -200,5 +195,11 @@ func (g *RefundGauges) Measure(ctx context.Context) error {
 		}
 		g.oldest.WithLabelValues(l.Network, l.Asset).Set(float64(l.Oldest))
 	}
+	// This reads balances, whose history grows: the levels above must not wait for it.
+	short, err := g.book.Uncovered(ctx)
+	if err != nil {
+		return err
+	}
+	g.short.Set(float64(short))
 	return nil
 }
