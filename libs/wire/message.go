@@ -159,7 +159,8 @@ type HoldingsRead struct {
 
 // Holding is the balances of one asset in its base units. An empty one was not read. Expected is what all places have
 // together by the transactions that wallets knows in blocks up to that one; movements outside of this system are not in
-// it. Standalone is the part of it that belongs to standalone wallets.
+// it. Deposits are the books' balance of deposit addresses, less what the chain lacks there: a great loss makes them
+// negative. Standalone is the part of it that belongs to standalone wallets.
 type Holding struct {
 	Asset         string `json:"asset"` // symbol
 	Deposits      string `json:"deposits,omitempty"`

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"time"
 
 	"causeway.internal/libs/tenant"
@@ -55,6 +56,9 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 		Networks: chains.Unseen(), Every: p.worker.BalancesEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book,
 	}).Run)
 	if !p.cfg.Recovery { // the books of a restored database are behind the chains
+		if every := p.worker.HoldingsEvery; every <= 0 || every >= holdings.EveryBelow {
+			return fmt.Errorf("HOLDINGS_EVERY is %s; it must be above 0 and below %s", every, holdings.EveryBelow)
+		}
 		read, err := chains.Holdings(signer.New(p.worker.SignerSocket).Stations)
 		if err != nil {
 			return err

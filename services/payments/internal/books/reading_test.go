@@ -34,6 +34,11 @@ func TestHoldings(t *testing.T) {
 		!h.Expected.Equal(want("-2")) || !h.Standalone.Equal(want("0.000001")) || h.Unread != 3 {
 		t.Errorf("kept %+v, want 1.5 on deposit addresses, 0.000007 in the treasury, -2 expected, and no refund station", kept)
 	}
+	lost := sound()
+	lost.Holdings[0].Deposits = "-1500000"
+	if err := take(t.Context(), "msg_1", lost); err != nil || !kept.Holdings[0].Deposits.Equal(want("-1.5")) {
+		t.Errorf("a reading with less than nothing on deposit addresses: kept %+v, %v, want -1.5 there", kept.Holdings, err)
+	}
 	for name, change := range map[string]func(*wire.HoldingsRead){
 		"a mode":       func(m *wire.HoldingsRead) { m.Mode = "" },
 		"a network":    func(m *wire.HoldingsRead) { m.Network = "moon" },

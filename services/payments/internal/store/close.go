@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,6 +23,9 @@ const (
 	// than deadlock_timeout (1 s), so that a wait always ends with this reason, and writers behind it look for no
 	// deadlock.
 	lockShortly = `SET LOCAL lock_timeout = '500ms'`
+
+	// The check for deadlocks of a waiter is also what ends an autovacuum of the table. So one try in ten waits for it.
+	lockLonger = `SET LOCAL lock_timeout = '1500ms'`
 
 	// While the lock is held no transaction has a journal that is not committed, so every journal up to the highest id
 	// that is seen is committed or will never be.
@@ -101,7 +105,11 @@ WHERE (e.journal_id, e.line) > ($1, $2) AND e.journal_id <= $3 ORDER BY e.journa
 // ClaimDay implements books.Store.
 func (s *Store) ClaimDay(ctx context.Context, day string, end time.Time) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		for _, sql := range []string{lockShortly, lockJournals} {
+		wait := lockShortly
+		if rand.N(10) == 0 { //nolint:gosec // it spreads tries
+			wait = lockLonger
+		}
+		for _, sql := range []string{wait, lockJournals} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
 			}

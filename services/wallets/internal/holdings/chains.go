@@ -79,10 +79,11 @@ func (s solana) Balances(ctx context.Context, of []Account, _ int64) (out []Bala
 		}
 		for i, a := range some {
 			amount, err := held(a, found[i])
-			if err != nil {
-				return nil, err
+			if err != nil { // a place that cannot be read must not hide the others
+				out = append(out, Balance{Account: a, Height: slot, Fault: err})
+				continue
 			}
-			out = append(out, Balance{a, new(big.Int).SetUint64(amount), slot})
+			out = append(out, Balance{Account: a, Amount: new(big.Int).SetUint64(amount), Height: slot})
 		}
 	}
 	return out, nil
@@ -110,7 +111,8 @@ func held(a Account, found sweep.SolanaAccount) (uint64, error) {
 	if a.Contract == "" {
 		return found.Coins, nil
 	}
-	if found.Program == "" {
+	// Anybody can send coins to the address of a token account that does not exist yet; the system program owns it then.
+	if found.Program == "" || soltx.Plain(found.Program, found.Data) {
 		return 0, nil
 	}
 	owner, err := soltx.ParseAccount(a.Address)

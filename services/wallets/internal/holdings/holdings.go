@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,7 @@ type Balance struct {
 	Account
 	Amount *big.Int
 	Height int64
+	Fault  error // why the chain's answer tells no balance
 }
 
 // Reading is what a chain has at one time.
@@ -49,7 +51,7 @@ type Reading struct {
 	At       time.Time // by the clock of the database
 	Through  int64     // deposits in later blocks were not looked for
 	Assets   []string
-	Unknown  map[Place]bool // places whose address nobody knows at present
+	Unknown  map[Place]bool // places whose address nobody knows at present, or with an account that was not read
 	Balances []Balance
 }
 
@@ -92,9 +94,9 @@ type Store interface {
 	// HeldAccounts lists the accounts of deposit addresses with money in blocks up to one: first those that were never
 	// read, then those that were read longest ago.
 	HeldAccounts(ctx context.Context, network string, through int64, most int) ([]Account, error)
-	// TellHoldings compares a reading with the books, keeps it, and sends it to payments. It does nothing, and returns
-	// false, while a block of the reading has a transaction that is not booked.
-	SendHoldings(ctx context.Context, r Reading) (sent bool, err error)
+	// SendHoldings compares a reading with the books, keeps it, and sends it to payments. It does nothing, and names an
+	// own transaction that is not booked, while a block of the reading has it or may have it.
+	SendHoldings(ctx context.Context, r Reading) (waits string, err error)
 }
 
 // Chain reads balances.
@@ -115,6 +117,9 @@ type Network struct {
 	Addresses Addresses
 }
 
+// EveryBelow bounds the time between two readings: a report takes an older one for none.
+const EveryBelow = 30 * time.Minute
+
 // Bounds of one reading.
 const (
 	readMost    = 2_000 // accounts of deposit addresses
@@ -129,6 +134,7 @@ type Reader struct {
 	store   Store
 	log     *slog.Logger
 	next    time.Time
+	named   string // transaction that the log has named last
 	waiting []Reading
 }
 
@@ -182,8 +188,16 @@ func (r *Reader) Step(ctx context.Context) error {
 // tell sends what is final, oldest first.
 func (r *Reader) tell(ctx context.Context, final int64) error {
 	for len(r.waiting) > 0 && r.waiting[0].Height() <= final {
-		if sent, err := r.store.SendHoldings(ctx, r.waiting[0]); err != nil || !sent {
+		waits, err := r.store.SendHoldings(ctx, r.waiting[0])
+		if err != nil {
 			return err
+		}
+		if waits != "" {
+			if len(r.waiting) == waitingMost && waits != r.named {
+				r.named = waits
+				r.log.WarnContext(ctx, "holdings wait for a transaction that is not booked", "outgoing", waits)
+			}
+			return nil
 		}
 		r.waiting = r.waiting[1:]
 	}
@@ -215,7 +229,22 @@ func (r *Reader) read(ctx context.Context, scanned, final int64) (out Reading, e
 	if err != nil {
 		return out, fmt.Errorf("read the balances of %s: %w", out.Network, err)
 	}
+	out.Balances = slices.DeleteFunc(out.Balances, func(b Balance) bool {
+		if b.Fault == nil {
+			return false
+		}
+		r.log.WarnContext(ctx, "balance not read", "place", b.Place, "address", b.Address, "asset", b.Asset, "err", b.Fault)
+		out.lose(b.Account)
+		return true
+	})
 	return out, nil
+}
+
+// lose notes that an account was not read. A deposit address stays unread until a later reading has it.
+func (r *Reading) lose(a Account) {
+	if a.Place != Deposits {
+		r.Unknown[a.Place] = true
+	}
 }
 
 // places adds the assets and the unknown places to a reading, and lists the accounts of the others.
@@ -248,7 +277,7 @@ func each(ctx context.Context, of []Account, read func(ctx context.Context, a Ac
 	for i, a := range of {
 		g.Go(func() error {
 			amount, height, err := read(asking, a)
-			out[i] = Balance{a, amount, height}
+			out[i] = Balance{Account: a, Amount: amount, Height: height}
 			return err
 		})
 	}

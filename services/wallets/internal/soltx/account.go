@@ -100,6 +100,11 @@ func ReadNonce(program string, data []byte, station Account) (value Account, err
 	return Account(data[nonceValue : nonceValue+len(value)]), nil
 }
 
+// Plain reports whether an account holds coins alone: the system program owns it, and it has no data.
+func Plain(program string, data []byte) bool {
+	return program == systemProgram.String() && len(data) == 0
+}
+
 // ReadToken reads the balance of a token account.
 func ReadToken(program string, data []byte, owner, mint Account) (amount uint64, err error) {
 	if program != tokenProgram.String() || len(data) != tokenLength || Account(data[:tokenOwner]) != mint ||

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 )
 
@@ -57,18 +58,7 @@ func (s *Store) ExportCustody(ctx context.Context, mode tenant.Mode, from, end t
 	if !whole {
 		return ErrMonthNotClosed
 	}
-	rows, err := s.pool.Query(ctx, openingSQL, mode, from)
-	if err != nil {
-		return fmt.Errorf("reading the opening balances: %w", err)
-	}
-	opening, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e CustodyEntry, err error) {
-		var units string
-		if err := row.Scan(&e.Account, &e.Network, &e.Asset, &units); err != nil {
-			return e, err
-		}
-		e.Units, err = integer(units)
-		return e, err
-	})
+	opening, err := s.custodyOpening(ctx, mode, from)
 	if err != nil {
 		return fmt.Errorf("reading the opening balances: %w", err)
 	}
@@ -92,6 +82,28 @@ func (s *Store) ExportCustody(ctx context.Context, mode tenant.Mode, from, end t
 		}
 		last = page[len(page)-1]
 	}
+}
+
+func (s *Store) custodyOpening(ctx context.Context, mode tenant.Mode, from time.Time) (opening []CustodyEntry, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, longReadSQL); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, openingSQL, mode, from)
+		if err != nil {
+			return err
+		}
+		opening, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e CustodyEntry, err error) {
+			var units string
+			if err := row.Scan(&e.Account, &e.Network, &e.Asset, &units); err != nil {
+				return e, err
+			}
+			e.Units, err = integer(units)
+			return e, err
+		})
+		return err
+	})
+	return opening, err
 }
 
 func (s *Store) custodyEntries(ctx context.Context, mode tenant.Mode, from, end time.Time, after CustodyEntry) ([]CustodyEntry, error) {

@@ -19,6 +19,9 @@ var _ holdings.Store = Refunds{}
 const (
 	clockSQL = `SELECT clock_timestamp()`
 
+	// Sums over all history take longer than other statements may.
+	longReadSQL = `SELECT set_config('statement_timeout', '5min', true)`
+
 	// The accounts with money that no sweep has moved. Their deposits are in blocks up to $2; those of a sweep are final.
 	heldAccounts = `(SELECT d.address, d.asset, d.wallet_id FROM deposits d WHERE d.mode = 'live' AND d.network = $1 AND d.state <> 'reverted'
 	AND d.sweep IS NULL AND d.height <= $2
@@ -28,7 +31,15 @@ UNION SELECT s.address, s.asset, s.wallet_id FROM sweeps s WHERE s.mode = 'live'
 LEFT JOIN holdings h ON h.network = $1 AND h.address = c.address AND h.asset = c.asset
 ORDER BY h.read_at NULLS FIRST, c.address, c.asset LIMIT $3`
 
-	unbookedSQL = `SELECT EXISTS (SELECT FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND state = 'mined' AND height <= $2)`
+	// A transaction that blocks up to $2 hold or may hold, and that is not booked. One that was mined may be; so may one
+	// that no round of sweeping has looked for in these blocks. A blocked refund whose transaction is final stays as it is
+	// until an operator decides: the reading shows it.
+	unbookedSQL = `SELECT coalesce((SELECT o.id FROM outgoing_tx o LEFT JOIN refunds r ON r.id = o.refund
+WHERE o.mode = 'live' AND o.network = $1 AND o.state IN ('planned', 'signed', 'broadcast', 'mined')
+AND (o.state = 'mined' AND o.height <= $2 AND NOT coalesce(r.blocked, false)
+	OR o.state <> 'mined' AND NOT EXISTS (SELECT FROM sweep_rounds l
+		WHERE l.network = $1 AND l.refunds = (o.refund IS NOT NULL) AND l.height >= $2))
+ORDER BY o.created_at LIMIT 1), '')`
 
 	// The books' balance of accounts after a block. The coin of an address pays for the sweeps that it sends itself; the
 	// station pays on solana, and for a sweep with an authorization.
@@ -98,10 +109,12 @@ func (s Refunds) HeldAccounts(ctx context.Context, network string, through int64
 }
 
 // SendHoldings implements holdings.Store.
-func (s Refunds) SendHoldings(ctx context.Context, r holdings.Reading) (sent bool, err error) {
+func (s Refunds) SendHoldings(ctx context.Context, r holdings.Reading) (waits string, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
-		var unbooked bool
-		if err := tx.QueryRow(ctx, unbookedSQL, r.Network, r.Height()).Scan(&unbooked); err != nil || unbooked {
+		if _, err := tx.Exec(ctx, longReadSQL); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, unbookedSQL, r.Network, r.Height()).Scan(&waits); err != nil || waits != "" {
 			return err
 		}
 		if err := keepHoldings(ctx, tx, r); err != nil {
@@ -115,16 +128,15 @@ func (s Refunds) SendHoldings(ctx context.Context, r holdings.Reading) (sent boo
 		if err != nil {
 			return err
 		}
-		sent = true
 		return outbox.Insert(ctx, tx, m)
 	})
 	if err != nil {
-		return false, fmt.Errorf("comparing what %s has with the books: %w", r.Network, err)
+		return "", fmt.Errorf("comparing what %s has with the books: %w", r.Network, err)
 	}
-	if sent {
+	if waits == "" {
 		s.wake()
 	}
-	return sent, nil
+	return waits, nil
 }
 
 // keepHoldings writes the balances of deposit addresses with what the books expect of them, and forgets addresses whose
@@ -199,9 +211,7 @@ func compare(ctx context.Context, tx pgx.Tx, r holdings.Reading) (out wire.Holdi
 		h := wire.Holding{Asset: asset, Standalone: sum(sums[ofMerchantsSQL][asset]).String(), Unread: sum(sums[unreadSQL][asset]).Int64()}
 		h.Expected = sum(expected[holdings.Deposits][asset], expected[holdings.Treasury][asset], expected[holdings.GasStation][asset],
 			expected[holdings.RefundStation][asset]).String()
-		if deposits := sum(expected[holdings.Deposits][asset], sums[surplusSQL][asset]); deposits.Sign() >= 0 {
-			h.Deposits = deposits.String()
-		}
+		h.Deposits = sum(expected[holdings.Deposits][asset], sums[surplusSQL][asset]).String()
 		for place, text := range map[holdings.Place]*string{
 			holdings.Treasury: &h.Treasury, holdings.GasStation: &h.GasStation, holdings.RefundStation: &h.RefundStation,
 		} {

@@ -269,6 +269,12 @@ func (s Refunds) Follows(ctx context.Context, network string) (follows bool, err
 	return follows, err
 }
 
+// Looked implements sweeper.Store.
+func (s Refunds) Looked(ctx context.Context, network string, final int64) error {
+	_, err := s.pool.Exec(ctx, lookedSQL, network, true, final)
+	return err
+}
+
 // KeepStation implements sweeper.Store. Payments refuses the station as a refund address; what it sends is no gas.
 func (s Refunds) KeepStation(ctx context.Context, family money.Family, address string) error {
 	return s.KeepAccounts(ctx, []wire.OwnedAddress{{Mode: tenant.Live, Family: family, Address: address}})

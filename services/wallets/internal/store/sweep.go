@@ -156,6 +156,9 @@ spent AS (DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)) S
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
 
+	lookedSQL = `INSERT INTO sweep_rounds (network, refunds, height) VALUES ($1, $2, $3)
+ON CONFLICT (network, refunds) DO UPDATE SET height = excluded.height WHERE sweep_rounds.height <> excluded.height`
+
 	attemptsSQL = `SELECT outgoing, number, request, tx_hash, raw, sent_at IS NOT NULL,
 extract(epoch FROM now() - coalesce(signed_at, now()))::bigint, extract(epoch FROM now() - coalesce(sent_at, now()))::bigint FROM outgoing_attempts WHERE outgoing = ANY($1) ORDER BY outgoing, number`
 
@@ -215,6 +218,12 @@ func (s Sweeps) Final(ctx context.Context, network string) (height int64, err er
 		return 0, fmt.Errorf("reading the final height: %w", err)
 	}
 	return height, nil
+}
+
+// Looked implements sweeper.Store.
+func (s Sweeps) Looked(ctx context.Context, network string, final int64) error {
+	_, err := s.pool.Exec(ctx, lookedSQL, network, false, final)
+	return err
 }
 
 // Canonical implements sweeper.Store.

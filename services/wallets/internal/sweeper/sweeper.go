@@ -84,6 +84,8 @@ type Store interface {
 	// Drop deletes a planned transaction that was never signed.
 	Drop(ctx context.Context, o sweep.Outgoing) error
 	Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error)
+	// Looked notes that a round has looked for every transaction under way in the blocks up to a final one.
+	Looked(ctx context.Context, network string, final int64) error
 	Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error
 	// Withdraw deletes the newest form, which was never signed, and gives the one before it more time.
 	Withdraw(ctx context.Context, o sweep.Outgoing) error
@@ -242,8 +244,14 @@ func (s *Sweeper) Round(ctx context.Context) error {
 			problems = append(problems, fmt.Errorf("%s: %w", what, err))
 		}
 	}
+	all := len(underway) < roundMost
 	for _, o := range underway {
-		note("transaction "+o.ID, s.follow(ctx, o, final))
+		looked, err := s.follow(ctx, o, final)
+		note("transaction "+o.ID, err)
+		all = all && looked
+	}
+	if all {
+		note("look", s.store.Looked(ctx, s.cfg.Network, final))
 	}
 	idle, err := s.store.Idle(ctx, s.cfg.Network, roundMost)
 	if err != nil {
@@ -268,13 +276,22 @@ func (s *Sweeper) Round(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// follow takes the next step of a transaction that is planned or under way.
-func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) error {
-	if r, found, err := s.family.find(ctx, o); err != nil {
-		return err
-	} else if found {
-		return s.included(ctx, o, r, final)
+// follow takes the next step of a transaction that is planned or under way. It reports whether it looked for the
+// transaction and noted the block that holds it, if one does.
+func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) (looked bool, err error) {
+	r, found, err := s.family.find(ctx, o)
+	if err != nil {
+		return false, err
 	}
+	if found {
+		err := s.included(ctx, o, r, final)
+		return err == nil, err
+	}
+	return true, s.push(ctx, o, final)
+}
+
+// push takes the next step of a transaction that no block holds.
+func (s *Sweeper) push(ctx context.Context, o sweep.Outgoing, final int64) error {
 	if o.State == sweep.Mined { // its block has left the chain
 		s.log.WarnContext(ctx, "own transaction reorganised away", "id", o.ID, "tx", o.TxHash)
 		return s.store.Unmined(ctx, o)
