@@ -106,7 +106,7 @@ func (f *field) workers(service string) []string {
 	return f.stack.Replicas(service)
 }
 
-// What is under way: networks with transactions, and kinds of outgoing money.
+// Money under way: networks with transactions, and kinds of outgoing money.
 const (
 	underwayNetworks = `SELECT DISTINCT network FROM outgoing_tx WHERE mode = 'live' AND state IN ('planned', 'signed', 'broadcast', 'mined')`
 

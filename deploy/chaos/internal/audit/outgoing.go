@@ -78,7 +78,7 @@ const (
 	trim_scale(coalesce(r.amount, 0))::text, coalesce(r.address, ''), trim_scale(coalesce(r.fee, 0))::text, ''
 FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id WHERE p.type = 'stray'`
 
-	// What a run still waits for. A refund of a cancelled payment is waited for by its payer too.
+	// Statements that find what a run still waits for. A refund of a cancelled payment is waited for by its payer too.
 	countOutgoing = `SELECT (SELECT count(*) FROM withdrawals WHERE state IN ('requested', 'approved', 'sending')),
 	(SELECT count(*) FROM draws WHERE state NOT IN ('confirmed', 'failed')),
 	(SELECT count(*) FROM refunds WHERE state NOT IN ('confirmed', 'failed'))`

@@ -146,7 +146,7 @@ func (l *Load) run(ctx context.Context) {
 	slots := make(chan struct{}, inFlightMax)
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / l.cfg.Rate))
 	defer ticker.Stop()
-	// What is begun is finished after Stop too: an unpaid payment would prove nothing.
+	// Stop waits for everything that has begun: an unpaid payment would prove nothing.
 	begin := func(do func(ctx context.Context)) {
 		select {
 		case <-ctx.Done():

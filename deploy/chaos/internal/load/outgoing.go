@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -202,7 +203,7 @@ func (l *Load) withdraw(ctx context.Context, p *Payment) error {
 			} `json:"withdrawal"`
 		}
 		body := map[string]any{"currency": "NGN", "amount": json.Number(amount), "settlementAccountId": to.id}
-		err := l.insist(ctx, l.cfg.APIKey, "/v1/withdrawals", fmt.Sprintf("withdraw-%d-%s", n, p.Key), body, &answer, "settlement_account_held")
+		err := l.insist(ctx, l.cfg.APIKey, "/v1/withdrawals", fmt.Sprintf("withdraw-%d-%s", n, p.Key), body, &answer)
 		l.note(func() {
 			switch {
 			case err == nil:
@@ -244,7 +245,7 @@ func (l *Load) draw(ctx context.Context, key string, to outlet) {
 			} `json:"withdrawal"`
 		}
 		body := map[string]any{"crypto": to.pair.Crypto, "network": to.pair.Network, "amount": d.Amount, "addressId": to.entry, "fee": to.fee}
-		err := l.insist(ctx, l.cfg.APIKey, "/v1/wallets/withdrawals", fmt.Sprintf("draw-%d-%s", n, key), body, &answer, "withdrawal_address_held")
+		err := l.insist(ctx, l.cfg.APIKey, "/v1/wallets/withdrawals", fmt.Sprintf("draw-%d-%s", n, key), body, &answer)
 		l.note(func() {
 			d.ID = answer.Withdrawal.ID
 			if err != nil {
@@ -335,14 +336,14 @@ func (l *Load) giveBack(ctx context.Context, key string, s *Stray) error {
 		} `json:"refund"`
 	}
 	reason := map[string]any{"reason": "chaos"}
-	if err := l.insist(ctx, first, path+"/refunds", "stray-"+key, reason, &refund, refundWaits...); err != nil {
+	if err := l.insist(ctx, first, path+"/refunds", "stray-"+key, reason, &refund); err != nil {
 		return fmt.Errorf("refund of a stray payment: %w", err)
 	}
 	if refund.Refund.Status != "requested" {
 		return nil
 	}
 	approve := "/v1/admin/refunds/" + refund.Refund.ID + "/approve"
-	if err := l.insist(ctx, second, approve, "approve-"+key, reason, &struct{}{}, refundWaits...); err != nil {
+	if err := l.insist(ctx, second, approve, "approve-"+key, reason, &struct{}{}); err != nil {
 		return fmt.Errorf("approval of a refund of a stray payment: %w", err)
 	}
 	return nil
@@ -393,17 +394,19 @@ func look[T any](ctx context.Context, l *Load, token, path string, shown func(T)
 	}
 }
 
-// refundWaits are the refusals of a refund that end: money that is not deep enough is not owed yet, and a new address
-// is held.
-var refundWaits = []string{"nothing_owed", "refund_address_held", "deposit_not_final"}
+// passing are the refusals that end: money that is not deep enough is not owed yet, and a new address or account is
+// held.
+var passing = []string{
+	"nothing_owed", "refund_address_held", "deposit_not_final", "settlement_account_held", "withdrawal_address_held",
+}
 
 // insist repeats a request under new keys while it is refused for a reason that ends.
-func (l *Load) insist(ctx context.Context, token, path, key string, body, answer any, waits ...string) error {
+func (l *Load) insist(ctx context.Context, token, path, key string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for try := 0; ; try++ {
 		err := l.persistAs(ctx, token, path, fmt.Sprintf("%s-%d", key, try), body, answer)
-		if err == nil || !ends(err, waits) {
+		if err == nil || !ends(err) {
 			return err
 		}
 		select {
@@ -414,11 +417,6 @@ func (l *Load) insist(ctx context.Context, token, path, key string, body, answer
 	}
 }
 
-func ends(err error, waits []string) bool {
-	for _, code := range waits {
-		if strings.Contains(err.Error(), code) {
-			return true
-		}
-	}
-	return false
+func ends(err error) bool {
+	return slices.ContainsFunc(passing, func(code string) bool { return strings.Contains(err.Error(), code) })
 }

@@ -270,7 +270,7 @@ func (l *Load) refund(ctx context.Context, p *Payment) error {
 		return fmt.Errorf("refund address: %w", err)
 	}
 	reason := map[string]any{"reason": "chaos"}
-	if err := l.insist(ctx, l.cfg.APIKey, "/v1/payments/"+p.Reference+"/refunds", "refund-"+p.Key, reason, &struct{}{}, refundWaits...); err != nil {
+	if err := l.insist(ctx, l.cfg.APIKey, "/v1/payments/"+p.Reference+"/refunds", "refund-"+p.Key, reason, &struct{}{}); err != nil {
 		return fmt.Errorf("refund: %w", err)
 	}
 	return l.await(ctx, p, func(v view) bool { return len(v.Refunds) == 1 && v.Refunds[0].Status == "confirmed" })

@@ -223,8 +223,8 @@ func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 	return p, Decision{Step: Done}
 }
 
-// askAgain plans the next query of a payout with an outcome after one that nobody answered. That one is none of those in
-// which the rail may say that it returned the money.
+// askAgain plans the next query of a payout with an outcome after one that nobody answered. That one is none of those
+// in which the rail may say that it returned the money.
 func (t Timing) askAgain(p Payout, now time.Time) (Payout, Decision) {
 	if now.Sub(p.DoneAt) >= t.Watch {
 		p.NextAt = time.Time{}

@@ -385,8 +385,8 @@ func drawList(rows pgx.Rows, err error) ([]draw.Draw, error) {
 }
 
 // SendDraws sends the orders of all withdrawals again that have not ended, or were confirmed since a time, no matter
-// when they were approved. Wallets that has an order already ignores it. A confirmed one is among them: the balance of its
-// merchant is without it only at a wallets that has the order.
+// when they were approved. Wallets that has an order already ignores it. A confirmed one is among them: the balance of
+// its merchant is without it only at a wallets that has the order.
 func (s *Store) SendDraws(ctx context.Context, since time.Time, order func(draw.Draw) (change.Command, error)) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		found, err := drawList(tx.Query(ctx, orderedDraws, since))
