@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/payouts"
@@ -24,7 +25,7 @@ import (
 func alertCounter(registry prometheus.Registerer) func(code string) {
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
 	registry.MustRegister(alerts)
-	for _, code := range []string{"stray_deposit", payout.AlertContradicted, refunds.AlertContradicted} { // 0 from the start: increase() does not see a series appear
+	for _, code := range []string{"stray_deposit", payout.AlertContradicted, refunds.AlertContradicted, draws.AlertContradicted} { // 0 from the start: increase() does not see a series appear
 		alerts.WithLabelValues(code)
 	}
 	return func(code string) { alerts.WithLabelValues(code).Inc() }
