@@ -19,7 +19,7 @@ import (
 // this system, and people send refunds by hand.
 type booking struct {
 	ref, rail, currency, network, crypto, merchant string
-	amount, gas, overdraw                          string
+	amount, gas, overdraw, undo                    string
 }
 
 // book books a top-up of a float at a rail, crypto that the trader has sold, the trader's spread, the fee of a
@@ -38,8 +38,9 @@ func book(kind string) func(in command.Input) (operation, error) {
 			case "merchant":
 				f.StringVar(&b.merchant, "merchant", "", "the merchant that is paid")
 				f.StringVar(&b.rail, "rail", "", "the rail from whose float it is paid")
-				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a payment that did not arrive is negative")
+				f.StringVar(&b.currency, "currency", "", "the fiat currency")
 				f.StringVar(&b.overdraw, "overdraw", "", "why more may be booked than is available")
+				f.StringVar(&b.undo, "undo", "", "reference of a booked payment that did not arrive, instead of all other flags")
 			case "spread":
 				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a loss is negative")
 			case "gas":
@@ -54,6 +55,9 @@ func book(kind string) func(in command.Input) (operation, error) {
 		})
 		if err != nil {
 			return nil, err
+		}
+		if b.undo != "" {
+			return b.takeBack(in)
 		}
 		j, err := b.journal(kind)
 		if err != nil {
@@ -72,9 +76,22 @@ func book(kind string) func(in command.Input) (operation, error) {
 	}
 }
 
-// signed are the kinds of which an amount may be negative: a loss, capital that was taken out, and a payment to a
-// merchant that did not arrive.
-var signed = map[string]bool{"spread": true, "capital": true, "merchant": true}
+// takeBack undoes a payment to a merchant.
+func (b booking) takeBack(in command.Input) (operation, error) {
+	if b != (booking{undo: b.undo}) {
+		return nil, fmt.Errorf("book merchant: --undo takes no other flag, because it undoes what was booked")
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		if err := s.TakeBack(ctx, in.Operator(), b.undo); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(in.Out, "booked back %s\n", ledger.MerchantPaidKey(b.undo))
+		return err
+	}, nil
+}
+
+// signed are the kinds of which an amount may be negative: a loss, and capital that was taken out.
+var signed = map[string]bool{"spread": true, "capital": true}
 
 // together books a journal that two operators have typed alike. One alone could hide a shortage of the treasury with
 // it.

@@ -40,7 +40,7 @@ var operations = []command.Verb{
 	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
 	{Name: "book capital", Args: "--ref ID --network tron --crypto TRX --amount 1000", Run: operate(book("capital"))},
-	{Name: "book merchant", Args: "--ref ID --merchant m1 --rail paystack --currency NGN --amount 1000 [--overdraw TEXT]", Run: operate(book("merchant"))},
+	{Name: "book merchant", Args: "--ref ID --merchant m1 --rail paystack --currency NGN --amount 1000 [--overdraw TEXT] | --undo ID", Run: operate(book("merchant"))},
 	{Name: "fees", Args: "[--currency NGN] [--mode live] [--merchant m1]", Run: operate(listFees)},
 	{Name: "fees publish", Args: "--currency NGN --mode live [--merchant m1] --tiers TIERS [--from TIME] --note TEXT", Run: operate(publishFees(false))},
 	{Name: "fees end", Args: "--currency NGN --mode live --merchant m1 [--from TIME] --note TEXT", Run: operate(publishFees(true))},

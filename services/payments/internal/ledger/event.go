@@ -23,6 +23,7 @@ const (
 	EventPayoutBack    = "payout_returned"
 	EventSettledByUser = "settled_by_caller"
 	EventMerchantPaid  = "merchant_paid"
+	EventMerchantBack  = "merchant_unpaid"
 	EventWithdrawn     = "withdrawal_taken"
 	EventWithdrawnBack = "withdrawal_given_back"
 	EventRefunded      = "refunded"
@@ -160,13 +161,19 @@ func Settled(payment, merchant string, cur money.Currency, amount decimal.Decima
 	return j
 }
 
-// MerchantPaid books money that a person pays to a merchant out of its balance. A negative amount was booked before and
-// did not arrive.
+// MerchantPaid books money that a person pays to a merchant out of its balance.
 func MerchantPaid(key, merchant, rail string, cur money.Currency, amount decimal.Decimal) Journal {
-	j := Journal{Key: "paid:" + key, Event: EventMerchantPaid}
+	j := Journal{Key: MerchantPaidKey(key), Event: EventMerchantPaid}
 	j.move(Merchant(merchant, cur), FiatFloat(rail, cur), amount)
-	j.move(FiatFloat(rail, cur), Merchant(merchant, cur), amount.Neg())
 	return j
+}
+
+// MerchantPaidKey is the key of the journal of a payment to a merchant by hand.
+func MerchantPaidKey(key string) string { return "paid:" + key }
+
+// MerchantBack puts the money of a payment by hand that did not arrive into the balance again. paid is its journal.
+func MerchantBack(key string, paid Journal) Journal {
+	return paid.reversed("unpaid:"+key, EventMerchantBack)
 }
 
 // Taking is money of a merchant's balance for a withdrawal. N counts the times that it was taken. A withdrawal owes it

@@ -15,10 +15,31 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
-const journalExists = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
+const (
+	lockJournal   = `SELECT pg_advisory_xact_lock(hashtextextended('journal ' || $1, 0))`
+	journalExists = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
+	findEntries   = `SELECT e.account, e.asset, a.normal, e.side, e.amount FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id
+	JOIN ledger_accounts a ON a.code = e.account WHERE j.key = $1 ORDER BY e.line`
+)
 
 // errBooked refuses a second booking with the same key.
 var errBooked = errors.New("booked already: nothing changed")
+
+// unbooked refuses a journal whose key exists. Bookings of one key wait for each other here, so that two at the same
+// time are not both told that they were booked.
+func unbooked(ctx context.Context, tx pgx.Tx, key string) error {
+	if _, err := tx.Exec(ctx, lockJournal, key); err != nil {
+		return fmt.Errorf("lock the booking: %w", err)
+	}
+	var exists bool
+	if err := tx.QueryRow(ctx, journalExists, key).Scan(&exists); err != nil {
+		return err
+	}
+	if exists {
+		return errBooked
+	}
+	return nil
+}
 
 // Book writes a journal of live mode for an operator, such as a top-up of a float, with an audit entry. It refuses a
 // journal whose key exists, so that a command that is typed twice books once, and one that takes more out of a
@@ -28,12 +49,8 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal, ove
 		return err
 	}
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		var exists bool
-		if err := tx.QueryRow(ctx, journalExists, j.Key).Scan(&exists); err != nil {
+		if err := unbooked(ctx, tx, j.Key); err != nil {
 			return err
-		}
-		if exists {
-			return errBooked
 		}
 		detail := map[string]any{"key": j.Key}
 		if overdraw != "" {
@@ -49,6 +66,42 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal, ove
 		return s.audit(ctx, tx, operator, "ledger."+j.Event, detail)
 	})
 	return wrap(err, "book "+j.Key)
+}
+
+// TakeBack reverses a payment to a merchant that was booked by hand and did not arrive, once. It credits the merchant,
+// so it books no amount of its own: one operator alone could make money with it that the merchant then withdraws.
+func (s *Store) TakeBack(ctx context.Context, operator, ref string) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		paid := ledger.Journal{Key: ledger.MerchantPaidKey(ref), Event: ledger.EventMerchantPaid}
+		rows, err := tx.Query(ctx, findEntries, paid.Key)
+		if err != nil {
+			return err
+		}
+		paid.Entries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e ledger.Entry, err error) {
+			err = row.Scan(&e.Account.Code, &e.Account.Asset, &e.Account.Normal, &e.Side, (*number)(&e.Amount))
+			return e, err
+		})
+		if err != nil {
+			return err
+		}
+		if paid.Empty() {
+			return fmt.Errorf("no payment to a merchant is booked as %s: nothing changed", paid.Key)
+		}
+		j := ledger.MerchantBack(ref, paid)
+		if err := unbooked(ctx, tx, j.Key); err != nil {
+			return err
+		}
+		if err := covered(ctx, tx, j); err != nil { // an earlier release booked amounts below zero
+			return err
+		}
+		batch := &pgx.Batch{}
+		queueJournal(batch, tenant.Live, j)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, operator, "ledger."+j.Event, map[string]any{"key": j.Key})
+	})
+	return wrap(err, "take back the payment "+ref)
 }
 
 // covered locks the balances of merchants that a journal of live mode takes from, and refuses to take more than there
@@ -77,12 +130,8 @@ func (s *Store) BookTogether(ctx context.Context, by approval.Request, j ledger.
 	}
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		waits = nil
-		var exists bool
-		if err := tx.QueryRow(ctx, journalExists, j.Key).Scan(&exists); err != nil {
+		if err := unbooked(ctx, tx, j.Key); err != nil {
 			return err
-		}
-		if exists {
-			return errBooked
 		}
 		open, err := openRequest(ctx, tx, by.Object)
 		if err != nil {

@@ -320,7 +320,7 @@ func Statements() map[string]string {
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved, "forgetDiffering": forgetDiffering,
 		"bookDifference": bookDifference, "undoDifference": undoDifference,
-		"journalExists":    journalExists,
+		"journalExists": journalExists, "lockJournal": lockJournal, "findEntries": findEntries,
 		"merchantBalances": merchantBalances, "selectMerchant": selectMerchant, "makeMerchant": makeMerchant, "lockMerchant": lockMerchant,
 		"saveMerchant": saveMerchant, "listAccounts": listAccounts, "insertAccount": insertAccount, "saveAccount": saveAccount,
 		"personalAccounts": personalAccounts, "resealAccount": resealAccount,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -32,8 +33,24 @@ func TestBook_merchant(t *testing.T) {
 	if err := byHand(w, "b1", "1500", ""); err != nil {
 		t.Fatalf("Book() = %v, want no error", err)
 	}
-	if err := byHand(w, "b1 back", "-1500", ""); err != nil {
-		t.Fatalf("Book() of what came back = %v, want no error", err)
+	var all sync.WaitGroup
+	var back atomic.Int32
+	for range 4 { // each operator is told the truth about who put it back
+		all.Go(func() {
+			switch err := w.Store.TakeBack(t.Context(), "cli:ada", "b1"); {
+			case err == nil:
+				back.Add(1)
+			case !strings.Contains(err.Error(), "booked already"):
+				t.Errorf("TakeBack() = %v, want it booked once and refused then", err)
+			}
+		})
+	}
+	all.Wait()
+	if got := balance(w, live); got != "5000 0" || back.Load() != 1 {
+		t.Errorf("balance after 4 attempts to put 1500 back = %s with %d of them booked, want 5000 0 and 1", got, back.Load())
+	}
+	if err := w.Store.TakeBack(t.Context(), "cli:ada", "b9"); err == nil {
+		t.Error("TakeBack() of what nobody booked = no error, want a refusal")
 	}
 	if err := byHand(w, "b2", "5001", "paid before the release, ticket 4"); err != nil {
 		t.Fatalf("Book() with a reason = %v, want no error", err)
@@ -48,6 +65,26 @@ func TestBook_merchant(t *testing.T) {
 		t.Error("Book() for a merchant without a balance = no error, want a refusal")
 	}
 	w.Balanced()
+}
+
+// TestBook_oneReference: of operators who book one reference at the same time, one alone is told that it is booked.
+func TestBook_oneReference(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	opened(w, "1000000", "5000")
+	var all sync.WaitGroup
+	var told atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			if byHand(w, "b1", "100", "") == nil {
+				told.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got := balance(w, live); told.Load() != 1 || got != "4900 0" {
+		t.Errorf("8 bookings of one reference: %d were told that they booked it, and the balance is %s, want 1 and 4900 0", told.Load(), got)
+	}
 }
 
 // TestBook_whileWithdrawn: payments by hand and withdrawals at the same time never take more than there is.
