@@ -79,7 +79,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
 	if cfg.Recovery {
 		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry and refunds of live mode paused")
-		if err := p.store.Recover(ctx); err != nil {
+		if err := p.store.Recover(ctx, cfg.AccountHold); err != nil {
 			return nil, err
 		}
 	}

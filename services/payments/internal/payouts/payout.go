@@ -164,7 +164,9 @@ func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 		if seen = answer; seen.Seen != payout.NoSuchRef {
-			_, _, err = w.decide(ctx, set, o, look{seen: seen})
+			// After a failure here the money goes on over the rail that it went over in the lost time, under that order's
+			// reference, so that the next rail is asked about it. To give it back would pay it twice.
+			_, _, err = w.decide(ctx, set, o, look{seen: seen, over: over})
 			return err
 		}
 	}
@@ -269,12 +271,14 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			next.NextAt, d.Step = now, payout.Wait
 		}
 		if v.Withdrawal != nil {
-			r, after, d, err := w.withdraw(set, v, next, d, l.over, now)
-			row, step, outcome = after, d.Step, d.Outcome
-			if err == nil {
-				r = alerted(r, alert)
+			if d.Step == payout.Send {
+				if next, d, err = w.withdraw(ctx, set, v, next, alert, now); err != nil {
+					return change.Result{}, err
+				}
 			}
-			return r, err
+			row, step, outcome = next, d.Step, d.Outcome
+			after := v.Withdrawal.After(d.Outcome, next, l.over, now)
+			return alerted(change.Result{Payment: v.Payment, Payout: &next, Withdrawal: &after, Alerts: after.Alerts}, alert), nil
 		}
 		p, facts, notes := v.Payment, []payment.Fact(nil), []change.Screened(nil)
 		if d.Step == payout.Send {

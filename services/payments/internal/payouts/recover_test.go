@@ -26,7 +26,7 @@ import (
 // reborn replaces the processes of the fixture by new ones, in recovery.
 func reborn(w *fixture.Payments) {
 	w.T.Helper()
-	if err := w.Store.Recover(w.T.Context()); err != nil {
+	if err := w.Store.Recover(w.T.Context(), 24*time.Hour); err != nil {
 		w.T.Fatal(err)
 	}
 	log := telemetrytest.ForTest(w.T).Log

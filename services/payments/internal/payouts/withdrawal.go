@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -15,21 +16,22 @@ import (
 // so there is nothing to name or to screen.
 func ofWithdrawal(o payout.Payout) bool { return strings.HasPrefix(o.PaymentID, id.Withdrawal) }
 
-// withdraw is the part of decide that concerns a withdrawal: whether its payout may leave, and what the outcome
-// changes.
-func (w *Worker) withdraw(set provider.Set, v change.View, next payout.Payout, d payout.Decision, over string, now time.Time) (change.Result, payout.Payout, payout.Decision, error) {
-	if d.Step == payout.Send {
-		switch most := w.Policy.PayoutLimit(next.Currency); {
-		case v.Paused, next.Amount.GreaterThan(most):
-			next.NextAt, d = now.Add(laterWait), payout.Decision{Step: payout.Wait, Alert: d.Alert}
-		case v.Withdrawal.MaySend(next.Attempt) == nil:
-			next, d = set.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
-		case next.State == payout.Unknown:
-			next, d = set.Timing.Next(next, payout.Observation{Seen: payout.Hint}, now)
-		default:
-			return change.Result{}, next, d, fmt.Errorf("withdrawal %s is %s, so its payout %s is not sent", v.Withdrawal.ID, v.Withdrawal.State, next.ID)
-		}
+// withdraw is the part of decide that lets the payout of a withdrawal leave.
+func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, next payout.Payout, alert string, now time.Time) (payout.Payout, payout.Decision, error) {
+	over := next.Amount.GreaterThan(w.Policy.PayoutLimit(next.Currency)) // it may be lower than when it was asked for
+	if over && !v.Paused {
+		w.Log.WarnContext(ctx, "payout held back: limit exceeded", "code", alertLimit)
 	}
-	after := v.Withdrawal.After(d.Outcome, next, over, now)
-	return change.Result{Payment: v.Payment, Payout: &next, Withdrawal: &after, Alerts: after.Alerts}, next, d, nil
+	d := payout.Decision{Step: payout.Wait, Alert: alert}
+	switch {
+	case v.Paused, over:
+		next.NextAt = now.Add(laterWait)
+	case v.Withdrawal.MaySend(next.Attempt) == nil:
+		next, d = set.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
+	case next.State == payout.Unknown:
+		next, d = set.Timing.Next(next, payout.Observation{Seen: payout.Hint}, now)
+	default:
+		return next, d, fmt.Errorf("withdrawal %s is %s, so its payout %s is not sent", v.Withdrawal.ID, v.Withdrawal.State, next.ID)
+	}
+	return next, d, nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,16 +23,21 @@ WHERE state = 'unknown' AND NOT frozen`
 	forgetTaken    = `DELETE FROM scan_taken`
 	forgetWaiting  = `DELETE FROM scan_waiting`
 	forgetProgress = `UPDATE scan_progress SET settled = -1`
+	// Its merchant may have deleted an account after the backup, because a thief had named it.
+	holdAccounts = `UPDATE settlement_accounts SET held_until = greatest(held_until, now() + $1 * interval '1 second')
+WHERE mode = 'live' AND confirmed_at IS NOT NULL AND deleted_at IS NULL`
 )
 
 // Recover prepares a database that was restored from a backup (docs/architecture.md#recovery). Every process calls it
-// before it assigns an address or sends a payout, and may call it again.
-func (s *Store) Recover(ctx context.Context) error {
+// before it assigns an address or sends a payout, and may call it again. No live money leaves to a settlement account
+// for the time of hold from the last call.
+func (s *Store) Recover(ctx context.Context, hold time.Duration) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		for _, sql := range []string{discardStock, discardRequests, doubtPayouts, forgetTaken, forgetWaiting, forgetProgress} {
 			batch.Queue(sql)
 		}
+		batch.Queue(holdAccounts, hold.Seconds())
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {

@@ -131,4 +131,13 @@ func TestAccounts_hold(t *testing.T) {
 	if !fixture.Ask[bool](w, `SELECT held_until = confirmed_at + interval '24 hours' FROM settlement_accounts`) {
 		t.Error("the account is not held for a day after its confirmation")
 	}
+	w.SQL(`UPDATE settlement_accounts SET held_until = now() - interval '1 month'`)
+	for range 2 { // every process that starts holds it
+		if err := w.Store.Recover(t.Context(), 24*time.Hour); err != nil {
+			t.Fatalf("Recover() = %v, want no error", err)
+		}
+	}
+	if !fixture.Ask[bool](w, `SELECT held_until BETWEEN now() + interval '23 hours' AND now() + interval '24 hours' FROM settlement_accounts`) {
+		t.Error("the account of a restored database is not held for a day, in which its merchant can delete it again")
+	}
 }

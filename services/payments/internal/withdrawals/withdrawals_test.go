@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/bank"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/fixture"
@@ -326,6 +327,35 @@ func TestWithdraw_anotherRail(t *testing.T) {
 		t.Errorf("paystack %v, flutterwave %v, want one order at each under its own reference", b.All(bank.Paystack), b.All(bank.Flutterwave))
 	}
 	wantBalance(w, "a payout over the second rail", "48500 0")
+	compared(w)
+}
+
+// TestWithdraw_anotherRailBeforeRestore: a restored database has forgotten that a payout went over the next rail. The
+// failure at the first rail leads there again, and finds it paid.
+func TestWithdraw_anotherRailBeforeRestore(t *testing.T) {
+	t.Parallel()
+	w, b := fixture.Railed(t)
+	b.Decide(bank.Paystack, bank.Failed)
+	id, err := withdraw(w, fixture.Owner, "1000", rich(t, w, 1, number))
+	if err != nil {
+		t.Fatalf("Withdraw() = %v, want no error", err)
+	}
+	pg.Backup(t, w.Config.URL.Reveal())
+	until(w, id, "paid")
+	pg.Restore(t, w.Config.URL.Reveal())
+	if err := w.Store.Recover(t.Context(), 24*time.Hour); err != nil {
+		t.Fatalf("Recover() = %v, want no error", err)
+	}
+	w.Worker = w.NewWorker(true)
+	w.Work(func() bool { w.Hurry(); return fixture.Ask[bool](w, `SELECT ended_at IS NOT NULL FROM withdrawals`) })
+	if got := state(w, id); got != "paid" {
+		t.Errorf("a withdrawal that the second rail paid before the restore is %s, want paid", got)
+	}
+	base := strings.ReplaceAll(id, "_", "-")
+	if b.Orders(bank.Paystack, base+"-1") != 1 || b.Orders(bank.Flutterwave, base+"-2") != 1 {
+		t.Errorf("orders: paystack %v, flutterwave %v, want one at each", b.All(bank.Paystack), b.All(bank.Flutterwave))
+	}
+	wantBalance(w, "a restore after a payout over the second rail", "48500 0")
 	compared(w)
 }
 
