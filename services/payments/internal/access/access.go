@@ -69,8 +69,7 @@ func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, u
 	err := update(func(v change.View, now time.Time) (change.Result, error) {
 		r, err := f(v, now)
 		refused = r.Refused
-		if refusal, ok := stateAnswer(err); ok && k.Sent() {
-			kept := a.Refusal(ctx, refusal)
+		if kept, ok := a.Refused(ctx, k, err); ok {
 			r, err = change.Result{Answer: &kept}, nil
 		}
 		if err == nil && r.Answer != nil {
@@ -90,6 +89,15 @@ func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, u
 		answer.Body = answer.Full
 	}
 	return answer, err
+}
+
+// Refused is the answer to a refusal that is stored under the key.
+func (a *Payments) Refused(ctx context.Context, k idempotency.Key, err error) (idempotency.Answer, bool) {
+	refusal, ok := stateAnswer(err)
+	if !ok || !k.Sent() {
+		return idempotency.Answer{}, false
+	}
+	return a.Refusal(ctx, refusal), true
 }
 
 // stateAnswer picks the refusals that are stored under a request's key: those by the payment's state, not those of a

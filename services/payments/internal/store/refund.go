@@ -32,9 +32,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state NOT IN ('confirmed', 'failed') AND (r.state = 'requested' OR r.cancelled <> '')
 AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
 	unendedRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state IN ('approved', 'signing', 'sent') AND r.approved_at >= $1 ORDER BY r.id`
-	// Withdrawals from wallets wait for the same people, and end in the same way.
+	// Withdrawals from wallets wait for the same people, and end in the same way. Those of balances wait for them too.
 	refundStates = `SELECT mode, state, count(*), (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint
-FROM (SELECT mode, state, created_at FROM refunds UNION ALL SELECT mode, state, created_at FROM draws) AS r WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
+FROM (SELECT mode, state, created_at FROM refunds UNION ALL SELECT mode, state, created_at FROM draws
+	UNION ALL SELECT mode, state, created_at FROM withdrawals WHERE state = 'requested') AS r WHERE state NOT IN ('confirmed', 'failed') GROUP BY mode, state`
 )
 
 func scanRefund(row pgx.CollectableRow) (r refund.Refund, err error) {

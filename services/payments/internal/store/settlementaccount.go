@@ -76,7 +76,7 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 			if err := tx.QueryRow(ctx, lockBalance, code).Scan((*number)(&v.Available)); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 				return fmt.Errorf("lock a balance: %w", err)
 			}
-			if err := tx.QueryRow(ctx, recentWithdrawals, o.MerchantID, string(o.Mode), string(currency), v.Now).Scan((*number)(&v.Recent)); err != nil {
+			if err := tx.QueryRow(ctx, recentWithdrawals, o.MerchantID, string(o.Mode), string(currency), v.Now).Scan((*number)(&v.Recent), (*number)(&v.RecentOther)); err != nil {
 				return fmt.Errorf("sum a day's withdrawals: %w", err)
 			}
 			if err := tx.QueryRow(ctx, openWithdrawals, o.MerchantID, string(o.Mode)).Scan(&v.Open); err != nil {

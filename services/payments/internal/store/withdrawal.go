@@ -35,8 +35,12 @@ const (
 	saveWithdrawal = `UPDATE withdrawals SET rail = $3, state = $4, failure = $5, attempt = $6, holds = $7, takes = $8, version = $2 + 1, sequence = $9,
 	approved_at = $10, ended_at = $11 WHERE id = $1 AND version = $2`
 	// One that waits counts, and one that was approved, whatever became of it. withdrawals_recent finds them.
-	recentWithdrawals = `SELECT coalesce(sum(amount), 0) FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND currency = $3
-	AND greatest(created_at, approved_at) > $4::timestamptz - interval '24 hours' AND (state <> 'failed' OR approved_at IS NOT NULL)`
+	// The second sum is without the daily settlements of earlier days.
+	recentWithdrawals = `SELECT coalesce(sum(w.amount), 0), coalesce(sum(w.amount) FILTER (WHERE NOT EXISTS (SELECT FROM settlement_days d
+		WHERE d.merchant_id = w.merchant_id AND d.mode = w.mode AND d.currency = w.currency AND d.day < ($4::timestamptz AT TIME ZONE 'UTC')::date
+			AND d.withdrawal_id = w.id)), 0)
+	FROM withdrawals w WHERE w.merchant_id = $1 AND w.mode = $2 AND w.currency = $3
+	AND greatest(w.created_at, w.approved_at) > $4::timestamptz - interval '24 hours' AND (w.state <> 'failed' OR w.approved_at IS NOT NULL)`
 	// withdrawals_unended finds them.
 	openWithdrawals = `SELECT count(*) FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND state IN ('requested', 'approved', 'sending')`
 	lockBalance     = `SELECT coalesce(balance, 0) FROM ledger_accounts WHERE code = $1 FOR UPDATE`

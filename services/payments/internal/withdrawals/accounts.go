@@ -107,6 +107,11 @@ func (a *Withdrawals) change(ctx context.Context, o tenant.Owner, currency money
 	var given idempotency.Answer
 	_, err := a.Store.ChangeMoney(ctx, o, currency, k, func(v View) (Ruling, error) {
 		r, err := rule(v)
+		// A request waits here for another one with its key, which may have taken the money. The stored refusal collides
+		// with that one's answer, so that the caller gets that.
+		if kept, ok := a.Access.Refused(ctx, k, err); ok {
+			r, err = Ruling{Answer: kept}, nil
+		}
 		given, r.Answer = r.Answer, a.Access.Kept(k, r.Answer)
 		return r, err
 	})

@@ -59,8 +59,9 @@ type View struct {
 	Accounts []withdrawal.Account // not deleted, the oldest first
 
 	// Of the currency that is asked for.
-	Available decimal.Decimal
-	Recent    decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
+	Available   decimal.Decimal
+	Recent      decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
+	RecentOther decimal.Decimal // the same without the daily settlements of earlier days
 
 	Open int // withdrawals of every currency that have not ended; read where a currency is asked for
 }

@@ -126,10 +126,13 @@ func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 	}
 	owner := d.Owner
 	owner.KeyID = plan.KeyID
+	// Yesterday's settlement was often made less than 24 hours ago, because a day is settled as soon as it begins or its
+	// money is there. It was bounded itself and does not count, so that a healthy one a day never waits.
+	waits := a.waits(owner.Mode, d.Currency, v.RecentOther.Add(amount))
 	made, err := withdrawal.Request(withdrawal.Withdrawal{
 		ID: id.New(id.Withdrawal, v.Now), Owner: owner, Currency: d.Currency, Amount: amount, AccountID: account.ID, Receiver: account.Receiver,
 		Rail: found.Name(),
-	}, v.Available, a.waits(owner.Mode, d.Currency, v.Recent.Add(amount)), v.Now)
+	}, v.Available, waits, v.Now)
 	if err != nil {
 		return Ruling{}, err
 	}

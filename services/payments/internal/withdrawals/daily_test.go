@@ -73,6 +73,61 @@ func TestSettleDue(t *testing.T) {
 	compared(w)
 }
 
+// TestSettleDue_everyDay: the settlement of the day before does not count towards the bound of two operators, although
+// it is less than 24 hours old. Everything else does.
+func TestSettleDue_everyDay(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	opened(w, "500", "400")
+	account := settled(w, live, number)
+	if err := dailyOf(w, live, account, "0"); err != nil {
+		t.Fatalf("ChangeSettings(daily) = %v, want no error", err)
+	}
+	settle := func() {
+		t.Helper()
+		w.NextMillisecond()
+		if err := w.Withdrawals.SettleDue(t.Context()); err != nil {
+			t.Fatalf("SettleDue() = %v, want no error", err)
+		}
+	}
+	states := func() string {
+		return fixture.Ask[string](w, `SELECT string_agg(state || ' ' || amount, ', ' ORDER BY id) FROM withdrawals`)
+	}
+	passed := 0
+	nextDay := func() { // the newest day goes behind those that have passed
+		passed++
+		w.SQL(`UPDATE settlement_days SET day = day - $1::int WHERE day = (SELECT max(day) FROM settlement_days)`, passed)
+		gains(w, "400")
+	}
+	settle()
+	nextDay()
+	settle()
+	if got, want := states(), "approved 400, approved 400"; got != want {
+		t.Errorf("settlements of 400 on two days with a bound of 500 = %s, want %s", got, want)
+	}
+	nextDay()
+	if _, err := withdraw(w, live, "150", account); err != nil {
+		t.Fatalf("Withdraw() = %v, want no error", err)
+	}
+	settle()
+	if got, want := states(), "approved 400, approved 400, requested 150, approved 250"; got != want {
+		t.Errorf("a withdrawal beside the settlement of the day = %s, want %s", got, want)
+	}
+	nextDay()
+	settle()
+	if got, want := states(), "approved 400, approved 400, requested 150, approved 250, requested 400"; got != want {
+		t.Errorf("a settlement of 400 after a withdrawal of 150 = %s, want %s", got, want)
+	}
+}
+
+// gains is money that m1 has earned in live mode.
+func gains(w *fixture.Payments, amount string) {
+	w.T.Helper()
+	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('gain' || random(), 'settled_by_caller') RETURNING id)
+		INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount)
+		SELECT id, 1, 'fx:NGN', 'NGN', 'debit', $1::text::numeric FROM j UNION ALL SELECT id, 2, 'merchant:m1:NGN', 'NGN', 'credit', $1::text::numeric FROM j`, amount)
+}
+
 // TestSettleDue_behindOthers: neither settlements of a closed mode nor those that fail, however many, hold up the
 // others. One that fails is tried again later.
 func TestSettleDue_behindOthers(t *testing.T) {

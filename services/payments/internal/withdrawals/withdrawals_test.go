@@ -185,9 +185,9 @@ func TestWithdraw_oneKey(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			_, err := w.Withdrawals.Withdraw(t.Context(), fixture.Owner, order("1000", account), &fault.Problems{}, key)
-			if err != nil && fault.As(err).Code != "idempotency_in_progress" {
-				t.Errorf("Withdraw() with one key = %v, want the one answer", err)
+			a, err := w.Withdrawals.Withdraw(t.Context(), fixture.Owner, order("30000", account), &fault.Problems{}, key)
+			if err != nil && fault.As(err).Code != "idempotency_in_progress" || err == nil && a.Status != 201 {
+				t.Errorf("Withdraw() of most of the balance with one key = %d %s, %v, want the one answer", a.Status, a.Body, err)
 			}
 		})
 	}
@@ -195,8 +195,8 @@ func TestWithdraw_oneKey(t *testing.T) {
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM withdrawals`); n != 1 {
 		t.Errorf("withdrawals of one key = %d, want 1", n)
 	}
-	wantBalance(w, "one withdrawal", "48500 0")
-	again, err := w.Withdrawals.Withdraw(t.Context(), fixture.Owner, order("1000", account), &fault.Problems{}, key)
+	wantBalance(w, "one withdrawal", "19500 0")
+	again, err := w.Withdrawals.Withdraw(t.Context(), fixture.Owner, order("30000", account), &fault.Problems{}, key)
 	if err != nil || !strings.Contains(string(again.Body), `"accountName":"`) {
 		t.Errorf("Withdraw() once more = %s, %v, want the first answer", again.Body, err)
 	}
@@ -443,6 +443,10 @@ func TestWithdraw_split(t *testing.T) {
 	}
 	if got := fixture.Ask[string](w, `SELECT state FROM withdrawals ORDER BY id DESC LIMIT 1`); got != "requested" {
 		t.Errorf("the daily settlement of the rest is %s, want requested", got)
+	}
+	open, err := w.Store.OpenRefunds(t.Context()) // operators are told of what waits for them
+	if err != nil || len(open) != 1 || open[0].Mode != tenant.Live || open[0].State != "requested" || open[0].Refunds != 2 {
+		t.Errorf("OpenRefunds() = %+v, %v, want the two withdrawals that wait", open, err)
 	}
 }
 
