@@ -14,7 +14,7 @@ import (
 )
 
 // Holdings are the live networks whose balances are read for the report of the treasury: those whose nodes tell the
-// balance of an address. Nodes of bitcoin do not.
+// balance of an address, and bitcoin, whose outputs are followed through its blocks.
 func (c *Chains) Holdings(stations func(ctx context.Context) (signer.Stations, error)) (all []holdings.Network, err error) {
 	treasuries, live := map[string]string{}, c.Networks.Networks(c.Bitcoin)
 	for _, s := range c.sweepable() {
@@ -27,7 +27,7 @@ func (c *Chains) Holdings(stations func(ctx context.Context) (signer.Stations, e
 	}
 	for _, n := range money.Networks() {
 		of := scanner.Chain{Mode: tenant.Live, Network: n.Name}
-		balances := balancesOf(c.readers[of].Driver)
+		balances := c.balancesOf(n.Name, c.readers[of].Driver)
 		if balances == nil || c.Closed[of] != nil {
 			continue
 		}
@@ -36,14 +36,22 @@ func (c *Chains) Holdings(stations func(ctx context.Context) (signer.Stations, e
 			return nil, err
 		}
 		read := holdings.Network{Listed: n, Contracts: tokens, Chain: balances}
-		read.Addresses = places(n, treasuries[n.Name], stations, c.Telemetry.Log)
+		read.Addresses = places(n, c.netOf(n), treasuries[n.Name], stations, c.Telemetry.Log)
 		all = append(all, read)
 	}
 	return all, nil
 }
 
-// balancesOf reads the balances of a driver's chain; nil where its nodes tell none.
-func balancesOf(driver any) holdings.Chain {
+// netOf is the net that the live addresses of a network are written for.
+func (c *Chains) netOf(n money.Network) address.Net {
+	if n.Family == money.Bitcoin {
+		return c.Bitcoin
+	}
+	return address.Mainnet
+}
+
+// balancesOf reads the balances of a driver's chain; nil for a network that is not scanned.
+func (c *Chains) balancesOf(network string, driver any) holdings.Chain {
 	switch driver := driver.(type) {
 	case holdings.EVM:
 		return holdings.OfEVM(driver)
@@ -51,13 +59,17 @@ func balancesOf(driver any) holdings.Chain {
 		return holdings.OfSolana(driver)
 	case holdings.Tron:
 		return holdings.OfTron(driver)
+	case holdings.Bitcoin:
+		return holdings.OfBitcoin(network, driver, c.Book.Refunds(), c.Networks.Bitcoin.Sweep.From)
 	}
 	return nil
 }
 
 // places are the treasury and the stations of a network. A network without a treasury has none of them. While the
 // signer is silent, the stations are those of its last answer.
-func places(n money.Network, treasury string, stations func(ctx context.Context) (signer.Stations, error), log *slog.Logger) holdings.Addresses {
+func places(
+	n money.Network, net address.Net, treasury string, stations func(ctx context.Context) (signer.Stations, error), log *slog.Logger,
+) holdings.Addresses {
 	var known *signer.Stations
 	return func(ctx context.Context) (at map[holdings.Place]string, unknown map[holdings.Place]bool) {
 		at, unknown = map[holdings.Place]string{}, map[holdings.Place]bool{}
@@ -79,9 +91,9 @@ func places(n money.Network, treasury string, stations func(ctx context.Context)
 			if text == "" {
 				continue
 			}
-			key, err := address.Parse(n.Family, address.Mainnet, text)
+			key, err := address.Parse(n.Family, net, text)
 			if err == nil {
-				at[place], err = address.Encode(n.Family, address.Mainnet, key)
+				at[place], err = address.Encode(n.Family, net, key)
 			}
 			unknown[place] = err != nil
 		}

@@ -88,14 +88,14 @@ func (s Refunds) StationOutputs(ctx context.Context, network, station string) (l
 	})
 }
 
-// unsearch takes the search for outputs of stations, and that for refunds, back below a fork.
+// unsearch takes the searches for outputs, and that for refunds, back below a fork.
 func unsearch(ctx context.Context, tx pgx.Tx, c scanner.Chain, fork int64) error {
 	if c.Mode != tenant.Live {
 		return nil
 	}
-	for _, sql := range []string{cutOutputsSQL, cutSearchSQL, cutFromSQL} {
+	for _, sql := range []string{cutOutputsSQL, cutSearchSQL, cutFromSQL, cutMovesSQL, cutSpendsSQL, cutFollowsSQL} {
 		if _, err := tx.Exec(ctx, sql, c.Network, fork); err != nil {
-			return fmt.Errorf("taking the search for stations back: %w", err)
+			return fmt.Errorf("taking the search for outputs back: %w", err)
 		}
 	}
 	return nil

@@ -67,5 +67,8 @@ func Statements() map[string]string {
 		"month ended": monthEndedSQL, "opening": openingSQL, "custody entries": custodyEntriesSQL,
 		"booked places": bookedPlacesSQL, "of merchants": ofMerchantsSQL,
 		"ask": askSQL, "unasked": unaskedSQL,
+		"begin follows": beginFollowsSQL, "late deposits": lateDepositsSQL, "follows": followsSQL, "deposited in": depositedInSQL,
+		"follow on": followOnSQL, "paid outputs": paidOutputsSQL, "absent outputs": absentOutputsSQL, "spend outputs": spendOutputsSQL,
+		"unspent outputs": unspentOutputsSQL, "cut moves": cutMovesSQL, "cut spends": cutSpendsSQL, "cut follows": cutFollowsSQL,
 	}
 }

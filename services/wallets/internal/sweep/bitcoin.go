@@ -72,3 +72,23 @@ type Paying struct {
 	Block   string
 	Outputs []Input
 }
+
+// Point names an output.
+type Point struct {
+	TxHash string
+	Output int64
+}
+
+// Payment is an output to an address.
+type Payment struct {
+	Point
+	To     string
+	Amount *big.Int
+}
+
+// Moves are a block's outputs to certain addresses, and all outputs that it spends.
+type Moves struct {
+	Block string
+	Paid  []Payment
+	Spent []Point
+}
