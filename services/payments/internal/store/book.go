@@ -26,7 +26,7 @@ const (
 var errBooked = errors.New("booked already: nothing changed")
 
 // unbooked refuses a journal whose key exists. Bookings of one key wait for each other here, so that two at the same
-// time are not both told that they were booked.
+// time do not both hear that they have booked it.
 func unbooked(ctx context.Context, tx pgx.Tx, key string) error {
 	if _, err := tx.Exec(ctx, lockJournal, key); err != nil {
 		return fmt.Errorf("lock the booking: %w", err)

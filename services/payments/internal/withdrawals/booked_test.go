@@ -35,7 +35,7 @@ func TestBook_merchant(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	var back atomic.Int32
-	for range 4 { // each operator is told the truth about who put it back
+	for range 4 { // one operator alone hears that it was booked
 		all.Go(func() {
 			switch err := w.Store.TakeBack(t.Context(), "cli:ada", "b1"); {
 			case err == nil:
@@ -67,7 +67,7 @@ func TestBook_merchant(t *testing.T) {
 	w.Balanced()
 }
 
-// TestBook_oneReference: of operators who book one reference at the same time, one alone is told that it is booked.
+// TestBook_oneReference: of operators who book one reference at the same time, one alone hears that it is booked.
 func TestBook_oneReference(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)

@@ -444,7 +444,7 @@ func TestWithdraw_split(t *testing.T) {
 	if got := fixture.Ask[string](w, `SELECT state FROM withdrawals ORDER BY id DESC LIMIT 1`); got != "requested" {
 		t.Errorf("the daily settlement of the rest is %s, want requested", got)
 	}
-	open, err := w.Store.OpenRefunds(t.Context()) // operators are told of what waits for them
+	open, err := w.Store.OpenRefunds(t.Context()) // the alert about what waits for operators reads it
 	if err != nil || len(open) != 1 || open[0].Mode != tenant.Live || open[0].State != "requested" || open[0].Refunds != 2 {
 		t.Errorf("OpenRefunds() = %+v, %v, want the two withdrawals that wait", open, err)
 	}
