@@ -27,6 +27,8 @@ func (b *waiting) Idle(context.Context, string, int) ([]sweep.Sweep, error) { re
 
 func (b *waiting) Due(context.Context, string, Least, int) ([]Due, error) { return nil, nil }
 
+func (b *waiting) Looked(context.Context, string, int64) error { return nil }
+
 func (b *waiting) Searched(context.Context, string, string, int64) (int64, error) { return 0, nil }
 
 func (b *waiting) StationOutputs(context.Context, string, string) ([]sweep.Input, error) {
