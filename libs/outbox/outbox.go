@@ -30,6 +30,13 @@ const Schema = `CREATE TABLE outbox (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0);`
 
+// WakeSchema wakes a relay that sleeps when a row is written. Every service with an outbox creates it in a migration,
+// word for word. A relay holds the lock only while it sleeps, so the condition is false while messages flow, and no
+// busy database notifies: PostgreSQL commits transactions that notify one after the other.
+const WakeSchema = `CREATE FUNCTION outbox_wake() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NOTIFY outbox; RETURN NULL; END $$;
+CREATE TRIGGER outbox_wake AFTER INSERT ON outbox FOR EACH STATEMENT
+    WHEN (NOT pg_try_advisory_xact_lock_shared(hashtextextended('outbox asleep', 0))) EXECUTE FUNCTION outbox_wake();`
+
 // InsertSQL writes one message; its four arguments are those of Message.Args. It may be part of a larger statement.
 const InsertSQL = `INSERT INTO outbox (name, message_id, headers, body) VALUES ($1, $2, $3, $4)`
 

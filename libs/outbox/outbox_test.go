@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema)}}
+var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd")}}
 
 // broker is a publisher that records, in order, what it confirmed.
 type broker struct {
@@ -97,6 +97,12 @@ func write(t *testing.T, pool *pgxpool.Pool, ids ...string) {
 func run(t *testing.T, cfg postgres.Config, pub message.Publisher) *outbox.Relay {
 	t.Helper()
 	relay := outbox.NewRelay(cfg, pub, telemetrytest.ForTest(t))
+	start(t, relay)
+	return relay
+}
+
+func start(t *testing.T, relay *outbox.Relay) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- relay.Run(ctx) }()
@@ -106,7 +112,6 @@ func run(t *testing.T, cfg postgres.Config, pub message.Publisher) *outbox.Relay
 			t.Error(err)
 		}
 	})
-	return relay
 }
 
 func empty(t *testing.T, pool *pgxpool.Pool) {
@@ -223,6 +228,76 @@ func TestRelay_takeover(t *testing.T) {
 	}
 	write(t, pool, "b")
 	empty(t, pool)
+}
+
+// asleep waits until the relay of a database sleeps.
+func asleep(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	limit := time.Now().Add(patience)
+	for sleeps := false; !sleeps; {
+		err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted
+			AND (classid::bigint << 32 | objid::bigint) = hashtextextended('outbox asleep', 0)
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&sleeps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("wait for the relay to sleep: not within %s", patience)
+		}
+	}
+}
+
+// A relay that sleeps until it is woken misses no row of another process, however long its writer takes to commit.
+func TestRelay_sleeps(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.SleepUntilWoken(2)
+	start(t, relay)
+	for n := range 3 {
+		asleep(t, pool)
+		write(t, pool, "a")
+		b.until(t, "the row that wakes the relay", func() bool { return len(b.got) == n+1 })
+	}
+	asleep(t, pool)
+	slow, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Rollback(context.WithoutCancel(t.Context())) }()
+	if err := outbox.Insert(t.Context(), slow, outbox.Message{Name: "test.things.v1", ID: "slow", Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pool, "quick")
+	b.until(t, "the row of a quick writer", func() bool { return len(b.got) == 4 })
+	if err := slow.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, "the row of a slow writer", func() bool { return len(b.got) == 5 })
+	empty(t, pool)
+}
+
+// A relay that sleeps whenever it has read nothing races with writers and misses no row.
+func TestRelay_sleepsBetweenWriters(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.SleepUntilWoken(0)
+	start(t, relay)
+	const writers, each = 3, 100
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				write(t, pool, fmt.Sprintf("%d/%d", w, i))
+			}
+		})
+	}
+	all.Wait()
+	b.until(t, "every row", func() bool { return len(b.got) == writers*each })
+	asleep(t, pool)
 }
 
 func TestBacklog(t *testing.T) {

@@ -25,15 +25,20 @@ import (
 const (
 	batchRows  = 500
 	pollEvery  = 50 * time.Millisecond
+	emptyMost  = 20 // reads without a row, after which the relay sleeps
+	sleepMost  = 5 * time.Second
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 	statsEvery = 5 * time.Second
 )
 
 const (
-	readSQL   = `SELECT id, name, message_id, headers, body FROM outbox ORDER BY id LIMIT $1`
-	deleteSQL = `DELETE FROM outbox WHERE id = ANY($1)`
-	statsSQL  = `SELECT coalesce(max(id) - min(id) + 1, 0),
+	readSQL    = `SELECT id, name, message_id, headers, body FROM outbox ORDER BY id LIMIT $1`
+	deleteSQL  = `DELETE FROM outbox WHERE id = ANY($1)`
+	lieDownSQL = `SELECT pg_try_advisory_lock(hashtextextended('outbox asleep', 0))`
+	riseSQL    = `SELECT pg_advisory_unlock(hashtextextended('outbox asleep', 0))`
+	waitsSQL   = `SELECT EXISTS (SELECT FROM outbox)`
+	statsSQL   = `SELECT coalesce(max(id) - min(id) + 1, 0),
 	coalesce(extract(epoch FROM now() - (SELECT created_at FROM outbox ORDER BY id LIMIT 1)), 0)::float8 FROM outbox`
 )
 
@@ -44,6 +49,8 @@ type Relay struct {
 	log       *slog.Logger
 	tracer    trace.Tracer
 	wake      chan struct{}
+	emptyMost int
+	sleepMost time.Duration
 	published prometheus.Counter
 	failures  prometheus.Counter
 	rows, age prometheus.Gauge
@@ -52,7 +59,7 @@ type Relay struct {
 // NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
 func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemetry) *Relay {
 	r := &Relay{
-		cfg: cfg, pub: pub, log: tel.Log, tracer: tel.Tracer, wake: make(chan struct{}, 1),
+		cfg: cfg, pub: pub, log: tel.Log, tracer: tel.Tracer, wake: make(chan struct{}, 1), emptyMost: emptyMost, sleepMost: sleepMost,
 		published: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_published_total", Help: "Messages confirmed by the broker."}),
 		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_failures_total", Help: "Batches that were not published or not deleted."}),
 		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows waiting, at most."}),
@@ -82,7 +89,10 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 		r.rows.Set(0)
 		r.age.Set(0)
 	}()
-	wait := retryFirst
+	if err := s.Listen(ctx, "outbox"); err != nil {
+		return err
+	}
+	wait, empty := retryFirst, 0
 	stats := time.Time{}
 	for ctx.Err() == nil {
 		if time.Since(stats) > statsEvery {
@@ -90,24 +100,24 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 			r.measure(ctx, s)
 		}
 		n, err := r.move(ctx, s)
-		pause := pollEvery
+		if empty++; n > 0 || err != nil {
+			empty = 0
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
 		case err != nil:
 			r.failures.Inc()
 			r.log.Warn("outbox not relayed", "err", err, "retry_in", wait)
-			pause, wait = wait, min(2*wait, retryMost)
+			if !paused(ctx, wait) {
+				return nil
+			}
+			wait = min(2*wait, retryMost)
+		case n == batchRows, empty > r.emptyMost && r.slept(ctx, s):
+			wait = retryFirst
 		default:
 			wait = retryFirst
-			if n == batchRows {
-				continue
-			}
-		}
-		if err == nil {
-			r.idle(ctx, pause)
-		} else if !asleep(ctx, pause) {
-			return nil
+			r.idle(ctx)
 		}
 	}
 	return nil
@@ -212,9 +222,29 @@ func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
 	}
 }
 
+// slept waits until a row is written, sleepMost at most. Writers hold the lock shared until they commit, so this session
+// has it only while nobody is between writing and committing: a row is either seen here, or its writer notifies. It is
+// false if a writer is busy, or if the session fails, which the next read notices too.
+func (r *Relay) slept(ctx context.Context, s *postgres.Session) bool {
+	var alone, waits bool
+	err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, lieDownSQL).Scan(&alone) })
+	if err != nil || !alone {
+		return false
+	}
+	err = s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, waitsSQL).Scan(&waits) })
+	if err == nil && !waits {
+		err = s.Await(ctx, r.sleepMost)
+	}
+	risen := s.Do(ctx, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, riseSQL)
+		return err
+	})
+	return err == nil && risen == nil
+}
+
 // idle waits for a wake-up, the next poll or the end.
-func (r *Relay) idle(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
+func (r *Relay) idle(ctx context.Context) {
+	t := time.NewTimer(pollEvery)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -223,8 +253,8 @@ func (r *Relay) idle(ctx context.Context, d time.Duration) {
 	}
 }
 
-// asleep waits for d and reports whether ctx still runs; a wake-up does not shorten the wait after a failure.
-func asleep(ctx context.Context, d time.Duration) bool {
+// paused waits for d and reports whether ctx still runs; a wake-up does not shorten the wait after a failure.
+func paused(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -38,6 +38,34 @@ func (s *Session) Do(ctx context.Context, f func(*pgx.Conn) error) error {
 	return f(s.conn)
 }
 
+// Listen makes the session hear a channel until it ends.
+func (s *Session) Listen(ctx context.Context, channel string) error {
+	return s.Do(ctx, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize())
+		return err
+	})
+}
+
+// Await waits until a channel is notified, for that long at most. Heartbeats pass meanwhile.
+func (s *Session) Await(ctx context.Context, most time.Duration) error {
+	heard := false
+	for end := time.Now().Add(most); !heard && time.Now().Before(end); {
+		err := s.Do(ctx, func(c *pgx.Conn) error {
+			waiting, cancel := context.WithTimeout(ctx, min(time.Until(end), beatEvery))
+			defer cancel()
+			_, err := c.WaitForNotification(waiting)
+			if heard = err == nil; ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && !c.IsClosed() {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("wait for a notification: %w", err)
+		}
+	}
+	return nil
+}
+
 // Lead runs f while this process is the one leader of that name on this database, and again whenever f ends, until ctx
 // ends. See LeadSession.
 func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context) error) error {

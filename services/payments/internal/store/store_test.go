@@ -37,6 +37,7 @@ func TestQueriesPrepare(t *testing.T) {
 func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
+	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)

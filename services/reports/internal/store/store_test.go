@@ -45,6 +45,7 @@ func TestMigrations_closeFunctions(t *testing.T) {
 func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
+	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }

@@ -95,6 +95,7 @@ func TestMigrations_closeFunctions(t *testing.T) {
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
+	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
