@@ -14,50 +14,67 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"causeway.internal/deploy/chaos/internal/audit"
+	"causeway.internal/deploy/chaos/internal/ground"
 )
 
 // books are the files that accountants and operators would ask for at the end of a run.
 type books struct {
 	address, token string
 	dir            string
+	ground         *ground.Ground // nil without live networks
 }
 
-// treasuryWait is how long the report of the treasury may take to have the last journal.
-const treasuryWait = time.Minute
+// treasuryWait is how long the report of the treasury may take to have the last journal, and what the chains have after
+// it.
+const treasuryWait = 3 * time.Minute
 
 // keep writes the journals of the month and the report of the treasury of both modes into the directory of the run, and
-// returns what contradicts double entry.
-func (b books) keep(ctx context.Context) (faults []string, err error) {
-	month := time.Now().UTC().Format("2006-01")
+// returns what contradicts double entry, and where the report and the chains differ.
+func (b books) keep(ctx context.Context) (faults []string, proofs []audit.Proof, err error) {
+	rest := time.Now()
+	month := rest.UTC().Format("2006-01")
 	for _, mode := range []string{"live", "test"} {
 		path := filepath.Join(b.dir, "chaos-journals-"+mode+".csv")
 		if _, err := b.fetch(ctx, "/v1/admin/journals?mode="+mode+"&month="+month, path); err != nil {
-			return faults, err
+			return faults, proofs, err
 		}
 		export, err := readExport(path)
 		if err != nil {
-			return faults, err
+			return faults, proofs, err
 		}
 		for _, fault := range export.faults() {
 			faults = append(faults, "journals of "+mode+" mode: "+fault)
 		}
-		if err := b.treasury(ctx, mode, export.last); err != nil {
-			return faults, err
+		differs, err := b.treasury(ctx, mode, export.last, rest)
+		if err != nil {
+			return faults, proofs, err
+		}
+		faults = append(faults, differs...)
+		if lines := b.lines(mode); lines > 0 {
+			proofs = append(proofs, audit.Proof{Law: "the treasury's report names what operators put there", Of: fmt.Sprintf("%d assets", lines), Faults: len(differs)})
 		}
 	}
-	return faults, nil
+	return faults, proofs, nil
 }
 
-// treasury writes the first report that has a journal.
-func (b books) treasury(ctx context.Context, mode string, journal int64) error {
+// treasury writes the first report that has a journal and, of live mode, agrees with the chains as they were at rest. It
+// returns what differs to the end.
+func (b books) treasury(ctx context.Context, mode string, journal int64, rest time.Time) (faults []string, err error) {
 	path := filepath.Join(b.dir, "chaos-treasury-"+mode+".csv")
 	for deadline := time.Now().Add(treasuryWait); ; {
 		status, err := b.fetch(ctx, "/v1/admin/treasury?format=csv&mode="+mode, path)
 		if err == nil && throughOf(path) >= journal {
-			return nil
+			if faults, err = b.differences(mode, path, rest); err != nil || len(faults) == 0 {
+				return faults, err
+			}
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("the report of the treasury has no journal %d after %s, status %d", journal, treasuryWait, status), err)
+			if err == nil && len(faults) > 0 {
+				return faults, nil
+			}
+			return nil, errors.Join(fmt.Errorf("the report of the treasury has no journal %d after %s, status %d", journal, treasuryWait, status), err)
 		}
 		time.Sleep(time.Second)
 	}
@@ -71,6 +88,57 @@ func throughOf(path string) int64 {
 	}
 	through, _ := strconv.ParseInt(rows[1][4], 10, 64) // the row of the report
 	return through
+}
+
+// lines is the number of assets of the networks whose chains the report of a mode is held against.
+func (b books) lines(mode string) (n int) {
+	if mode == "live" && b.ground != nil {
+		for _, c := range b.ground.Chains {
+			n += len(c.Assets)
+		}
+	}
+	return n
+}
+
+// differences holds a report against the chains: at rest nothing is on the way, and each asset differs from the ledger by
+// exactly what operators put on stations and treasuries without booking it.
+func (b books) differences(mode, path string, rest time.Time) (faults []string, err error) {
+	if b.lines(mode) == 0 {
+		return nil, nil
+	}
+	rows, err := readCSV(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report: %w", err)
+	}
+	for _, c := range b.ground.Chains {
+		for _, a := range c.Assets {
+			i := slices.IndexFunc(rows, func(r []string) bool {
+				return r[0] == "crypto" && r[1] == c.Network && r[2] == "all" && r[3] == a.Symbol
+			})
+			if i < 0 {
+				faults = append(faults, fmt.Sprintf("the report of the treasury has no line of %s on %s", a.Symbol, c.Network))
+				continue
+			}
+			given := b.ground.Given[c.Network][a.Symbol]
+			if given == nil {
+				given = new(big.Int)
+			}
+			r := rows[i]
+			at, err := time.Parse(time.RFC3339, r[9])
+			if err != nil || at.Before(rest) || !same(r[6], "0") || !same(r[7], a.Text(given)) {
+				faults = append(faults, fmt.Sprintf("the report of the treasury says of %s on %s: on the way %q, difference %q, read at %q; want 0 and %s after %s",
+					a.Symbol, c.Network, r[6], r[7], r[9], a.Text(given), rest.UTC().Format(time.RFC3339)))
+			}
+		}
+	}
+	return faults, nil
+}
+
+// same compares two decimal numbers, of which the first may be missing.
+func same(a, b string) bool {
+	one, ok := new(big.Rat).SetString(a)
+	other, known := new(big.Rat).SetString(b)
+	return ok && known && one.Cmp(other) == 0
 }
 
 // fetch writes an answer to a file.

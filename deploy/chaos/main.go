@@ -144,11 +144,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return err
 	}
 	report.Faults = append(report.Faults, f.faults...)
-	unbalanced, err := books{f.stack.BaseURL, f.stack.AdminToken, filepath.Dir(o.verdicts)}.keep(ctx)
+	unbalanced, proofs, err := books{f.stack.BaseURL, f.stack.AdminToken, filepath.Dir(o.verdicts), f.ground}.keep(ctx)
 	if err != nil {
 		return fmt.Errorf("exporting the books: %w", err)
 	}
-	report.Faults = append(report.Faults, unbalanced...)
+	report.Faults, report.Proofs = append(report.Faults, unbalanced...), append(report.Proofs, proofs...)
 	printReport(out, report, f, retries, o, time.Since(began))
 	if !report.Clean() {
 		return errGuilty

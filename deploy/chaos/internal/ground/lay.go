@@ -157,7 +157,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 		"payments:WITHDRAWAL_DAILY_USD=1000000000", "payments:WITHDRAWAL_APPROVAL_ABOVE_USD=1000000000",
 		"payments:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:WITNESS_USD_LIVE=0", // one host serves each chain
 		"callback-dispatcher:CALLBACK_ALLOW_LIVE=127.0.0.0/8", "payments:ADDRESS_FAMILIES_LIVE=" + strings.Join(chosen, ","),
-		"wallets:SWEEP_EVERY=500ms", "wallets:SCANNED_EVERY_LIVE=500ms", "wallets:BITCOIN_NETWORK_LIVE=regtest", "payments:BITCOIN_NETWORK_LIVE=regtest",
+		"wallets:SWEEP_EVERY=500ms", "wallets:HOLDINGS_EVERY=20s", "payments:TREASURY_EVERY=20s", "wallets:SCANNED_EVERY_LIVE=500ms", "wallets:BITCOIN_NETWORK_LIVE=regtest", "payments:BITCOIN_NETWORK_LIVE=regtest",
 	}
 	for _, f := range families {
 		if !slices.Contains(chosen, f.chain.Family) {
