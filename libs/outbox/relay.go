@@ -222,9 +222,9 @@ func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
 	}
 }
 
-// slept waits until a row is written, sleepMost at most. Writers hold the lock shared until they commit, so this session
-// has it only while nobody is between writing and committing: a row is either seen here, or its writer notifies. It is
-// false if a writer is busy, or if the session fails, which the next read notices too.
+// slept waits until a row is written, sleepMost at most. Writers hold the lock shared until they commit, so this
+// session has it only while nobody is between writing and committing: a row is either seen here, or its writer
+// notifies. It is false if a writer is busy, or if the session fails, which the next read notices too.
 func (r *Relay) slept(ctx context.Context, s *postgres.Session) bool {
 	var alone, waits bool
 	err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, lieDownSQL).Scan(&alone) })
