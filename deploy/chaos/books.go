@@ -53,14 +53,15 @@ func (b books) keep(ctx context.Context) (faults []string, proofs []audit.Proof,
 		}
 		faults = append(faults, differs...)
 		if lines := b.lines(mode); lines > 0 {
-			proofs = append(proofs, audit.Proof{Law: "the treasury's report names what operators put there", Of: fmt.Sprintf("%d assets", lines), Faults: len(differs)})
+			law := "the treasury's report names what operators put there"
+			proofs = append(proofs, audit.Proof{Law: law, Of: fmt.Sprintf("%d assets", lines), Faults: len(differs)})
 		}
 	}
 	return faults, proofs, nil
 }
 
-// treasury writes the first report that has a journal and, of live mode, agrees with the chains as they were at rest. It
-// returns what differs to the end.
+// treasury writes the first report that has a journal and, of live mode, agrees with the chains as they were at rest.
+// It returns what differs to the end.
 func (b books) treasury(ctx context.Context, mode string, journal int64, rest time.Time) (faults []string, err error) {
 	path := filepath.Join(b.dir, "chaos-treasury-"+mode+".csv")
 	for deadline := time.Now().Add(treasuryWait); ; {
@@ -100,8 +101,8 @@ func (b books) lines(mode string) (n int) {
 	return n
 }
 
-// differences holds a report against the chains: at rest nothing is on the way, and each asset differs from the ledger by
-// exactly what operators put on stations and treasuries without booking it.
+// differences holds a report against the chains: at rest nothing is on the way, and each asset differs from the ledger
+// by exactly what operators put on stations and treasuries without booking it.
 func (b books) differences(mode, path string, rest time.Time) (faults []string, err error) {
 	if b.lines(mode) == 0 {
 		return nil, nil
