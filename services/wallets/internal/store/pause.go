@@ -22,14 +22,18 @@ AND (p.currency IN ('', r.currency) OR r.currency = '' AND r.kind = 'refund'))`
 
 	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for. A balance
 	// below zero holds no later form: the first one may land, and what is behind its number waits for it. On tron a later
-	// form is made only once the one before cannot land, and no number waits.
+	// form is made only once the one before cannot land, and no number waits; a blocked refund may have been given up.
 	askSQL = `UPDATE outgoing_tx o SET asked = true FROM refunds r WHERE o.id = $1 AND r.id = o.refund
-AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked AND (r.family <> 'tron' OR o.attempt = 1) OR NOT ` + uncoveredRefund + `) AND (` + followedRefund + `)`
+AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked AND (r.family <> 'tron' OR o.attempt = 1) OR NOT ` + uncoveredRefund + `)
+AND (r.family <> 'tron' OR o.attempt = 1 OR NOT r.blocked) AND (` + followedRefund + `)`
 
 	followedRefund = `SELECT coalesce((SELECT scan_state = 'following' AND judged_at > now() - interval '1 minute' FROM cursors
 WHERE mode = 'live' AND network = r.network), false)`
 
-	unaskedSQL = `WITH gone AS (DELETE FROM outgoing_tx WHERE refund = $1 AND NOT asked AND state = 'planned' AND attempt = 1 RETURNING id),
+	// The signer knows nothing of such a transaction o of a refund.
+	unaskedPlan = `NOT o.asked AND o.state = 'planned' AND o.attempt = 1`
+
+	unaskedSQL = `WITH gone AS (DELETE FROM outgoing_tx o WHERE o.refund = $1 AND ` + unaskedPlan + ` RETURNING o.id),
 spent AS (DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)) SELECT count(*) FROM gone`
 )
 

@@ -35,9 +35,17 @@ SELECT $1, c.mode, c.family, least(greatest(c.next_index, coalesce((SELECT max(a
 	recoveryCursorsSQL = `INSERT INTO recovery_cursors (recovery, mode, network, height, block_time)
 SELECT $1, mode, network, height, block_time FROM cursors`
 
-	// Payments may have refunded the money of such a refund again since the backup.
+	// The signer may have been asked for such a plan since the backup. A plan of the released refund takes its place: the
+	// signer refuses that one if it has signed for the order.
+	forgetPlansSQL = `WITH gone AS (DELETE FROM outgoing_tx o USING refunds r WHERE r.id = o.refund AND r.mode = 'live' AND r.state = 'signing'
+	AND ` + unaskedPlan + ` RETURNING o.id)
+DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)`
+
+	// Payments may have refunded the money of such a refund again since the backup: nothing was signed for it, or each of
+	// its forms on tron had expired.
 	holdRefundsSQL = `UPDATE refunds SET blocked = true, reason = 'the database was restored: compare the refund with payments'
-WHERE mode = 'live' AND state = 'signing' AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = refunds.id)`
+WHERE mode = 'live' AND (family = 'tron' AND state IN ('signing', 'sent')
+	OR state = 'signing' AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = refunds.id))`
 
 	endRecoverySQL = `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL`
 
@@ -85,6 +93,9 @@ func (s *Store) Recover(ctx context.Context, margin int64) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, recoveryCursorsSQL, recovery); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, forgetPlansSQL); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, holdRefundsSQL)

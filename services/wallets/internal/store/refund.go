@@ -84,6 +84,9 @@ FROM cursors WHERE mode = 'live' AND network = $1 FOR SHARE`
 SELECT $1, r.id, 'refund', r.mode, r.network, $3, $4, 'planned', 1, 1, $5, false FROM refunds r
 WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + heldRefund + ` FOR SHARE OF r ON CONFLICT DO NOTHING`
 
+	// On tron a further form is made only once the ones before cannot land, so a blocked refund may have been given up.
+	furtherFormSQL = `SELECT family <> 'tron' OR NOT blocked FROM refunds WHERE id = $1 FOR SHARE`
+
 	// A sent one waits for money for its next form.
 	waitRefundSQL = `UPDATE refunds SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state IN ('signing', 'sent')`
 
@@ -206,6 +209,9 @@ func (s *Store) catchUp(ctx context.Context, tx pgx.Tx, r app.Refund) error {
 		return nil
 	}
 	if restored, err := isRestored(ctx, tx, r.Ordered); err != nil || !restored {
+		return err
+	}
+	if err := dropUnasked(ctx, tx, id); err != nil {
 		return err
 	}
 	if r.Cancelled {
@@ -356,6 +362,18 @@ func (s Refunds) Unblock(ctx context.Context, w sweep.Sweep) error {
 // Plan implements sweeper.Store.
 func (s Refunds) Plan(ctx context.Context, o sweep.Outgoing) error {
 	return s.plan(ctx, o, planRefundSQL, o.ID, o.Sweep.ID, o.Sender, o.Nonce, o.From)
+}
+
+// Again implements sweeper.Store.
+func (s Refunds) Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error {
+	return s.again(ctx, o, next, func(tx pgx.Tx) error {
+		var may bool
+		err := tx.QueryRow(ctx, furtherFormSQL, o.Sweep.ID).Scan(&may)
+		if err == nil && !may {
+			err = sweeper.ErrStale
+		}
+		return err
+	})
 }
 
 // Sent implements sweeper.Store.

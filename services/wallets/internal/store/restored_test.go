@@ -18,10 +18,12 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
 )
 
 // Since the backup a refund that waits may have failed, and payments may have refunded its money again: after a restore
-// nothing is planned for it before an operator has looked. Reports win over those of the lost time.
+// nothing is planned for it before an operator has looked. So may one with a plan that the signer was not asked for.
+// Reports win over those of the lost time.
 func TestRecover_refunds(t *testing.T) {
 	t.Parallel()
 	base, pool := open(t)
@@ -30,18 +32,23 @@ func TestRecover_refunds(t *testing.T) {
 		t.Fatal(err)
 	}
 	final(t, base, pool)
-	for _, id := range []string{"rfd_1", "rfd_2"} {
+	for _, id := range []string{"rfd_1", "rfd_2", "rfd_3"} {
 		if err := base.TakeRefund(ctx, approved(id, tenant.Live)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	idle, err := s.Idle(ctx, "ethereum", 10)
-	if err != nil || len(idle) != 2 {
-		t.Fatalf("list the refunds that wait: got %+v, %v, want two", idle, err)
+	if err != nil || len(idle) != 3 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want three", idle, err)
 	}
-	sent, waits := idle[0], idle[1]
-	if err := s.Plan(ctx, plannedRefund("out_1", sent, 0)); err != nil {
-		t.Fatal(err)
+	sent, waits, unasked := idle[0], idle[1], idle[2]
+	for n, w := range []sweep.Sweep{sent, unasked} {
+		if err := s.Plan(ctx, plannedRefund(fmt.Sprint("out_", n), w, uint64(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if may, err := s.Ask(ctx, sweep.Outgoing{ID: "out_0", Sweep: sent}); err != nil || !may {
+		t.Fatalf("ask for the signature of the first refund: got %t, %v, want true", may, err)
 	}
 	drain[wire.RefundChanged](t, pool, wire.RefundChangedV1)
 
@@ -55,11 +62,11 @@ func TestRecover_refunds(t *testing.T) {
 		t.Errorf("list the refunds that wait after the restore: got %+v, %v, want none", idle, err)
 	}
 	list, err := s.UnfinishedRefunds(ctx)
-	if err != nil || len(list) != 2 {
-		t.Fatalf("list what has not ended: got %+v, %v, want two", list, err)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("list what has not ended: got %+v, %v, want three", list, err)
 	}
 	for _, r := range list {
-		if want := r.ID == waits.ID; r.Blocked != want || strings.Contains(r.Reason, "database was restored") != want {
+		if want := r.ID != sent.ID; r.Blocked != want || strings.Contains(r.Reason, "database was restored") != want {
 			t.Errorf("read refund %s after the restore: got %+v, want it blocked: %t", r.ID, r, want)
 		}
 	}
@@ -89,6 +96,61 @@ func TestRecover_refunds(t *testing.T) {
 	}
 	if idle, err := s.Idle(ctx, "ethereum", 10); err != nil || len(idle) != 1 || idle[0].ID != waits.ID {
 		t.Errorf("list the refunds that wait after a release: got %+v, %v, want %s", idle, err, waits.ID)
+	}
+	if err := s.GiveUpRefund(ctx, unasked.ID); err != nil {
+		t.Errorf("give up a refund that only a plan of the backup had: got %v, want no error", err)
+	}
+}
+
+// On tron an operator may have given a refund up since the backup, once its forms had expired, and the signer would
+// sign the next one: after a restore no form follows before an operator has compared the refund with payments.
+func TestRecover_furtherForm(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	follows(t, base, pool)
+	if err := base.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(ctx, `UPDATE refunds SET family = 'tron'`); err != nil {
+		t.Fatal(err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 {
+		t.Fatalf("list the refunds that wait: got %+v, %v, want one", idle, err)
+	}
+	underway := func() sweep.Outgoing {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("list what is under way: got %+v, %v, want one", list, err)
+		}
+		return list[0]
+	}
+	if err := s.Plan(ctx, plannedRefund("out_1", idle[0], 0)); err != nil {
+		t.Fatal(err)
+	}
+	if may, err := s.Ask(ctx, underway()); err != nil || !may {
+		t.Fatalf("ask for the signature of the first form: got %t, %v, want true", may, err)
+	}
+	if err := s.Signed(ctx, underway(), []byte("raw"), "0x1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sent(ctx, underway(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := base.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	next := sweep.Attempt{Number: 2, Request: underway().Newest().Request}
+	if err := s.Again(ctx, underway(), next); !errors.Is(err, sweeper.ErrStale) {
+		t.Errorf("plan a second form after the restore: got %v, want ErrStale", err)
+	}
+	if err := s.ReleaseRefund(ctx, "rfd_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Again(ctx, underway(), next); err != nil {
+		t.Errorf("plan a second form of a released refund: got %v, want no error", err)
 	}
 }
 

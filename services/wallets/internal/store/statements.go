@@ -37,7 +37,7 @@ func Statements() map[string]string {
 		"unblock refund": unblockRefundSQL, "sign again": signAgainSQL, "still final": stillFinalSQL, "release refund": releaseRefundSQL, "unfinished refunds": unfinishedRefundsSQL,
 		"refund levels": refundLevelsSQL, "simulated refunds": simulatedRefundsSQL, "reversed refunds": reversedRefundsSQL,
 		"reverse journal": reverseJournalSQL, "owned": ownedSQL, "refuse refund": refuseRefundSQL, "lock refund": lockRefundSQL,
-		"unsigned refund": unsignedRefundSQL, "keep refund": keepRefundSQL, "hold refunds": holdRefundsSQL, "changed refunds": changedRefundsSQL,
+		"unsigned refund": unsignedRefundSQL, "keep refund": keepRefundSQL, "hold refunds": holdRefundsSQL, "forget plans": forgetPlansSQL, "further form": furtherFormSQL, "changed refunds": changedRefundsSQL,
 		"begin search": beginSearchSQL, "searched": searchedSQL, "search on": searchOnSQL, "found output": foundOutputSQL,
 		"station outputs": stationOutputsSQL, "spent outputs": spentOutputsSQL, "cut outputs": cutOutputsSQL, "cut search": cutSearchSQL,
 		"cut from": cutFromSQL, "restored refund": restoredRefundSQL, "lock order": lockOrderSQL, "note cancelled": noteCancelledSQL, "cancelled": cancelledSQL, "carried": carriedSQL, "endable refund": endableRefundSQL,

@@ -676,11 +676,19 @@ func (s Sweeps) step(ctx context.Context, o sweep.Outgoing, to sweep.State, atte
 
 // Again implements sweeper.Store.
 func (s Sweeps) Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error {
+	return s.again(ctx, o, next, func(pgx.Tx) error { return nil })
+}
+
+// again adds a form to a transaction if may allows it.
+func (s Sweeps) again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt, may func(tx pgx.Tx) error) error {
 	request, err := json.Marshal(next.Request)
 	if err != nil {
 		return err
 	}
 	return s.step(ctx, o, sweep.Planned, next.Number, func(tx pgx.Tx) error {
+		if err := may(tx); err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, attemptSQL, o.ID, next.Number, string(request))
 		return err
 	})

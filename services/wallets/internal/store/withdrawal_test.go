@@ -518,33 +518,42 @@ func TestTakeWithdrawal_paid(t *testing.T) {
 	booked(t, pool, "say of a known withdrawal that it is paid", "USDT refund_station 5, USDT withdrawal_fees 1, USDT withdrawals 6")
 }
 
-// After a restore a repeated order also says what has become of a refund or withdrawal that the backup has without a
-// transaction. A cancelled one waits for a person; a paid one ends with its hash and books, above the versions of the
-// lost time. One with a transaction goes on, because that decides.
+// After a restore a repeated order also says what has become of a refund or withdrawal for which no signature was asked
+// here. A cancelled one waits for a person; a paid one ends with its hash and books, above the versions of the lost
+// time. One whose transaction the signer was asked for goes on, because that decides.
 func TestTakeRefund_restored(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
 	follows(t, s, pool)
-	credit(t, pool, tenant.Live, "dep_1", 30)
+	credit(t, pool, tenant.Live, "dep_1", 36)
 	orders := map[string]app.Refund{}
-	for _, id := range []string{"wwd_cancelled", "wwd_paid", "wwd_planned", "rfd_cancelled"} {
+	for _, id := range []string{"wwd_cancelled", "wwd_paid", "wwd_asked", "rfd_cancelled", "wwd_planned_paid", "rfd_planned_cancelled"} {
 		r := withdrawal(id, tenant.Live)
-		if id == "rfd_cancelled" {
+		if strings.HasPrefix(id, "rfd_") {
 			r = approved(id, tenant.Live)
 		}
 		take(t, s, r)
 		orders[id] = r
 	}
 	idle, err := s.Refunds().Idle(ctx, "ethereum", 9)
-	if err != nil || len(idle) != 4 {
-		t.Fatalf("list what waits: got %d, %v, want 4", len(idle), err)
+	if err != nil || len(idle) != 6 {
+		t.Fatalf("list what waits: got %d, %v, want 6", len(idle), err)
 	}
-	for _, w := range idle {
-		if w.ID == "wwd_planned" {
-			if err := s.Refunds().Plan(ctx, plannedRefund("out_1", w, 0)); err != nil {
-				t.Fatal(err)
-			}
+	for n, w := range idle {
+		planned, asked := strings.Contains(w.ID, "_planned_"), w.ID == "wwd_asked"
+		if !planned && !asked {
+			continue
+		}
+		o := plannedRefund(fmt.Sprint("out_", n), w, uint64(n))
+		if err := s.Refunds().Plan(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if planned {
+			continue
+		}
+		if may, err := s.Refunds().Ask(ctx, o); err != nil || !may {
+			t.Fatalf("ask for the signature of %s: got %t, %v, want true", w.ID, may, err)
 		}
 	}
 	if _, err := pool.Exec(ctx, `INSERT INTO recoveries (version_base) VALUES (1000)`); err != nil {
@@ -554,7 +563,7 @@ func TestTakeRefund_restored(t *testing.T) {
 	lost := withdrawal("wwd_lost", tenant.Live)
 	lost.Ordered.ApprovedAt = time.Now().Add(-time.Hour)
 	orders["wwd_lost"] = lost
-	for _, id := range []string{"wwd_cancelled", "rfd_cancelled", "wwd_paid", "wwd_planned", "wwd_lost"} {
+	for _, id := range []string{"wwd_cancelled", "rfd_cancelled", "wwd_paid", "wwd_asked", "wwd_lost", "wwd_planned_paid", "rfd_planned_cancelled"} {
 		r := orders[id]
 		if r.Cancelled = strings.HasSuffix(id, "_cancelled"); !r.Cancelled {
 			r.PaidBy = "0xpaid"
@@ -568,11 +577,12 @@ func TestTakeRefund_restored(t *testing.T) {
 		Scan(&got); err != nil {
 		t.Fatal(err)
 	}
-	const want = "rfd_cancelled signing 1 blocked, wwd_cancelled signing 1 blocked, wwd_lost confirmed 0xpaid 1001, wwd_paid confirmed 0xpaid 1001, wwd_planned signing 1"
+	const want = "rfd_cancelled signing 1 blocked, rfd_planned_cancelled signing 1 blocked, wwd_asked signing 1, wwd_cancelled signing 1 blocked, " +
+		"wwd_lost confirmed 0xpaid 1001, wwd_paid confirmed 0xpaid 1001, wwd_planned_paid confirmed 0xpaid 1001"
 	if got != want {
 		t.Errorf("repeat the orders after a restore: got %q, want %q", got, want)
 	}
-	booked(t, pool, "repeat the orders after a restore", "USDT merchant 6, USDT refund_station 10, USDT withdrawal_fees 2, USDT withdrawals 12")
+	booked(t, pool, "repeat the orders after a restore", "USDT merchant 6, USDT refund_station 15, USDT withdrawal_fees 3, USDT withdrawals 12")
 	if err := s.Refunds().ReleaseRefund(ctx, "wwd_cancelled"); err != nil {
 		t.Errorf("release a cancelled withdrawal: got %v, want no error", err)
 	}
