@@ -28,8 +28,8 @@ func TestHoldings_solana(t *testing.T) {
 	h.awaits(t, "fees and returned rent are expected", wire.Holding{Asset: "SOL"}, fmt.Sprint(solFunds))
 }
 
-// TestHoldings_tron is TestHoldings on tron, whose nodes answer about the newest block alone, and where coins of the
-// station are staked.
+// TestHoldings_tron is TestHoldings on tron, whose nodes answer about the newest final block alone, and where coins of
+// the station are staked.
 func TestHoldings_tron(t *testing.T) {
 	t.Parallel()
 	c := newTron(t, func(policy string, environ map[string]string) string {

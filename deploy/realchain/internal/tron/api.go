@@ -218,11 +218,14 @@ func (c *chain) info(r object, tip int64) any {
 	return object{}
 }
 
-// balance adds up what reached an address and what left it; the payer's is never checked.
+// balance adds up what reached an address, what left it, and its fees; the payer's is never checked.
 func (c *chain) balance(contract, who []byte, tip int64) *big.Int {
 	sum := new(big.Int)
 	for _, b := range c.blocks[:tip+1] {
 		for _, t := range b.txs {
+			if contract == nil && string(t.data.Owner) == string(who) {
+				sum.Sub(sum, big.NewInt(t.fee))
+			}
 			if t.failed {
 				continue
 			}

@@ -26,6 +26,12 @@ type Head struct {
 	Finalized int64
 }
 
+// Account is an asset at an address.
+type Account struct {
+	Address  string
+	Contract string // "" for the network's own coin
+}
+
 // Transfer is one movement of a listed asset to an address. Ordinal is its place inside the transaction, which stays
 // the same when the transaction moves to another block.
 type Transfer struct {

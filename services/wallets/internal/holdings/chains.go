@@ -6,6 +6,9 @@ import (
 	"math/big"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
+	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/sweep"
 )
@@ -23,32 +26,77 @@ type evm struct{ chain EVM }
 
 // Balances implements Chain.
 func (e evm) Balances(ctx context.Context, of []Account, height int64) ([]Balance, error) {
-	return each(ctx, of, func(ctx context.Context, a Account) (amount *big.Int, at int64, err error) {
-		if a.Contract == "" {
-			amount, err = e.chain.Balance(ctx, a.Address, height)
-		} else {
-			amount, err = e.chain.TokensAt(ctx, a.Contract, a.Address, height)
-		}
-		return amount, height, err
-	})
+	out := make([]Balance, len(of))
+	g, asking := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	for i, a := range of {
+		g.Go(func() (err error) {
+			out[i] = Balance{Account: a, Height: height}
+			if a.Contract == "" {
+				out[i].Amount, err = e.chain.Balance(asking, a.Address, height)
+			} else {
+				out[i].Amount, err = e.chain.TokensAt(asking, a.Contract, a.Address, height)
+			}
+			return err
+		})
+	}
+	return out, g.Wait()
 }
 
-// Tron is a chain whose nodes have the balances of their newest block alone.
+// askedAtOnce bounds concurrent reads: the scan has priority.
+const askedAtOnce = 4
+
+// Tron is a chain whose nodes have the balances of their newest final block alone.
 type Tron interface {
-	// Holds is what an account has of the coin, staked coins included, or of a token after the newest block.
-	Holds(ctx context.Context, of, contract string) (amount *big.Int, height int64, err error)
+	// Holds is what accounts have, staked coins included, all after the block that it names.
+	Holds(ctx context.Context, of []chain.Account) (amounts []*big.Int, at chain.Header, err error)
 }
 
-// OfTron reads balances of the newest block.
+// OfTron reads balances of the newest final block.
 func OfTron(c Tron) Chain { return tron{c} }
 
 type tron struct{ chain Tron }
 
-// Balances implements Chain.
+// tronAtOnce is how many deposit addresses are read of one block: the next one comes after three seconds.
+const tronAtOnce = 10
+
+// Balances implements Chain. The places have one block, and each few deposit addresses have one.
 func (t tron) Balances(ctx context.Context, of []Account, _ int64) ([]Balance, error) {
-	return each(ctx, of, func(ctx context.Context, a Account) (*big.Int, int64, error) {
-		return t.chain.Holds(ctx, a.Address, a.Contract)
-	})
+	places := slices.IndexFunc(of, func(a Account) bool { return a.Place == Deposits })
+	if places < 0 {
+		places = len(of)
+	}
+	parts := slices.Collect(slices.Chunk(of[places:], tronAtOnce))
+	if places > 0 {
+		parts = append(parts, of[:places])
+	}
+	read := make([][]Balance, len(parts))
+	g, asking := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	for i, part := range parts {
+		g.Go(func() (err error) {
+			read[i], err = t.read(asking, part)
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.Concat(read...), err
+}
+
+// read reads accounts of one block.
+func (t tron) read(ctx context.Context, of []Account) (out []Balance, err error) {
+	asked := make([]chain.Account, len(of))
+	for i, a := range of {
+		asked[i] = chain.Account{Address: a.Address, Contract: a.Contract}
+	}
+	amounts, at, err := t.chain.Holds(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range of {
+		out = append(out, Balance{Account: a, Amount: amounts[i], Height: at.Height, Block: at.Hash})
+	}
+	return out, nil
 }
 
 // Solana is a chain that answers about many accounts at once, after its newest final block.

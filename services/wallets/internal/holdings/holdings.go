@@ -3,6 +3,7 @@
 package holdings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"math/big"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/chain"
@@ -42,7 +41,8 @@ type Balance struct {
 	Account
 	Amount *big.Int
 	Height int64
-	Fault  error // why the chain's answer tells no balance
+	Block  string // the hash of that block; "" for one that was final when it was read
+	Fault  error  // why the chain's answer tells no balance
 }
 
 // Reading is what a chain has at one time.
@@ -91,6 +91,8 @@ type Store interface {
 	// Follows reports whether the scan of a live network follows its chain at present.
 	Follows(ctx context.Context, network string) (bool, error)
 	Time(ctx context.Context) (time.Time, error)
+	// HashAt is the hash of a scanned block of a live network, "" for one that is not kept.
+	HashAt(ctx context.Context, network string, height int64) (string, error)
 	// HeldAccounts lists the accounts of deposit addresses with money in blocks up to one: first those that were never
 	// read, then those that were read longest ago.
 	HeldAccounts(ctx context.Context, network string, through int64, most int) ([]Account, error)
@@ -185,9 +187,18 @@ func (r *Reader) Step(ctx context.Context) error {
 	return r.tell(ctx, final)
 }
 
-// tell sends what is final, oldest first.
+// tell sends what is final, oldest first. It drops a reading of a block that has left the chain.
 func (r *Reader) tell(ctx context.Context, final int64) error {
 	for len(r.waiting) > 0 && r.waiting[0].Height() <= final {
+		left, err := r.left(ctx, r.waiting[0])
+		if err != nil {
+			return err
+		}
+		if left != "" {
+			r.log.WarnContext(ctx, "holdings dropped: their block is not on the chain", "block", left)
+			r.waiting = r.waiting[1:]
+			continue
+		}
 		waits, err := r.store.SendHoldings(ctx, r.waiting[0])
 		if err != nil {
 			return err
@@ -202,6 +213,25 @@ func (r *Reader) tell(ctx context.Context, final int64) error {
 		r.waiting = r.waiting[1:]
 	}
 	return nil
+}
+
+// left is a block of a reading that the scan has another one for, "" if there is none.
+func (r *Reader) left(ctx context.Context, of Reading) (block string, err error) {
+	read := map[string]int64{}
+	for _, b := range of.Balances {
+		if b.Block != "" {
+			read[b.Block] = b.Height
+		}
+	}
+	for block, height := range read {
+		switch kept, err := r.store.HashAt(ctx, of.Network, height); {
+		case err != nil:
+			return "", err
+		case kept != "" && kept != block:
+			return block, nil
+		}
+	}
+	return "", nil
 }
 
 // read reads the places of the network, and a part of the deposit addresses. The newest final block is the best one; a
@@ -224,7 +254,7 @@ func (r *Reader) read(ctx context.Context, scanned, final int64) (out Reading, e
 	}
 	out.Balances, err = r.Chain.Balances(ctx, accounts, final)
 	if errors.Is(err, chain.ErrNoState) {
-		out.Balances, err = r.Chain.Balances(ctx, accounts, scanned)
+		out.Balances, err = r.newest(ctx, accounts, scanned)
 	}
 	if err != nil {
 		return out, fmt.Errorf("read the balances of %s: %w", out.Network, err)
@@ -238,6 +268,19 @@ func (r *Reader) read(ctx context.Context, scanned, final int64) (out Reading, e
 		return true
 	})
 	return out, nil
+}
+
+// newest reads accounts after the newest scanned block, which may still leave the chain.
+func (r *Reader) newest(ctx context.Context, of []Account, scanned int64) ([]Balance, error) {
+	hash, err := r.store.HashAt(ctx, r.Listed.Name, scanned)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.Chain.Balances(ctx, of, scanned)
+	for i := range list {
+		list[i].Block = cmp.Or(list[i].Block, hash)
+	}
+	return list, err
 }
 
 // lose notes that an account was not read. A deposit address stays unread until a later reading has it.
@@ -264,22 +307,4 @@ func (r *Reader) places(ctx context.Context, out *Reading) (accounts []Account) 
 		}
 	}
 	return accounts
-}
-
-// askedAtOnce bounds concurrent reads: the scan has priority.
-const askedAtOnce = 4
-
-// each reads accounts one by one, a few at a time.
-func each(ctx context.Context, of []Account, read func(ctx context.Context, a Account) (*big.Int, int64, error)) ([]Balance, error) {
-	out := make([]Balance, len(of))
-	g, asking := errgroup.WithContext(ctx)
-	g.SetLimit(askedAtOnce)
-	for i, a := range of {
-		g.Go(func() error {
-			amount, height, err := read(asking, a)
-			out[i] = Balance{Account: a, Amount: amount, Height: height}
-			return err
-		})
-	}
-	return out, g.Wait()
 }

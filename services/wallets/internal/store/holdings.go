@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/holdings"
+	"causeway.internal/services/wallets/internal/scanner"
 )
 
 var _ holdings.Store = Refunds{}
@@ -93,6 +94,12 @@ func (s Refunds) Time(ctx context.Context) (now time.Time, err error) {
 		return now, fmt.Errorf("reading the clock: %w", err)
 	}
 	return now.UTC(), nil
+}
+
+// HashAt implements holdings.Store.
+func (s Refunds) HashAt(ctx context.Context, network string, height int64) (string, error) {
+	h, _, err := s.Header(ctx, scanner.Chain{Mode: tenant.Live, Network: network}, height)
+	return h.Hash, err
 }
 
 // HeldAccounts implements holdings.Store.

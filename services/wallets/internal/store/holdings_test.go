@@ -3,8 +3,12 @@
 package store_test
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"math/big"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -111,5 +115,41 @@ VALUES ('swp_1', 'live', 'ethereum', $1, 0, 0, 'USDT', '0xusdt', '0xpayer', 'wal
 	told := drain[wire.HoldingsRead](t, pool, wire.HoldingsReadV1)
 	if len(told) != 1 || len(told[0].Holdings) != 1 || told[0].Holdings[0].Deposits != "-5" || told[0].Holdings[0].Unread != 0 {
 		t.Errorf("read the message: got %+v, want -5 on deposit addresses and nothing unread", told)
+	}
+}
+
+// branch is a chain whose blocks have hashes that begin with it.
+type branch string
+
+// Balances implements holdings.Chain.
+func (b branch) Balances(_ context.Context, of []holdings.Account, height int64) (out []holdings.Balance, err error) {
+	for _, a := range of {
+		out = append(out, holdings.Balance{Account: a, Amount: big.NewInt(5), Height: height, Block: fmt.Sprint(string(b), height)})
+	}
+	return out, nil
+}
+
+// A reading of a block that the scan has another one for is dropped: the books follow the chain, and would differ.
+func TestReader_otherBlock(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Refunds(), t.Context()
+	if err := base.Begin(ctx, liveLease, scanner.Cursor{Header: header(0, "h0", "")}); err != nil {
+		t.Fatal(err)
+	}
+	final(t, base, pool)
+	listed, _ := money.NetworkOf("ethereum")
+	for name, want := range map[branch]int{"h": 1, "other": 0} {
+		r := holdings.NewReader(holdings.Network{
+			Listed: listed, Chain: name, Addresses: func(context.Context) (map[holdings.Place]string, map[holdings.Place]bool) {
+				return map[holdings.Place]string{holdings.Treasury: "0xtreasury"}, map[holdings.Place]bool{}
+			},
+		}, time.Minute, s, slog.New(slog.DiscardHandler))
+		if err := r.Step(ctx); err != nil {
+			t.Errorf("read block %s2: got %v, want no error", name, err)
+		}
+		if sent := len(drain[wire.HoldingsRead](t, pool, wire.HoldingsReadV1)); sent != want {
+			t.Errorf("read block %s2, where h2 was scanned: got %d messages, want %d", name, sent, want)
+		}
 	}
 }

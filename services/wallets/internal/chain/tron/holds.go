@@ -3,10 +3,10 @@ package tron
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/big"
 
+	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/trontx"
@@ -42,52 +42,67 @@ func (o owned) coins() *big.Int {
 	return sum
 }
 
-// holdsTries is how often an account is read anew because a block came meanwhile.
+// holdsTries is how often accounts are read anew because a block came meanwhile.
 const holdsTries = 5
 
-// Holds is what an account has of the coin, staked coins included, or of a token after the newest block. Nodes do not
-// say which block an answer is of: it is the one that is the newest before and after the answer.
-func (d *Driver) Holds(ctx context.Context, of, contract string) (sum *big.Int, at int64, err error) {
+// Holds is what accounts have, staked coins included, all after the same final block. Nodes do not say which block an
+// answer is of: it is the one that is the newest before and after the answers.
+func (d *Driver) Holds(ctx context.Context, of []chain.Account) (sums []*big.Int, at chain.Header, err error) {
 	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
 		for range holdsTries {
-			before, err := now(ctx, e, "wallet")
+			view, before, err := settled(ctx, e)
 			if err != nil {
 				return err
 			}
-			if sum, err = holds(ctx, e, of, contract); err != nil {
-				return fmt.Errorf("the balance of %s at endpoint %s: %w", of, e.Name, err)
+			sums = sums[:0]
+			for _, a := range of {
+				sum, err := holds(ctx, e, view, a)
+				if err != nil {
+					return fmt.Errorf("the balance of %s at endpoint %s: %w", a.Address, e.Name, err)
+				}
+				sums = append(sums, sum)
 			}
-			after, err := now(ctx, e, "wallet")
+			after, err := now(ctx, e, view)
 			if err != nil {
 				return err
 			}
-			if at = after.number; before.id == after.id {
+			if at = after.header(); before.id == after.id {
 				return nil
 			}
 		}
-		return errors.New("blocks come faster than the node's answers")
+		return rpc.ErrMoved
 	})
-	return sum, at, err
+	return sums, at, err
 }
 
-func holds(ctx context.Context, e *rpc.Endpoint, of, contract string) (*big.Int, error) {
-	account, err := trontx.ParseAccount(of)
+// settled is the view of final blocks with its newest block, or the newest block of all where an endpoint does not
+// serve that view.
+func settled(ctx context.Context, e *rpc.Endpoint) (view string, newest *block, err error) {
+	if newest, err = now(ctx, e, "walletsolidity"); err == nil {
+		return "walletsolidity", newest, nil
+	}
+	newest, err = now(ctx, e, "wallet")
+	return "wallet", newest, err
+}
+
+func holds(ctx context.Context, e *rpc.Endpoint, view string, a chain.Account) (*big.Int, error) {
+	account, err := trontx.ParseAccount(a.Address)
 	if err != nil {
 		return nil, err
 	}
-	if contract == "" {
-		answer, err := e.Post(ctx, "/wallet/getaccount", map[string]any{"address": account.Hex()})
+	if a.Contract == "" {
+		answer, err := e.Post(ctx, "/"+view+"/getaccount", map[string]any{"address": account.Hex()})
 		if err != nil {
 			return nil, err
 		}
 		o, err := decoded[owned](answer)
 		return o.coins(), err
 	}
-	token, err := addressOf(contract)
+	token, err := addressOf(a.Contract)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := e.Post(ctx, "/wallet/triggerconstantcontract", map[string]any{
+	answer, err := e.Post(ctx, "/"+view+"/triggerconstantcontract", map[string]any{
 		"owner_address": account.Hex(), "contract_address": token, "data": hex.EncodeToString(evmtx.BalanceCall(evmtx.Account(account))),
 	})
 	if err != nil {
