@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -63,14 +64,17 @@ func book(kind string) func(in command.Input) (operation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("book %s: %w", kind, err)
 		}
+		booked := "booked " + j.Key
+		if kind == "capital" || b.overdraw != "" {
+			return together(in, booked, func(ctx context.Context, s *store.Store) (bool, error) {
+				return s.BookTogether(ctx, b.asks(in, "book_"+kind), j)
+			}), nil
+		}
 		return func(ctx context.Context, s *store.Store) error {
-			if kind == "capital" {
-				return b.together(ctx, in, s, j)
-			}
-			if err := s.Book(ctx, in.Operator(), j, b.overdraw); err != nil {
+			if err := s.Book(ctx, in.Operator(), j); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(in.Out, "booked %s\n", j.Key)
+			_, err := fmt.Fprintln(in.Out, booked)
 			return err
 		}, nil
 	}
@@ -81,42 +85,44 @@ func (b booking) takeBack(in command.Input) (operation, error) {
 	if b != (booking{undo: b.undo}) {
 		return nil, fmt.Errorf("book merchant: --undo takes no other flag, because it undoes what was booked")
 	}
+	return together(in, "booked back "+ledger.MerchantPaidKey(b.undo), func(ctx context.Context, s *store.Store) (bool, error) {
+		return s.TakeBack(ctx, b.asks(in, "book_back"), b.undo)
+	}), nil
+}
+
+// together books what two operators have typed alike. One alone could hide missing money, or give a merchant money to
+// withdraw.
+func together(in command.Input, booked string, book func(ctx context.Context, s *store.Store) (waits bool, err error)) operation {
 	return func(ctx context.Context, s *store.Store) error {
-		if err := s.TakeBack(ctx, in.Operator(), b.undo); err != nil {
+		waits, err := book(ctx, s)
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(in.Out, "booked back %s\n", ledger.MerchantPaidKey(b.undo))
+		if waits {
+			booked = "not booked yet: another operator has to type the same within a day"
+		}
+		_, err = fmt.Fprintln(in.Out, booked)
 		return err
-	}, nil
+	}
+}
+
+// asks is the request of the operator who types a booking.
+func (b booking) asks(in command.Input, action string) approval.Request {
+	return approval.Request{
+		Action: action, Operator: in.Operator(), Reason: cmp.Or(b.overdraw, "typed"),
+		Digest: []byte(strings.Join([]string{b.network, b.crypto, b.merchant, b.rail, b.currency, b.amount}, "\n")),
+	}
 }
 
 // signed are the kinds of which an amount may be negative: a loss, and capital that was taken out.
 var signed = map[string]bool{"spread": true, "capital": true}
-
-// together books a journal that two operators have typed alike. One alone could hide a shortage of the treasury with
-// it.
-func (b booking) together(ctx context.Context, in command.Input, s *store.Store, j ledger.Journal) error {
-	by := approval.Request{
-		Object: "book " + j.Key, Action: "book_capital", Operator: in.Operator(),
-		Digest: []byte(strings.Join([]string{b.network, b.crypto, b.amount}, " ")), Reason: "typed",
-	}
-	waits, err := s.BookTogether(ctx, by, j)
-	if err != nil {
-		return err
-	}
-	said := "booked " + j.Key
-	if waits != nil {
-		said = "not booked yet: another operator has to type the same within a day"
-	}
-	_, err = fmt.Fprintln(in.Out, said)
-	return err
-}
 
 func (b *booking) journal(kind string) (ledger.Journal, error) {
 	amount, err := money.Parse(b.amount)
 	if err != nil || amount.IsZero() || (amount.IsNegative() && !signed[kind]) || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
 	}
+	b.amount = money.Canonical(amount)
 	if kind == "topup" || kind == "spread" || kind == "merchant" {
 		return b.fiat(kind, amount)
 	}
@@ -135,7 +141,7 @@ func (b *booking) journal(kind string) (ledger.Journal, error) {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
 	}
 	if kind == "capital" {
-		b.network, b.crypto, b.amount = n.Name, asset.Symbol, money.Canonical(amount) // one spelling is confirmed by another
+		b.network, b.crypto = n.Name, asset.Symbol // one spelling is confirmed by another
 		return ledger.CapitalMoved(b.ref, n.Name, asset.Symbol, amount), nil
 	}
 	if kind == "sale" {

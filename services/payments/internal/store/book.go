@@ -43,8 +43,8 @@ func unbooked(ctx context.Context, tx pgx.Tx, key string) error {
 
 // Book writes a journal of live mode for an operator, such as a top-up of a float, with an audit entry. It refuses a
 // journal whose key exists, so that a command that is typed twice books once, and one that takes more out of a
-// merchant's balance than is available, unless overdraw says why.
-func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal, overdraw string) error {
+// merchant's balance than is available.
+func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) error {
 	if err := j.Check(); err != nil {
 		return err
 	}
@@ -52,10 +52,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal, ove
 		if err := unbooked(ctx, tx, j.Key); err != nil {
 			return err
 		}
-		detail := map[string]any{"key": j.Key}
-		if overdraw != "" {
-			detail["overdraw"] = overdraw
-		} else if err := covered(ctx, tx, j); err != nil {
+		if err := covered(ctx, tx, j); err != nil {
 			return err
 		}
 		batch := &pgx.Batch{}
@@ -63,15 +60,33 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal, ove
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, operator, "ledger."+j.Event, detail)
+		return s.audit(ctx, tx, operator, "ledger."+j.Event, map[string]any{"key": j.Key})
 	})
 	return wrap(err, "book "+j.Key)
 }
 
-// TakeBack reverses a payment to a merchant that was booked by hand and did not arrive, once. It credits the merchant,
-// so it books no amount of its own: one operator alone could make money with it that the merchant then withdraws.
-func (s *Store) TakeBack(ctx context.Context, operator, ref string) error {
-	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+// BookTogether is Book for a journal that one operator alone must not book: it can hide missing money, or overdraw the
+// balance of a merchant. It keeps the request of the first operator, waits then, and books when another one sends the
+// same within the life of a request.
+func (s *Store) BookTogether(ctx context.Context, by approval.Request, j ledger.Journal) (waits bool, err error) {
+	if err := j.Check(); err != nil {
+		return false, err
+	}
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := unbooked(ctx, tx, j.Key); err != nil {
+			return err
+		}
+		waits, err = s.bookTogether(ctx, tx, by, j)
+		return err
+	})
+	return waits, wrap(err, "book "+j.Key)
+}
+
+// TakeBack reverses a payment to a merchant that was booked by hand and did not arrive, once, as BookTogether does. It
+// credits the merchant, so it books no amount of its own, and one operator alone does not book it: the merchant could
+// withdraw money that it has already.
+func (s *Store) TakeBack(ctx context.Context, by approval.Request, ref string) (waits bool, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		paid := ledger.Journal{Key: ledger.MerchantPaidKey(ref), Event: ledger.EventMerchantPaid}
 		rows, err := tx.Query(ctx, findEntries, paid.Key)
 		if err != nil {
@@ -94,14 +109,38 @@ func (s *Store) TakeBack(ctx context.Context, operator, ref string) error {
 		if err := covered(ctx, tx, j); err != nil { // an earlier release booked amounts below zero
 			return err
 		}
-		batch := &pgx.Batch{}
-		queueJournal(batch, tenant.Live, j)
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, operator, "ledger."+j.Event, map[string]any{"key": j.Key})
+		waits, err = s.bookTogether(ctx, tx, by, j)
+		return err
 	})
-	return wrap(err, "take back the payment "+ref)
+	return waits, wrap(err, "take back the payment "+ref)
+}
+
+// bookTogether books a journal if by confirms the request of another operator, and keeps by as a request otherwise.
+func (s *Store) bookTogether(ctx context.Context, tx pgx.Tx, by approval.Request, j ledger.Journal) (waits bool, err error) {
+	by.Object = "book " + j.Key
+	open, err := openRequest(ctx, tx, by.Object)
+	if err != nil {
+		return false, err
+	}
+	confirmed, err := by.Confirms(open)
+	if err != nil {
+		return false, err
+	}
+	detail := map[string]any{"key": j.Key, "reason": by.Reason}
+	if !confirmed {
+		if _, err := tx.Exec(ctx, insertApproval, by.Object, by.Version, by.Action, by.Digest, by.Operator, by.Reason); err != nil {
+			return false, err
+		}
+		return true, s.audit(ctx, tx, by.Operator, "ledger."+j.Event+"_requested", detail)
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(deleteApproval, by.Object)
+	queueJournal(batch, tenant.Live, j)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return false, err
+	}
+	detail["askedForBy"] = open.Operator
+	return false, s.audit(ctx, tx, by.Operator, "ledger."+j.Event, detail)
 }
 
 // covered locks the balances of merchants that a journal of live mode takes from, and refuses to take more than there
@@ -120,45 +159,6 @@ func covered(ctx context.Context, tx pgx.Tx, j ledger.Journal) error {
 		}
 	}
 	return nil
-}
-
-// BookTogether is Book for a journal that can hide missing money, so that it takes two operators. It keeps the request
-// of the first one, which it returns, and books when another operator sends the same within the life of a request.
-func (s *Store) BookTogether(ctx context.Context, by approval.Request, j ledger.Journal) (waits *approval.Request, err error) {
-	if err := j.Check(); err != nil {
-		return nil, err
-	}
-	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		waits = nil
-		if err := unbooked(ctx, tx, j.Key); err != nil {
-			return err
-		}
-		open, err := openRequest(ctx, tx, by.Object)
-		if err != nil {
-			return err
-		}
-		confirmed, err := by.Confirms(open)
-		if err != nil {
-			return err
-		}
-		detail := map[string]any{"key": j.Key}
-		if !confirmed {
-			waits = &by
-			if _, err := tx.Exec(ctx, insertApproval, by.Object, by.Version, by.Action, by.Digest, by.Operator, by.Reason); err != nil {
-				return err
-			}
-			return s.audit(ctx, tx, by.Operator, "ledger."+j.Event+"_requested", detail)
-		}
-		batch := &pgx.Batch{}
-		batch.Queue(deleteApproval, by.Object)
-		queueJournal(batch, tenant.Live, j)
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return err
-		}
-		detail["askedForBy"] = open.Operator
-		return s.audit(ctx, tx, by.Operator, "ledger."+j.Event, detail)
-	})
-	return waits, wrap(err, "book "+j.Key)
 }
 
 // Post writes the journal of a message, once for the message. A journal whose key exists changes nothing.

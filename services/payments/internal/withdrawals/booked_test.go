@@ -11,37 +11,56 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/ledger"
 )
 
 // byHand books what a person pays to m1.
-func byHand(w *fixture.Payments, ref, amount, overdraw string) error {
-	return w.Store.Book(w.T.Context(), "cli:ada", ledger.MerchantPaid(ref, "m1", "sim", "NGN", decimal.RequireFromString(amount)), overdraw)
+func byHand(w *fixture.Payments, ref, amount string) error {
+	return w.Store.Book(w.T.Context(), "cli:ada", paid(ref, amount))
 }
 
-// TestBook_merchant: a payment by hand takes no more than is available, unless the operator says why, and what did not
-// arrive is put back.
+func paid(ref, amount string) ledger.Journal {
+	return ledger.MerchantPaid(ref, "m1", "sim", "NGN", decimal.RequireFromString(amount))
+}
+
+// asks is the request of an operator for a booking that takes two.
+func asks(operator, reason string) approval.Request {
+	return approval.Request{Action: "book", Operator: "cli:" + operator, Digest: []byte("typed alike"), Reason: reason}
+}
+
+// TestBook_merchant: a payment by hand takes no more than is available, unless two operators say why, and what did not
+// arrive is put back once, by two operators.
 func TestBook_merchant(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
 	opened(w, "1000000", "5000")
-	if err := byHand(w, "b1", "5000.01", ""); err == nil || !strings.Contains(err.Error(), "5000 NGN") {
+	if err := byHand(w, "b1", "5000.01"); err == nil || !strings.Contains(err.Error(), "5000 NGN") {
 		t.Errorf("Book() of more than is available = %v, want a refusal that names the 5000 NGN", err)
 	}
-	if err := byHand(w, "b1", "1500", ""); err != nil {
+	if err := byHand(w, "b1", "1500"); err != nil {
 		t.Fatalf("Book() = %v, want no error", err)
+	}
+	if waits, err := w.Store.TakeBack(t.Context(), asks("ada", "typed"), "b1"); err != nil || !waits {
+		t.Errorf("TakeBack() of one operator = %t, %v, want it to wait", waits, err)
+	}
+	if _, err := w.Store.TakeBack(t.Context(), asks("Ada", "typed"), "b1"); fault.As(err).Code != "second_operator_required" {
+		t.Errorf("TakeBack() of the same operator again = %v, want second_operator_required", err)
+	}
+	if got := balance(w, live); got != "3500 0" {
+		t.Errorf("balance after one operator wants to put 1500 back = %s, want 3500 0", got)
 	}
 	var all sync.WaitGroup
 	var back atomic.Int32
-	for range 4 { // one operator alone hears that it was booked
+	for range 4 { // one of them alone hears that it was booked
 		all.Go(func() {
-			switch err := w.Store.TakeBack(t.Context(), "cli:ada", "b1"); {
-			case err == nil:
+			switch waits, err := w.Store.TakeBack(t.Context(), asks("bo", "typed"), "b1"); {
+			case err == nil && !waits:
 				back.Add(1)
-			case !strings.Contains(err.Error(), "booked already"):
-				t.Errorf("TakeBack() = %v, want it booked once and refused then", err)
+			case err == nil || !strings.Contains(err.Error(), "booked already"):
+				t.Errorf("TakeBack() of the second operator = %t, %v, want it booked once and refused then", waits, err)
 			}
 		})
 	}
@@ -49,19 +68,23 @@ func TestBook_merchant(t *testing.T) {
 	if got := balance(w, live); got != "5000 0" || back.Load() != 1 {
 		t.Errorf("balance after 4 attempts to put 1500 back = %s with %d of them booked, want 5000 0 and 1", got, back.Load())
 	}
-	if err := w.Store.TakeBack(t.Context(), "cli:ada", "b9"); err == nil {
+	if _, err := w.Store.TakeBack(t.Context(), asks("ada", "typed"), "b9"); err == nil {
 		t.Error("TakeBack() of what nobody booked = no error, want a refusal")
 	}
-	if err := byHand(w, "b2", "5001", "paid before the release, ticket 4"); err != nil {
-		t.Fatalf("Book() with a reason = %v, want no error", err)
+	const reason = "paid before the release, ticket 4"
+	for n, operator := range []string{"ada", "bo"} {
+		waits, err := w.Store.BookTogether(t.Context(), asks(operator, reason), paid("b2", "5001"))
+		if err != nil || waits != (n == 0) {
+			t.Fatalf("BookTogether() of operator %d = %t, %v, want it to wait for the second one", n+1, waits, err)
+		}
 	}
 	if got := balance(w, live); got != "-1 0" {
 		t.Errorf("balance = %s, want -1 0", got)
 	}
-	if got := fixture.Ask[string](w, `SELECT detail->>'overdraw' FROM audit WHERE detail->>'key' = 'paid:b2'`); got != "paid before the release, ticket 4" {
+	if got := fixture.Ask[string](w, `SELECT min(detail->>'reason') FROM audit WHERE detail->>'key' = 'paid:b2'`); got != reason {
 		t.Errorf("the audit says %q, want the reason", got)
 	}
-	if err := w.Store.Book(t.Context(), "cli:ada", ledger.MerchantPaid("b3", "unknown", "sim", "NGN", decimal.NewFromInt(1)), ""); err == nil {
+	if err := w.Store.Book(t.Context(), "cli:ada", ledger.MerchantPaid("b3", "unknown", "sim", "NGN", decimal.NewFromInt(1))); err == nil {
 		t.Error("Book() for a merchant without a balance = no error, want a refusal")
 	}
 	w.Balanced()
@@ -76,7 +99,7 @@ func TestBook_oneReference(t *testing.T) {
 	var told atomic.Int32
 	for range 8 {
 		all.Go(func() {
-			if byHand(w, "b1", "100", "") == nil {
+			if byHand(w, "b1", "100") == nil {
 				told.Add(1)
 			}
 		})
@@ -96,7 +119,7 @@ func TestBook_whileWithdrawn(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			if err := byHand(w, fmt.Sprint(n), "700", ""); err != nil && !strings.Contains(err.Error(), "available") {
+			if err := byHand(w, fmt.Sprint(n), "700"); err != nil && !strings.Contains(err.Error(), "available") {
 				t.Errorf("Book() = %v, want a booking or a refusal", err)
 			}
 		})
