@@ -160,3 +160,23 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		})
 	}
 }
+
+// Neither what is due today nor what is forgotten reads the days of daily settlements that have passed.
+func TestPlans_settlementDays(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO settlement_accounts (id, merchant_id, mode, currency, receiver, created_at, created_by)
+		SELECT 'sac_' || n, 'm' || n, 'live', 'NGN', '', now(), 1 FROM generate_series(1, 2000) n`)
+	w.SQL(`INSERT INTO settlement_schedules (merchant_id, mode, currency, account_id, minimum, key_id)
+		SELECT 'm' || n, 'live', 'NGN', 'sac_' || n, 0, 1 FROM generate_series(1, 2000) n`)
+	w.SQL(`INSERT INTO settlement_days (merchant_id, mode, currency, day)
+		SELECT 'm' || n, 'live', 'NGN', (now() AT TIME ZONE 'UTC')::date - d FROM generate_series(1, 2000) n, generate_series(0, 29) d WHERE n > 20 OR d > 0`)
+	w.SQL(`ANALYZE settlement_accounts, settlement_schedules, settlement_days`)
+	for name, args := range map[string][]any{"dueSettlements": {"", "", "", []string{"live", "test"}, 100}, "forgetDays": {}} {
+		explain(w, name, args...).each(func(p plan) {
+			if p.Node == "Seq Scan" && p.On == "settlement_days" {
+				t.Errorf("%s reads the whole of settlement_days", name)
+			}
+		})
+	}
+}

@@ -327,7 +327,7 @@ func Statements() map[string]string {
 		"findWithdrawal": findWithdrawal, "lockWithdrawal": lockWithdrawal, "listWithdrawals": listWithdrawals, "waitWithdrawals": waitWithdrawals,
 		"insertWithdrawal": insertWithdrawal, "saveWithdrawal": saveWithdrawal, "lockBalance": lockBalance, "recentWithdrawals": recentWithdrawals, "openWithdrawals": openWithdrawals,
 		"listSchedules": listSchedules, "clearSchedules": clearSchedules, "insertSchedule": insertSchedule, "insertDay": insertDay,
-		"dueSettlements": dueSettlements, "putOffSettlement": putOffSettlement,
+		"dueSettlements": dueSettlements, "forgetDays": forgetDays, "putOffSettlement": putOffSettlement,
 		"lockFees": lockFees, "feeState": feeState, "insertFees": insertFees, "listFees": listFees, "findFees": findFees, "publishedFees": publishedFees,
 		"clearOwed": clearOwed, "makeOwed": makeOwed, "noteOwed": noteOwed, "owedMade": owedMade, "listOwed": listOwed, "sumOwed": sumOwed,
 		"selectLookups": selectLookups, "askLookup": askLookup, "answerLookup": answerLookup, "forgetLookups": forgetLookups, "useTransaction": useTransaction,

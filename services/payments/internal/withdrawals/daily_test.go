@@ -187,3 +187,17 @@ func TestChangeSettings_daily(t *testing.T) {
 		t.Errorf("schedules after the empty list = %d, want none", n)
 	}
 }
+
+// TestRetain_settlementDays: days of daily settlements are forgotten after thirty days.
+func TestRetain_settlementDays(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO settlement_days (merchant_id, mode, currency, day)
+		SELECT 'm1', 'live', 'NGN', (now() AT TIME ZONE 'UTC')::date - d FROM unnest(ARRAY[0, 29, 32, 400]) d`)
+	if err := w.Store.Retain(t.Context()); err != nil {
+		t.Fatalf("Retain() = %v, want no error", err)
+	}
+	if got := fixture.Ask[int](w, `SELECT count(*) FROM settlement_days`); got != 2 {
+		t.Errorf("days after Retain() = %d, want 2: those of today and of 29 days ago", got)
+	}
+}
