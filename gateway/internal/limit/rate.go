@@ -158,29 +158,20 @@ var (
 func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	now := l.now()
 	if k := c.Caller.Key; k != nil && c.Route.Access != route.Open { // a key does not raise the limits of public routes
-		switch k.Tier {
-		case apikey.Unlimited:
-			return nil, nil
-		case apikey.Premium:
-			return nil, admit(c, l.premium, k.ID, now)
-		case apikey.Standard:
+		if err := l.tier(c, k, now); err != nil {
+			return nil, err
 		}
-		return nil, admit(c, l.standard, k.ID, now)
+		return nil, l.pace(c, now)
 	}
-	if c.Route.Access != route.Open || (l.skipLoopback && c.Caller.IP.IsLoopback()) {
+	if c.Route.Access != route.Open || l.skips(c) {
 		return nil, nil
 	}
 	ip := identity.Network(c.Caller.IP)
 	if err := admit(c, l.public, ip, now); err != nil {
 		return nil, err
 	}
-	if c.Route.Names || c.Route.Proposes {
-		if err := admit(c, l.names, ip, now); err != nil {
-			return nil, err
-		}
-	}
-	if !c.Route.Guess {
-		return nil, nil
+	if err := l.pace(c, now); err != nil || !c.Route.Guess {
+		return nil, err
 	}
 	if _, wait := l.guesses.left(ip, now); wait > 0 {
 		return nil, after(errGuesses, wait)
@@ -190,6 +181,28 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 			l.guesses.charge(ip, l.now())
 		}
 	}, nil
+}
+
+func (l *Rates) skips(c *proxy.Call) bool { return l.skipLoopback && c.Caller.IP.IsLoopback() }
+
+// tier admits a call by its key.
+func (l *Rates) tier(c *proxy.Call, k *apikey.Key, now time.Time) error {
+	switch k.Tier {
+	case apikey.Unlimited:
+		return nil
+	case apikey.Premium:
+		return admit(c, l.premium, k.ID, now)
+	case apikey.Standard:
+	}
+	return admit(c, l.standard, k.ID, now)
+}
+
+// pace admits a call by its address if a bank or a screener is asked for it, with or without a key.
+func (l *Rates) pace(c *proxy.Call, now time.Time) error {
+	if !c.Route.Names && !c.Route.Proposes || l.skips(c) {
+		return nil
+	}
+	return admit(c, l.names, identity.Network(c.Caller.IP), now)
 }
 
 func admit[K comparable](c *proxy.Call, b *buckets[K], k K, now time.Time) error {

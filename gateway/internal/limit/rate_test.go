@@ -27,6 +27,12 @@ func by(id int64, tier apikey.Tier) *proxy.Call {
 	return &proxy.Call{Route: &route.Route{Access: route.Keyed}, Caller: identity.Caller{Key: &apikey.Key{ID: id, Tier: tier}}}
 }
 
+// naming is a call by key that asks a bank for a name.
+func naming(c *proxy.Call) *proxy.Call {
+	c.Route.Names, c.Caller.IP = true, netip.MustParseAddr("203.0.113.7")
+	return c
+}
+
 // burst counts how many calls are admitted at once, and checks the refusal after them.
 func burst(t *testing.T, l *limit.Rates, call func() *proxy.Call, status, most int) (n int) {
 	t.Helper()
@@ -59,6 +65,7 @@ func TestRates(t *testing.T) {
 		"unlimited":    {func() *proxy.Call { return by(1, apikey.Unlimited) }, 200, 9999, 9999},
 		"public":       {func() *proxy.Call { return from("203.0.113.7", route.Route{}) }, 404, 300, 20},
 		"names":        {func() *proxy.Call { return from("203.0.113.7", route.Route{Names: true}) }, 200, 20, 2},
+		"a key's":      {func() *proxy.Call { return naming(by(1, apikey.Unlimited)) }, 200, 20, 2},
 		"proposals":    {func() *proxy.Call { return from("203.0.113.7", route.Route{Proposes: true}) }, 200, 20, 2},
 		"hits":         {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 200, 300, 20},
 		"guesses":      {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 404, 30, 0},
@@ -112,6 +119,14 @@ func TestRates_loopback(t *testing.T) {
 		if n := burst(t, limit.NewRates(true, c.now), call(ip), 404, 1000); n != want {
 			t.Errorf("%s: %d, want %d", ip, n, want)
 		}
+	}
+	local := func() *proxy.Call {
+		named := naming(by(1, apikey.Unlimited))
+		named.Caller.IP = netip.MustParseAddr("127.0.0.1")
+		return named
+	}
+	if n := burst(t, limit.NewRates(true, c.now), local, 200, 1000); n != 1000 {
+		t.Errorf("look names up by key from loopback: got %d at once, want 1000", n)
 	}
 	if n := burst(t, limit.NewRates(false, c.now), call("127.0.0.1"), 404, 1000); n != 30 {
 		t.Errorf("loopback is not skipped unless asked: %d", n)

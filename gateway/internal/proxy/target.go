@@ -232,7 +232,8 @@ func (t *Target) inspect(res *http.Response) error {
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		c, ok := res.Request.Context().Value(callKey{}).(*Call)
-		if ok && !c.Route.AnyHeaders && !c.Route.Names { // these require a credential of their own, and answer 401 without it
+		// The other routes require a credential of their own, and answer 401 without it.
+		if ok && !c.Route.AnyHeaders && (!c.Route.Names || c.Route.Access != route.Open) {
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}

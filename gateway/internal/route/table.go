@@ -44,7 +44,7 @@ type Route struct {
 	Knows      bool              // with Open: a good key names its merchant; a bad one is ignored
 	Guess      bool              // takes a secret from the path: callers that name wrong ones are slowed down
 	Long       bool              // streams for minutes: a report of any length
-	Names      bool              // asks a bank for a person's name
+	Names      bool              // asks a bank for a person's name: paced by address
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // query parameters that have one value; a repeated one is refused
@@ -78,6 +78,12 @@ func guessable(method, pattern string, to Upstream) Route {
 func page(method, pattern string) Route {
 	r := guessable(method, pattern, Self)
 	r.Page = true
+	return r
+}
+
+// naming paces a route that asks a bank for a name.
+func (r Route) naming() Route {
+	r.Names = true
 	return r
 }
 
@@ -159,7 +165,7 @@ func Table() []Route {
 		keyed(http.MethodGet, "/v1/balances", Self, apikey.WalletRead),
 		keyed(http.MethodGet, "/v1/settlement-settings", Payments, apikey.PaymentRead),
 		keyed(http.MethodPatch, "/v1/settlement-settings", Payments, apikey.SettlementManage),
-		keyed(http.MethodPost, "/v1/settlement-accounts", Payments, apikey.SettlementManage),
+		keyed(http.MethodPost, "/v1/settlement-accounts", Payments, apikey.SettlementManage).naming(),
 		keyed(http.MethodGet, "/v1/settlement-accounts", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/settlement-accounts/{id}", Payments, apikey.PaymentRead),
 		keyed(http.MethodPost, "/v1/settlement-accounts/{id}/confirm", Payments, apikey.WithdrawalCreate),
