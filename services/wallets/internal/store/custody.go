@@ -22,8 +22,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::numeric, $9::text::numeric)`
 	// Booked deposits, and those that are seen but not deep enough (the index deposits_pending), also of another crypto
 	// or on another network than the wallet's.
 	balancesSQL = `SELECT network, asset, sum(available)::text, sum(pending)::text FROM (
-	SELECT e.network, e.asset, e.credit - e.debit AS available, 0::numeric AS pending FROM custody_entries e
-	WHERE e.mode = $1 AND e.merchant_id = $2 AND e.account = 'merchant'
+	SELECT b.network, b.asset, b.amount AS available, 0::numeric AS pending FROM merchant_balances b WHERE b.mode = $1 AND b.merchant_id = $2
 	UNION ALL
 	SELECT d.network, d.asset, 0, d.amount FROM deposits d JOIN wallets w ON w.id = d.wallet_id
 	WHERE d.mode = $1 AND w.mode = $1 AND w.merchant_id = $2

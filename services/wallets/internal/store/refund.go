@@ -67,7 +67,7 @@ WHERE id = $1 AND state IN ('signing', 'sent')`
 extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
 
 	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
-WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + heldRefunds + `
+WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + heldRefund + `
 ORDER BY r.due_at, r.id LIMIT $2`
 
 	refundsUnderwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, o.from_height, o.presented, ` + refundColumns + `
@@ -111,7 +111,7 @@ WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3)
 AND NOT EXISTS (SELECT FROM outgoing_tx WHERE refund = $1 AND state = 'replaced')`
 
 	unfinishedRefundsSQL = `SELECT r.id, r.mode, r.network, r.asset, r.amount::text, r.address, r.state, r.blocked, r.reason, r.created_at,
-coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash, ` + pausedRefund + `, r.kind, ` + uncoveredRefunds + `
+coalesce(o.state, ''), coalesce(o.attempt, 0), r.tx_hash, ` + pausedRefund + `, r.kind, ` + uncoveredRefund + `
 FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id WHERE r.state IN ('signing', 'sent') ORDER BY r.created_at LIMIT 1000`
 
 	refundLevelsSQL = `SELECT network, asset, count(*), count(*) FILTER (WHERE blocked), count(*) FILTER (WHERE reason = $1),
@@ -119,7 +119,7 @@ extract(epoch FROM now() - min(created_at))::bigint FROM refunds
 WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 
 	// Two states of test mode after each other, so that none is skipped.
-	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT blocked AND NOT ` + heldRefunds + ` AND changed_at < now() - interval '1 second'
+	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT blocked AND NOT ` + heldRefund + ` AND changed_at < now() - interval '1 second'
 OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 	// The refunds that ended above a fork, either way: their transactions are followed again.

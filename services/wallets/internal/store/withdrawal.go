@@ -22,22 +22,15 @@ const (
 	// it would not see what was booked meanwhile.
 	lockBalanceSQL = `SELECT pg_advisory_xact_lock(hashtextextended('balance ' || $1 || ' ' || $2 || ' ' || $3 || ' ' || $4, 0))`
 
-	balanceSQL = `SELECT coalesce(sum(credit - debit), 0)::text FROM custody_entries
-WHERE mode = $1 AND merchant_id = $2 AND account = 'merchant' AND network = $3 AND asset = $4`
+	// A trigger keeps merchant_balances: the sums of the accounts merchant.
+	balanceSQL = `SELECT coalesce((SELECT amount FROM merchant_balances WHERE mode = $1 AND merchant_id = $2 AND network = $3 AND asset = $4), 0)::text`
 
 	// A balance falls below zero when a chain takes a deposit back whose money was withdrawn.
-	uncoveredRefund = `(r.kind = 'withdrawal' AND (SELECT coalesce(sum(e.credit - e.debit), 0) FROM custody_entries e
-WHERE e.mode = r.mode AND e.merchant_id = r.merchant_id AND e.account = 'merchant' AND e.network = r.network AND e.asset = r.asset) < 0)`
-
-	// The same for statements that read many withdrawals: each balance is added up once and not for each of its rows.
-	uncoveredRefunds = `(r.kind = 'withdrawal' AND (r.mode, r.merchant_id, r.network, r.asset) IN (
-SELECT e.mode, e.merchant_id, e.network, e.asset FROM custody_entries e WHERE e.account = 'merchant' AND (e.mode, e.merchant_id, e.network, e.asset) IN (
-	SELECT w.mode, w.merchant_id, w.network, w.asset FROM refunds w WHERE w.state IN ('signing', 'sent') AND w.kind = 'withdrawal')
-GROUP BY e.mode, e.merchant_id, e.network, e.asset HAVING sum(e.credit - e.debit) < 0))`
+	uncoveredRefund = `(r.kind = 'withdrawal' AND EXISTS (SELECT FROM merchant_balances b
+WHERE b.mode = r.mode AND b.merchant_id = r.merchant_id AND b.network = r.network AND b.asset = r.asset AND b.amount < 0))`
 
 	// A refund that is paused waits, and so does a withdrawal that the balance does not cover any more.
-	heldRefund  = `(` + pausedRefund + ` OR ` + uncoveredRefund + `)`
-	heldRefunds = `(` + pausedRefund + ` OR ` + uncoveredRefunds + `)`
+	heldRefund = `(` + pausedRefund + ` OR ` + uncoveredRefund + `)`
 
 	withdrawalSQL = `SELECT r.mode, r.state, r.merchant_id, r.network, r.asset, r.amount::text, r.charge::text, count(DISTINCT j.key),
 coalesce(sum(e.debit - e.credit) FILTER (WHERE e.account = 'merchant'), 0)::text,
@@ -48,9 +41,8 @@ WHERE r.id = $1 GROUP BY r.id`
 
 	payerOfSQL = `SELECT kind, merchant_id FROM refunds WHERE id = $1`
 
-	uncoveredSQL = `SELECT count(*) FROM (SELECT FROM custody_entries e WHERE e.account = 'merchant' AND e.mode = 'live'
-AND (e.merchant_id, e.network, e.asset) IN (SELECT merchant_id, network, asset FROM refunds WHERE kind = 'withdrawal' AND mode = 'live')
-GROUP BY e.merchant_id, e.network, e.asset HAVING sum(e.credit - e.debit) < 0) AS short`
+	uncoveredSQL = `SELECT count(*) FROM merchant_balances b WHERE b.mode = 'live' AND b.amount < 0 AND EXISTS (SELECT FROM refunds r
+WHERE r.kind = 'withdrawal' AND r.mode = b.mode AND r.merchant_id = b.merchant_id AND r.network = b.network AND r.asset = b.asset)`
 )
 
 // reserve takes a new withdrawal and its fee out of the balance. It fails with ErrBalance where the balance has less,
