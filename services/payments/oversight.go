@@ -204,7 +204,7 @@ func unmatchedRefunds(in command.Input) (operation, error) {
 func sendOrders(in command.Input) (operation, error) {
 	var from string
 	if err := in.FlagsOnly(func(f *flag.FlagSet) {
-		f.StringVar(&from, "from", "", "since when refunds were approved and withdrawals from wallets confirmed, such as 2026-04-01T00:00:00Z")
+		f.StringVar(&from, "from", "", "since when withdrawals from wallets that are sent again were confirmed, such as 2026-04-01T00:00:00Z")
 	}); err != nil {
 		return nil, err
 	}
@@ -221,17 +221,13 @@ func sendOrders(in command.Input) (operation, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		err := s.SendOrders(ctx, since, func(r refund.Refund) (change.Command, error) {
+		return errors.Join(s.SendOrders(ctx, func(r refund.Refund) (change.Command, error) {
 			tellOrder(in.Out, r)
 			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
-		})
-		if err != nil {
-			return err
-		}
-		return s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
+		}), s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
 			tellOrder(in.Out, w.Refund)
 			return draws.Command(keys, w, time.Now())
-		})
+		}))
 	}, nil
 }
 

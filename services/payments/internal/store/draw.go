@@ -55,8 +55,8 @@ WHERE d.id = $1 AND ($2 = '' OR d.mode = $2 AND d.merchant_id = $3) FOR UPDATE O
 	waitingDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE d.state NOT IN ('confirmed', 'failed') AND (d.state = 'requested' OR d.cancelled <> '')
 AND d.id < $1 ORDER BY d.id DESC LIMIT $2`
 	// An order may reach wallets long after its approval, so the approval does not say whether a backup of wallets has it.
-	orderedDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE d.state IN ('approved', 'signing', 'sent')
-OR d.state = 'confirmed' AND d.ended_at >= $1 ORDER BY d.id`
+	orderedDraws = `SELECT ` + drawColumns + ` FROM draws d WHERE (d.state IN ('approved', 'signing', 'sent')
+OR d.state = 'confirmed' AND d.ended_at >= $1) AND d.id > $2 ORDER BY d.id LIMIT $3`
 )
 
 var _ draws.Store = (*Store)(nil)
@@ -388,21 +388,11 @@ func drawList(rows pgx.Rows, err error) ([]draw.Draw, error) {
 // when they were approved. Wallets that has an order already ignores it. A confirmed one is among them: the balance of
 // its merchant is without it only at a wallets that has the order.
 func (s *Store) SendDraws(ctx context.Context, since time.Time, order func(draw.Draw) (change.Command, error)) error {
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		found, err := drawList(tx.Query(ctx, orderedDraws, since))
-		if err != nil {
-			return err
-		}
+	return s.sendAgain(ctx, func(tx pgx.Tx, after string, most int) (list []unended, err error) {
+		found, err := drawList(tx.Query(ctx, orderedDraws, since, after, most))
 		for _, w := range found {
-			c, err := order(w)
-			if err == nil {
-				err = send(ctx, tx, c)
-			}
-			if err != nil {
-				return fmt.Errorf("order withdrawal %s: %w", w.ID, err)
-			}
-			done.messages = true
+			list = append(list, unended{w.ID, func() (change.Command, error) { return order(w) }})
 		}
-		return nil
+		return list, err
 	})
 }

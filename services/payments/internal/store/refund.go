@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"causeway.internal/libs/inbox"
-	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/refund"
@@ -31,7 +30,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	// The refunds that wait for operators, or for the end of a cancellation, newest first.
 	waitingRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state NOT IN ('confirmed', 'failed') AND (r.state = 'requested' OR r.cancelled <> '')
 AND r.id < $1 ORDER BY r.id DESC LIMIT $2`
-	unendedRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state IN ('approved', 'signing', 'sent') AND r.approved_at >= $1 ORDER BY r.id`
+	// An order may reach wallets long after its approval, so the approval does not say whether a backup of wallets has it.
+	unendedRefunds = `SELECT ` + refundColumns + ` FROM refunds r WHERE r.state IN ('approved', 'signing', 'sent') AND r.id > $1 ORDER BY r.id LIMIT $2`
 	// Withdrawals from wallets wait for the same people, and end in the same way. Those of balances wait for them too.
 	refundStates = `SELECT mode, state, count(*), (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint
 FROM (SELECT mode, state, created_at FROM refunds UNION ALL SELECT mode, state, created_at FROM draws
@@ -122,34 +122,70 @@ func (s *Store) ReportRefund(ctx context.Context, messageID, refundID string, f 
 	})
 }
 
-// SendOrders sends the orders of all refunds again that were approved since a time and have not ended, and gives each
-// refund to order first, which makes its message. Wallets that has an order already ignores it.
-func (s *Store) SendOrders(ctx context.Context, since time.Time, order func(refund.Refund) (change.Command, error)) error {
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		rows, err := tx.Query(ctx, unendedRefunds, since)
+// SendOrders sends the orders of all refunds again that have not ended, no matter when they were approved, and gives
+// each refund to order, which makes its message. Wallets that has an order already ignores it.
+func (s *Store) SendOrders(ctx context.Context, order func(refund.Refund) (change.Command, error)) error {
+	return s.sendAgain(ctx, func(tx pgx.Tx, after string, most int) (list []unended, err error) {
+		rows, err := tx.Query(ctx, unendedRefunds, after, most)
 		if err != nil {
-			return fmt.Errorf("list refunds: %w", err)
+			return nil, fmt.Errorf("list refunds: %w", err)
 		}
 		found, err := pgx.CollectRows(rows, scanRefund)
-		if err != nil {
-			return fmt.Errorf("list refunds: %w", err)
-		}
 		for _, r := range found {
-			c, err := order(r)
-			if err != nil {
-				return fmt.Errorf("order refund %s: %w", r.ID, err)
-			}
-			msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
-			if err != nil {
+			list = append(list, unended{r.ID, func() (change.Command, error) { return order(r) }})
+		}
+		return list, wrap(err, "list refunds")
+	})
+}
+
+// unended is a refund, or a withdrawal from wallets, whose order is sent again.
+type unended struct {
+	id    string
+	order func() (change.Command, error)
+}
+
+// sendAtOnce bounds a transaction of sendAgain.
+const sendAtOnce = 500
+
+// sendAgain sends orders in pages, each in one transaction. One that cannot be made holds no other up.
+func (s *Store) sendAgain(ctx context.Context, page func(tx pgx.Tx, after string, most int) ([]unended, error)) error {
+	var first error
+	failed, after, more := 0, "", true
+	for more {
+		var list []unended
+		var problems []error
+		err := s.inTx(ctx, func(tx pgx.Tx, done *effects) (err error) {
+			if list, err = page(tx, after, sendAtOnce); err != nil {
 				return err
 			}
-			if err := outbox.Insert(ctx, tx, msg); err != nil {
-				return fmt.Errorf("send the order of refund %s: %w", r.ID, err)
+			problems = nil
+			for _, o := range list {
+				c, err := o.order()
+				if err != nil {
+					problems = append(problems, fmt.Errorf("order %s: %w", o.id, err))
+					continue
+				}
+				if err := send(ctx, tx, c); err != nil {
+					return fmt.Errorf("send the order of %s: %w", o.id, err)
+				}
+				done.messages = true
 			}
-			done.messages = true
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		if failed += len(problems); first == nil && failed > 0 {
+			first = problems[0]
+		}
+		if more = len(list) == sendAtOnce; more {
+			after = list[len(list)-1].id
+		}
+	}
+	if first != nil {
+		return fmt.Errorf("%d orders were not sent again, the first: %w", failed, first)
+	}
+	return nil
 }
 
 // WaitingRefunds lists refunds that wait for operators or for the end of a cancellation, newest first. before is the id
