@@ -63,7 +63,7 @@ func adopt(ctx context.Context, in command.Input) error {
 	}
 	defer db.Close()
 	by := commandLine(in)
-	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, time.Now).Adopt(ctx, from, to, by)
+	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, cfg.Keys.Shard.Home(), time.Now).Adopt(ctx, from, to, by)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 	for name, value := range map[string]string{
 		"KEY_PEPPERS": "hunter2", "MASTER_KEYS": "k1:hunter2", "OPERATOR_TOKENS": "ops:hunter2", "TRUSTED_PROXIES": "hunter2",
 		"PAYMENTS_URL": "hunter2", "PAYMENTS_IDENTITY_KEYS": "hunter2", "LONG_ANSWERS_MAX": "0", "IN_FLIGHT_MAX": "-1", "HELD_BYTES_MAX": "2097159",
+		"SHARDS": `{"K2":{"payments":{"keys":"hunter2"}}}`, "SHARD": "K2",
 	} {
 		environ := map[string]string{}
 		for k, v := range good {
@@ -41,10 +42,37 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 		}
 		environ[name] = value
 		err := program.Run(t.Context(), command.Input{Environ: environ})
-		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL"
+		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL" && name != "SHARD"
 		if err == nil || !strings.Contains(err.Error(), name) ||
 			(secret && strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("run with a wrong %s: got %v, want an error that names the setting and no secret", name, err)
+		}
+	}
+}
+
+// The table of shards names three services for each shard besides the first, and its mistakes show no key.
+func TestSettings_shards(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	one := `{"url":"http://127.0.0.1:2","keys":"` + key + `"}`
+	table := func(code string) string {
+		return `{"` + code + `":{"payments":` + one + `,"wallets":` + one + `,"callback-dispatcher":` + one + `}}`
+	}
+	read := func(text string) error {
+		_, err := settings{Shards: config.Secret(text)}.shards()
+		return err
+	}
+	for _, good := range []string{"", "{}", table("K2"), table("A2")} {
+		if err := read(good); err != nil {
+			t.Errorf("read %s: got %v, want no error", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"hunter2", "[]", table("AA"), table("none"), table("GA"), table("k2"), table(""), `{"K2":{"payments":` + one + `}}`,
+		strings.Replace(table("K2"), "wallets", "reports", 1), strings.Replace(table("K2"), "http:", "ftp:", 1), strings.Replace(table("K2"), key, "hunter2", 1),
+		strings.Replace(table("K2"), `"url"`, `"uri"`, 1),
+	} {
+		if err := read(bad); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), key) {
+			t.Errorf("read %s: got %v, want an error without keys", bad, err)
 		}
 	}
 }

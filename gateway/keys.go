@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 )
@@ -34,7 +35,7 @@ func createKey(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer kept.close()
-	issued, err := apikey.NewRegistry(kept.store, kept.peppers, kept.ring, nil, time.Now).Create(ctx, order, commandLine(in), apikey.Once{})
+	issued, err := apikey.NewRegistry(kept.store, kept.peppers, kept.ring, nil, kept.home, time.Now).Create(ctx, order, commandLine(in), apikey.Once{})
 	if err != nil {
 		return err
 	}
@@ -48,6 +49,7 @@ type kept struct {
 	store   *store.Store
 	peppers *apikey.Peppers
 	ring    *keyring.Ring
+	home    shard.Code // of new merchants
 	close   func()
 }
 
@@ -65,7 +67,7 @@ func open(ctx context.Context, environ map[string]string) (kept, error) {
 	if err != nil {
 		return kept{}, err
 	}
-	k := kept{store.New(db), peppers, ring, db.Close}
+	k := kept{store.New(db), peppers, ring, cfg.Shard.Home(), db.Close}
 	if err := k.store.Maintain(ctx); err != nil {
 		k.close()
 		return kept{}, err

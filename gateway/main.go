@@ -98,7 +98,7 @@ func serve(ctx context.Context, in command.Input) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	cache := apikey.NewCache(keys, lookups, peppers, ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
-	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
+	registry := apikey.NewRegistry(keys, peppers, ring, cache, cfg.Keys.Shard.Home(), time.Now)
 	pages, err := page.New(targets[route.Payments], tel.Log, time.Now)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -92,7 +93,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 	keys := store.New(pool)
 	cache := apikey.NewCache(keys, limit.NewLookups(false, time.Now), peppers, ring, apikey.CacheBounds{TTL: time.Hour, Size: 100}, time.Now)
 	cache.CaughtUp(time.Now().Add(time.Hour))
-	made, err := apikey.NewRegistry(keys, peppers, ring, cache, time.Now).Create(t.Context(), apikey.Order{
+	made, err := apikey.NewRegistry(keys, peppers, ring, cache, shard.First, time.Now).Create(t.Context(), apikey.Order{
 		MerchantID: "acme", Name: "shop", Mode: tenant.Test, Permissions: []string{"*"},
 	}, audit.Entry{Actor: "operator:ops"}, apikey.Once{})
 	if err != nil {

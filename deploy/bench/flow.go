@@ -98,12 +98,12 @@ func (f *flow) leave(ref string, took time.Duration) {
 
 // reference reads the first reference of a payment in an answer or a callback.
 func reference(body []byte) string {
-	const mark, length = `"reference":"`, len("CW-") + 12
-	at := bytes.Index(body, []byte(mark))
-	if at < 0 || len(body) < at+len(mark)+length {
+	_, after, _ := bytes.Cut(body, []byte(`"reference":"`))
+	found, _, whole := bytes.Cut(after, []byte(`"`))
+	if !whole {
 		return ""
 	}
-	return string(body[at+len(mark) : at+len(mark)+length])
+	return string(found)
 }
 
 // next is the next request of a client: a deposit to a payment that wants one, or another payment as soon as there is

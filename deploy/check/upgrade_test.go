@@ -65,6 +65,9 @@ func TestUpgrade_switches(t *testing.T) {
 		if slices.Contains([]string{"payments", "reports", "wallets"}, service) {
 			want["EVENT_KEYS"] = ""
 		}
+		if slices.Contains([]string{"callback-dispatcher", "payments", "wallets"}, service) {
+			want["SHARD"] = "none"
+		}
 		if service == "reports" {
 			want["GIFTS_MARKED_SINCE"] = "9999-12-31T00:00:00Z" // gifts that are made meanwhile are not marked
 		}

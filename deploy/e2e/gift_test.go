@@ -20,11 +20,12 @@ import (
 )
 
 var (
-	giftReference  = regexp.MustCompile(`^CW-G[ABCDEFGHJKMNPQRSTUVWXYZ23456789]{12}$`)
-	otherReference = regexp.MustCompile(`^CW-[ABCDEFHJKMNPQRSTUVWXYZ23456789][ABCDEFGHJKMNPQRSTUVWXYZ23456789]{11}$`)
+	giftReference  = regexp.MustCompile(`^CW-GAA[ABCDEFGHJKMNPQRSTUVWXYZ23456789]{12}$`)
+	otherReference = regexp.MustCompile(`^CW-AA[ABCDEFGHJKMNPQRSTUVWXYZ23456789]{12}$`)
 )
 
-// TestReferences_tellGifts: the code of a gift's reference begins with G, and no other payment's does.
+// TestReferences_tellGifts: a gift's reference begins with CW-G, and no other payment's does. Both carry
+// the code of the shard.
 func TestReferences_tellGifts(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	reference = regexp.MustCompile(`^CW-G?[ABCDEFGHJKMNPQRSTUVWXYZ23456789]{12}$`)
+	reference = regexp.MustCompile(`^CW-G?AA[ABCDEFGHJKMNPQRSTUVWXYZ23456789]{12}$`)
 	instant   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 

@@ -31,3 +31,18 @@ func TestDerived_isTheSameAgainAndSorts(t *testing.T) {
 		t.Error("they do not sort")
 	}
 }
+
+// An event has the code of its object's shard. One of an object without a code keeps the id that earlier releases made.
+func TestDerived_ofItsObjectsShard(t *testing.T) {
+	at := time.Date(2026, 4, 1, 13, 30, 0, 5e6, time.UTC)
+	const object = "pay_0123456789abcdefghjkmnpqrs"
+	if got, want := id.Derived(id.Event, object, at, 1, "payment.pending"), "evt_06emjf4krm003gw0v9e1604psc"; got != want {
+		t.Errorf("make an event of %s: got %s, want %s as before codes", object, got, want)
+	}
+	for code, end := range map[string]string{"aa": "aa", "k2": "k2", "ga": "", "0a": ""} {
+		got := id.Derived(id.Event, object+code, at, 1, "payment.pending")
+		if len(got) != len("evt_")+26+len(end) || got[len("evt_")+26:] != end || !id.IsObject(got) {
+			t.Errorf("make an event of %s: got %s, want one that ends with %q", object+code, got, end)
+		}
+	}
+}

@@ -7,7 +7,10 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"regexp"
+	"strings"
 	"time"
+
+	"causeway.internal/libs/shard"
 )
 
 // Prefixes of the sortable ids.
@@ -42,11 +45,50 @@ func New(prefix string, now time.Time) string {
 	return prefix + crockford.EncodeToString(b[:])
 }
 
-var paymentID = regexp.MustCompile(`^` + Payment + `[0-9abcdefghjkmnpqrstvwxyz]{26}$`)
+// Placed returns New with the code of a shard at its end, so that ids sort by time whatever their shards: the id of an
+// object that callers name. Without a code it has the form of earlier releases.
+func Placed(prefix string, in shard.Code, now time.Time) string {
+	return New(prefix, now) + in.Suffix()
+}
+
+// Beside returns Placed in the shard of another object, without which the new one would not be.
+func Beside(prefix, other string, now time.Time) string { return New(prefix, now) + suffix(other) }
+
+// suffix is the code at the end of an id as it is there, "" where it has none.
+func suffix(of string) string {
+	const without = len(Payment) + 26
+	if len(of) > without && objectID.MatchString(of) {
+		return of[without:]
+	}
+	return ""
+}
+
+const place = `(` + shard.SuffixPattern + `)?$`
+
+var (
+	objectID  = regexp.MustCompile(`^[a-z]{3}_[0-9a-z]{26}` + place)
+	paymentID = regexp.MustCompile(`^` + Payment + `[0-9abcdefghjkmnpqrstvwxyz]{26}` + place)
+)
+
+// IsObject reports whether s has the form of an object's id, with or without the code of a shard.
+func IsObject(s string) bool { return objectID.MatchString(s) }
 
 // IsPayment reports whether s has the form of a payment's id. Any other text gets the answer of an unknown id, without
 // a look-up.
 func IsPayment(s string) bool { return paymentID.MatchString(s) }
+
+// ShardOf returns the shard of a payment's reference or of an object's id: the first where it carries no code. ok is
+// false for a text of any other form.
+func ShardOf(name string) (in shard.Code, ok bool) {
+	m := paymentReference.FindStringSubmatch(name)
+	if m == nil {
+		m = objectID.FindStringSubmatch(name)
+	}
+	if m == nil {
+		return "", false
+	}
+	return shard.Code(strings.ToUpper(m[1])).Home(), true
+}
 
 // Alphabet of references: no character that is mistaken for another when read aloud.
 const Alphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"

@@ -3,40 +3,48 @@ package id
 import (
 	"regexp"
 	"strings"
+
+	"causeway.internal/libs/shard"
 )
 
-// giftMark begins the code of a gift's reference, and of no other payment's. A claimant needs only the reference of a
-// gift, so every service must recognise one by its form, without calling payments.
+// giftMark follows CW- in the reference of a gift, and of no other payment: no code of a shard begins with it. A
+// claimant needs only the reference of a gift, so every service must recognise one by its form, without calling
+// payments.
 const giftMark = "G"
 
-const code = `[` + Alphabet + `]{12}`
+const (
+	code   = `[` + Alphabet + `]{12}`
+	placed = `(` + shard.Pattern + `)?` + code
+)
 
-// PaymentReference returns CW- and 12 characters of Alphabet of which the first is not G (59 bits): the reference of a
-// payment that is no gift. Its holder may read the payment and fulfil a request.
-func PaymentReference() string {
+// PaymentReference returns CW-, the code of the shard and 12 characters of Alphabet (59 bits): the reference of a
+// payment that is no gift. Its holder may read the payment and fulfil a request. Without a code it has the form of
+// earlier releases, in which the first of the twelve is not G.
+func PaymentReference(in shard.Code) string {
 	for {
-		if drawn := random(12); drawn[:1] != giftMark {
-			return "CW-" + drawn
+		if drawn := random(12); in != "" || drawn[:1] != giftMark {
+			return "CW-" + string(in) + drawn
 		}
 	}
 }
 
-// GiftReference returns CW-G and 12 characters of Alphabet (59 bits): the bearer secret for which a gift is paid out.
-func GiftReference() string { return "CW-" + giftMark + random(12) }
+// GiftReference returns CW-G, the code of the shard and 12 characters of Alphabet (59 bits): the bearer secret for
+// which a gift is paid out.
+func GiftReference(in shard.Code) string { return "CW-" + giftMark + string(in) + random(12) }
 
 // EarlierReference returns CW- and 12 characters of Alphabet, the form of releases that did not mark gifts.
 func EarlierReference() string { return "CW-" + random(12) }
 
-var paymentReference = regexp.MustCompile(`^CW-` + giftMark + `?` + code + `$`)
+var paymentReference = regexp.MustCompile(`^CW-` + giftMark + `?` + placed + `$`)
 
-// IsPaymentReference reports whether s has the form of a payment's reference, a gift's or another's. A malformed one
-// gets the answer of an unknown one (404), without a look-up.
+// IsPaymentReference reports whether s has the form of a payment's reference, a gift's or another's, with or without
+// the code of a shard. A malformed one gets the answer of an unknown one (404), without a look-up.
 func IsPaymentReference(s string) bool { return paymentReference.MatchString(s) }
 
 // References are found in texts without regard to case: the alphabet has capitals only, so no spelling hides a code.
 var (
-	gift      = regexp.MustCompile(`(?i)CW-` + giftMark + code)
-	reference = regexp.MustCompile(`(?i)CW-` + giftMark + `?` + code)
+	gift      = regexp.MustCompile(`(?i)CW-` + giftMark + placed)
+	reference = regexp.MustCompile(`(?i)CW-` + giftMark + `?` + placed)
 )
 
 // concealed replaces a reference in a text.

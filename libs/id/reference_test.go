@@ -7,27 +7,36 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/shard"
 )
 
-// Each of the twelve random characters is drawn from the whole alphabet, but that no other payment's code begins with
-// G.
+// Each of the twelve random characters is drawn from the whole alphabet, with a code of a shard or without; but that
+// without one no other payment's begin with G.
 func TestReferences_areRandomAndToldApart(t *testing.T) {
 	const draws = 20_000
 	for name, kind := range map[string]struct {
-		draw   func() string
+		draw   func(shard.Code) string
+		in     shard.Code
 		prefix string
 		gift   bool
 	}{
-		"a gift":          {id.GiftReference, "CW-G", true},
-		"another payment": {id.PaymentReference, "CW-", false},
+		"a gift":                            {id.GiftReference, shard.First, "CW-GAA", true},
+		"another payment":                   {id.PaymentReference, shard.First, "CW-AA", false},
+		"a gift of another shard":           {id.GiftReference, "ZG", "CW-GZG", true},
+		"another payment of another shard":  {id.PaymentReference, "ZG", "CW-ZG", false},
+		"a gift of an earlier release":      {id.GiftReference, "", "CW-G", true},
+		"another's of the earlier releases": {id.PaymentReference, "", "CW-", false},
 	} {
 		seen := map[string]bool{}
 		var counts [12]map[rune]int
 		for range draws {
-			ref := kind.draw()
+			ref := kind.draw(kind.in)
 			code, marked := strings.CutPrefix(ref, kind.prefix)
 			if !marked || len(code) != 12 || !id.IsPaymentReference(ref) || (id.HideGifts(ref) != ref) != kind.gift || seen[ref] {
 				t.Fatalf("%s: %q is malformed, repeats, or is of the wrong kind", name, ref)
+			}
+			if in, ok := id.ShardOf(ref); !ok || in != kind.in.Home() {
+				t.Fatalf("%s: %q is in %q, want %q", name, ref, in, kind.in.Home())
 			}
 			seen[ref] = true
 			for i, c := range code {
@@ -39,7 +48,7 @@ func TestReferences_areRandomAndToldApart(t *testing.T) {
 		}
 		for i, of := range counts {
 			alphabet := id.Alphabet
-			if !kind.gift && i == 0 {
+			if !kind.gift && kind.in == "" && i == 0 {
 				alphabet = strings.ReplaceAll(alphabet, "G", "")
 			}
 			if len(of) != len(alphabet) {
@@ -61,18 +70,22 @@ func TestHideGifts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1)
 		around := rapid.StringMatching(`[ a-z.:/?=-]{0,20}`)
-		spelled := "CW-G" + code.Draw(t, "gift")
+		in := rapid.SampledFrom([]string{"", "AA", "ZG"}).Draw(t, "shard")
+		spelled := "CW-G" + in + code.Draw(t, "gift")
 		if rapid.Bool().Draw(t, "in small letters") {
 			spelled = strings.ToLower(spelled)
 		}
-		before, after := around.Draw(t, "before"), around.Draw(t, "after")
+		before, after := around.Draw(t, "before"), rapid.StringMatching(`([ .:/?=-][ a-z.:/?=-]{0,20})?`).Draw(t, "after")
 		text := before + spelled + after
 		for name, hide := range map[string]func(string) string{"gifts": id.HideGifts, "all": id.HideReferences} {
 			if got := hide(text); strings.Contains(got, spelled[4:]) || !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) {
 				t.Fatalf("hiding %s in %q leaves %q", name, text, got)
 			}
 		}
-		other := "CW-" + code.Filter(func(c string) bool { return c[0] != 'G' }).Draw(t, "another's")
+		if text := "CW-G" + code.Draw(t, "gift of an earlier release") + "xy"; id.HideGifts(text) == text {
+			t.Fatalf("letters after the reference hide it in %q", text)
+		}
+		other := "CW-" + in + code.Filter(func(c string) bool { return c[0] != 'G' }).Draw(t, "another's")
 		if text := before + other + after; id.HideGifts(text) != text || id.HideReferences(text) == text {
 			t.Fatalf("%q is taken for a gift, or for no reference", text)
 		}
@@ -85,14 +98,16 @@ func TestHideGifts(t *testing.T) {
 }
 
 func TestIsPaymentReference(t *testing.T) {
-	for _, s := range []string{"CW-ABCDEFGHJKMN", "CW-GABCDEFGHJKM", "CW-GABCDEFGHJKMN"} {
+	for _, s := range []string{
+		"CW-ABCDEFGHJKMN", "CW-GABCDEFGHJKM", "CW-GABCDEFGHJKMN", "CW-AAABCDEFGHJKMN", "CW-GAAABCDEFGHJKMN", "CW-AAGGGGGGGGGGGG", "CW-2GABCDEFGHJKMN",
+	} {
 		if !id.IsPaymentReference(s) {
 			t.Errorf("%q is refused", s)
 		}
 	}
 	for _, s := range []string{
 		"", "CW-", "CW-ABCDEFGHJKM", "CW-ABCDEFGHJKMNP", "CW-GABCDEFGHJKMNP", "cw-ABCDEFGHJKMN", "cw-GABCDEFGHJKMN", "CW-ABCDEFGHJKM0",
-		"CW-GABCDEFGHJKM0", "CW-ABCDEFGHJKMN\n", "../ABCDEFGHJKMN", " CW-GABCDEFGHJKMN",
+		"CW-GABCDEFGHJKM0", "CW-AAABCDEFGHJKMNP", "CW-GGAABCDEFGHJKMN", "CW-GAAABCDEFGHJKMNP", "CW-AUABCDEFGHJKMN", "CW-GAUABCDEFGHJKMN", "CW-aaABCDEFGHJKMN", "CW-ABCDEFGHJKMN\n", "../ABCDEFGHJKMN", " CW-GABCDEFGHJKMN",
 	} {
 		if id.IsPaymentReference(s) {
 			t.Errorf("%q passes", s)

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -38,7 +39,8 @@ type settings struct {
 
 // serveSettings are those of the role serve.
 type serveSettings struct {
-	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	HTTPAddr string     `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	Shard    shard.Code `env:"SHARD" envDefault:"AA" doc:"two characters at the end of the ids of new objects: the shard that this process belongs to, by which the gateway finds it. none: no code, as in names of earlier releases, while an earlier gateway or service runs, which answers 404 to a code (docs/deploy.md)"`
 	Identity httpkit.IdentitySettings
 }
 

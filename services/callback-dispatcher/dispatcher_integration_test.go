@@ -36,6 +36,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
@@ -544,7 +545,7 @@ func (r *rig) api() *api {
 	}
 	p := &process{policies: map[tenant.Mode]guard.Policy{tenant.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
 	httpapi.Routes(s, httpapi.Parts{
-		Bodies: bodies, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
+		Bodies: bodies, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, shard.First, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
 		Unopened: func(_ context.Context, _, id string, _ error) { *unopened = append(*unopened, id) },
 	})
 	server := httptest.NewServer(s)

@@ -127,8 +127,8 @@ func (p *process) serve(environ map[string]string) error {
 	}
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, httpapi.Parts{
-		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
-		CheckURL: p.checkURL, Now: time.Now, Unopened: p.leftOut,
+		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, cfg.Shard, time.Now), Log: p.store, Replays: p.store,
+		Shard: cfg.Shard, CheckURL: p.checkURL, Now: time.Now, Unopened: p.leftOut,
 	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
 }

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
@@ -34,6 +35,11 @@ import (
 // whose name service is down is paid too.
 const nameWaitTest = 2 * time.Second
 
+// placeSettings say what the names of new objects carry.
+type placeSettings struct {
+	Shard shard.Code `env:"SHARD" envDefault:"AA" doc:"two characters at the end of the ids of new objects, and after CW- or CW-G in new references: the shard that this process belongs to, by which the gateway finds it. none: no code, as in names of earlier releases, while an earlier gateway or service runs, which answers 404 to a code (docs/deploy.md)"`
+}
+
 // settings are those that every role reads.
 type settings struct {
 	Postgres           postgres.Config
@@ -42,6 +48,7 @@ type settings struct {
 	Rails              railSettings
 	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"longest time of a stop; payments asks about an order that was cut off on the wire, and never sends it again"`
+	Place              placeSettings
 	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
 	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"source of test mode's prices: fixed, a fixed table, or market"`
 	RatesLive          string        `env:"RATES_LIVE" doc:"source of live mode's prices: market (docs/rates.md); empty keeps live mode closed"`

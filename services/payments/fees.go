@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/fees"
@@ -78,8 +79,12 @@ func publishFees(end bool) func(in command.Input) (operation, error) {
 				return nil, fmt.Errorf("--from: %q is no time such as 2026-04-01T00:00:00Z", from)
 			}
 		}
+		cfg, err := config.Read[placeSettings](in.Environ)
+		if err != nil {
+			return nil, err
+		}
 		return func(ctx context.Context, s *store.Store) error {
-			cases := operators.Operators{Store: s}
+			cases := operators.Operators{Store: s, Shard: cfg.Shard}
 			if _, err := cases.PublishFees(ctx, d, &fault.Problems{}, idempotency.Key{}); err != nil {
 				return err
 			}

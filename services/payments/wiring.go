@@ -195,7 +195,7 @@ func (p *process) parts(a api) usecases.Parts {
 		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
 		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Scans: p.scans, Daily: p.daily,
 		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, UnclaimedAfter: p.cfg.UnclaimedAfter, AccountHold: p.cfg.AccountHold, Keys: p.keys,
-		Recovery: p.cfg.Recovery,
+		Shard: p.cfg.Place.Shard, Recovery: p.cfg.Recovery,
 	}
 	if a.stock != nil {
 		parts.API = usecases.API{

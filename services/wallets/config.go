@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
@@ -53,7 +54,8 @@ type chainSettings struct {
 
 // serveSettings is what the HTTP API reads in addition.
 type serveSettings struct {
-	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
+	HTTPAddr string     `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
+	Shard    shard.Code `env:"SHARD" envDefault:"AA" doc:"two characters at the end of the ids of new objects: the shard that this process belongs to, by which the gateway finds it. none: no code, as in names of earlier releases, while an earlier gateway or service runs, which answers 404 to a code (docs/deploy.md)"`
 	Identity httpkit.IdentitySettings
 }
 

@@ -230,7 +230,8 @@ func (p *process) serve(environ map[string]string, cases *app.App, sources keys.
 		return err
 	}
 	api := app.NewAPI(cases, app.APISettings{
-		Wallets: p.book, Backlog: p.backlog, Sources: sources, Scanned: closed.Scanned(p.cfg.Chains.Live), Now: time.Now,
+		Wallets: p.book, Backlog: p.backlog, Sources: sources, Scanned: closed.Scanned(p.cfg.Chains.Live), Shard: cfg.Shard,
+		Now: time.Now,
 	})
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Adopt(server, p.book)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 )
 
@@ -40,6 +41,7 @@ type Key struct {
 	ID           int64 // the API's apiKeyId; kept when the secret is rotated
 	PublicKey    string
 	MerchantID   string
+	Shard        shard.Code // the merchant's
 	Name         string
 	Mode         tenant.Mode
 	Permissions  []string

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 )
 
@@ -56,6 +57,7 @@ type Once struct {
 
 // Store keeps keys. A write commits with its audit entry or not at all, and an insert also with its answer.
 type Store interface {
+	// Insert gives the key the shard of its merchant, which that of k is for a new merchant alone.
 	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
 	// Update changes a key under its lock. Without an entry nothing changes; an error of f is returned as it is.
 	Update(ctx context.Context, id int64, f func(Key) (Key, *audit.Entry, error)) (Key, error)
@@ -79,12 +81,14 @@ type Registry struct {
 	peppers *Peppers
 	ring    *keyring.Ring
 	cache   Dropper
+	home    shard.Code
 	now     func() time.Time
 }
 
-// NewRegistry makes a registry. The registry drops each changed key from the cache, which may be nil.
-func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Dropper, now func() time.Time) *Registry {
-	return &Registry{store: store, peppers: peppers, ring: ring, cache: cache, now: now}
+// NewRegistry makes a registry. The registry drops each changed key from the cache, which may be nil. home is the shard
+// of merchants who get their first key.
+func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Dropper, home shard.Code, now func() time.Time) *Registry {
+	return &Registry{store: store, peppers: peppers, ring: ring, cache: cache, home: home, now: now}
 }
 
 // Create makes a key pair and stores its digests and its sealed signing key.
@@ -104,7 +108,7 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 		"permissions": strings.Join(o.Permissions, " "), "tier": string(o.Tier), "publicKey": public,
 	}
 	key, err := r.store.Insert(ctx, Key{
-		PublicKey: public, MerchantID: o.MerchantID, Name: o.Name, Mode: o.Mode, Permissions: o.Permissions,
+		PublicKey: public, MerchantID: o.MerchantID, Shard: r.home, Name: o.Name, Mode: o.Mode, Permissions: o.Permissions,
 		Tier: o.Tier, AllowedCIDRs: o.AllowedCIDRs, ExpiresAt: o.ExpiresAt,
 	}, r.kept(secret, public), by, func(k Key) (idempotency.Key, idempotency.Answer, error) {
 		if !once.Key.Sent() {

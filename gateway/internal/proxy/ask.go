@@ -30,6 +30,10 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 	if !ok || t.proxy == nil {
 		return Reply{}, errNoCall
 	}
+	t, fail := t.at(ctx, c)
+	if fail != nil {
+		return Reply{}, fail
+	}
 	r, err := http.NewRequestWithContext(ctx, method, t.url.Scheme+"://"+t.url.Host+path, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, fmt.Errorf("make a request: %w", err)

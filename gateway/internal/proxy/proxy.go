@@ -37,6 +37,7 @@ type Call struct {
 	Caller    identity.Caller
 	Quota     Quota // set by gates
 
+	object string // by which the path or the body names what the call is about; its shard answers
 	proved bool   // the caller's signature
 	closed bool   // the service refused because somebody has closed what the call needs
 	body   []byte // as it is sent to the service
@@ -154,6 +155,9 @@ func New(o Options) (*Proxy, error) {
 			return nil, fmt.Errorf("one target for %s and %s", t.name, name)
 		}
 		t.prepare(name, o.Telemetry.Log, m, o.Now)
+		for code, further := range t.further {
+			further.prepare(name, o.Telemetry.Log.With("shard", string(code)), m, o.Now)
+		}
 	}
 	spans := map[*route.Route][]trace.SpanStartOption{}
 	for _, rt := range o.Router.Routes() {
@@ -214,6 +218,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.memory.leave()
+	c.object = c.Route.Object(r.URL.EscapedPath())
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
 	}
@@ -258,6 +263,9 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	}
 	if err = unambiguous(r, c.Route); err != nil {
 		return err
+	}
+	if c.Route.Member != "" {
+		c.object = member(body, c.Route.Member)
 	}
 	if c.Route.Static {
 		p.Targets[c.Route.Upstream].serve(out, r, c, body)

@@ -23,6 +23,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 )
 
@@ -32,6 +33,7 @@ type Target struct {
 	url     *url.URL
 	handler http.Handler
 	key     []byte
+	further map[shard.Code]*Target // of the service's other shards; nil for what is one for all shards
 
 	name    route.Upstream
 	proxy   *httputil.ReverseProxy
@@ -92,6 +94,9 @@ func (t *Target) prepare(name route.Upstream, log *slog.Logger, m *metrics, now 
 
 // Close ends the idle connections of a target.
 func (t *Target) Close() {
+	for _, further := range t.further {
+		further.Close()
+	}
 	if t.proxy == nil {
 		return
 	}
@@ -122,6 +127,11 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		body = nil // not read any more
+	}
+	t, err := t.at(r.Context(), c)
+	if err != nil {
+		httpkit.WriteError(out, c.RequestID, err)
+		return
 	}
 	if t.handler != nil {
 		local := r.Clone(r.Context())

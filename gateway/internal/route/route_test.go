@@ -118,3 +118,38 @@ func BenchmarkRouter(b *testing.B) {
 		r.Match("/v1/payments/CW-ABCDEFGHJKMN").Route("GET")
 	}
 }
+
+// A route names the object of its path as the service reads it, wherever its segment is.
+func TestRoute_object(t *testing.T) {
+	r := router(t, route.Table())
+	for target, want := range map[string]string{
+		"GET /v1/payments/CW-AAABCDEFGHJKMN":                   "CW-AAABCDEFGHJKMN",
+		"GET /v1/payments/CW%2DAAABCDEFGHJKMN":                 "CW-AAABCDEFGHJKMN",
+		"POST /v1/payments/gifts/CW-GX/claim/confirm":          "CW-GX",
+		"POST /v1/admin/payments/pay_1/refund-address/confirm": "pay_1",
+		"GET /v1/wallets/wal_1/deposits":                       "wal_1",
+		"GET /pay/CW-X":                                        "CW-X",
+		"POST /claim/CW-X/confirm":                             "CW-X",
+		"GET /v1/payments/a%2Fb":                               "a/b",
+		"GET /v1/payments/%ff":                                 "\xff",
+		"POST /v1/payments":                                    "",
+		"POST /v1/payments/verify-receiver":                    "",
+		"GET /v1/reports/RPT-000000":                           "",
+		"POST /v1/rails/paystack/webhook":                      "",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		if got := r.Match(path).Route(method).Object(path); got != want {
+			t.Errorf("name the object of %s: got %q, want %q", target, got, want)
+		}
+	}
+	for _, rt := range route.Table() {
+		path := strings.NewReplacer("{reference}", "NAME", "{id}", "NAME").Replace(rt.Pattern)
+		want := ""
+		if path != rt.Pattern {
+			want = "NAME"
+		}
+		if got := r.Match(path).Route(rt.Method).Object(path); got != want {
+			t.Errorf("name the object of %s %s: got %q, want %q", rt.Method, path, got, want)
+		}
+	}
+}

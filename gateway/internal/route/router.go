@@ -64,9 +64,12 @@ func (r *Router) add(rt *Route) error {
 		return fmt.Errorf("does not start with a slash")
 	}
 	n := &r.root
-	for segment := range strings.SplitSeq(rt.Pattern[1:], "/") {
-		if segment == "" {
+	for at, segment := range strings.Split(rt.Pattern[1:], "/") {
+		switch segment {
+		case "":
 			return fmt.Errorf("has an empty segment")
+		case "{reference}", "{id}":
+			rt.named = at + 1
 		}
 		n = n.child(segment)
 	}

@@ -4,6 +4,8 @@ package route
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 
 	"causeway.internal/gateway/internal/apikey"
 )
@@ -48,10 +50,29 @@ type Route struct {
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // query parameters that have one value; a repeated one is refused
+	Member     string            // member of the body that names what the path does not, as its shard's service needs it
+
+	named int // place of the segment that names an object, from 1; 0 is none
 }
 
 // Name is the name of a route in logs, spans and metrics; never a path, which may hold a reference.
 func (r *Route) Name() string { return r.Method + " " + r.Pattern }
+
+// Object is the text by which an escaped path names an object, "" where the route has none.
+func (r *Route) Object(escapedPath string) string {
+	if r.named == 0 {
+		return ""
+	}
+	rest := escapedPath
+	for range r.named { // the first slash ends the empty text before it
+		_, rest, _ = strings.Cut(rest, "/")
+	}
+	segment, _, _ := strings.Cut(rest, "/")
+	if plain, err := url.PathUnescape(segment); err == nil {
+		return plain
+	}
+	return ""
+}
 
 // reads names the query parameters of a route.
 func (r Route) reads(names ...string) Route {
@@ -139,7 +160,7 @@ func Table() []Route {
 		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 		{
 			Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Knows: true,
-			Permission: apikey.PaymentCreate, Names: true, Guess: true,
+			Permission: apikey.PaymentCreate, Names: true, Guess: true, Member: "reference",
 		},
 		open(http.MethodGet, "/v1/banks", Payments).reads("currency", "name"),
 		open(http.MethodGet, "/v1/rates", Payments).reads("fiat", "crypto"),
@@ -251,7 +272,7 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/fee-schedules", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/fee-schedules/{id}", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/unclaimed", Payments).reads("status", "limit", "cursor"),
-		operatedBy(http.MethodPost, "/v1/admin/unclaimed", Payments),
+		{Method: http.MethodPost, Pattern: "/v1/admin/unclaimed", Upstream: Payments, Access: Operated, Member: "paymentId"},
 		operatedBy(http.MethodPost, "/v1/admin/unclaimed/{id}/return", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/treasury", Payments).reads("mode", "day", "format"),

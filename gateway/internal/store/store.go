@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 )
 
@@ -34,13 +35,21 @@ func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
 // keyColumns are the columns that scan reads, of api_keys k and api_key_secrets s.
 const keyColumns = `k.id, s.public_key, k.merchant_id, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
-	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until`
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until,
+	coalesce((SELECT m.shard FROM merchant_shards m WHERE m.merchant_id = k.merchant_id), '` + string(shard.First) + `')`
 
 // The statements of this package; a test prepares each on a migrated database.
 const (
 	bySecretSQL = `SELECT ` + keyColumns + ` FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.digest = ANY($1)`
 
 	byPublicSQL = `SELECT ` + keyColumns + `, s.signing_key FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.public_key = $1`
+
+	// The merchant's row is the lock of two first keys at once. A key without a row is of an earlier release.
+	placeSQL = `INSERT INTO merchant_shards (merchant_id, shard)
+SELECT $1::text, CASE WHEN EXISTS (SELECT FROM api_keys WHERE merchant_id = $1) THEN '` + string(shard.First) + `' ELSE $2::text END
+ON CONFLICT DO NOTHING`
+
+	shardSQL = `SELECT shard FROM merchant_shards WHERE merchant_id = $1`
 
 	insertKeySQL = `INSERT INTO api_keys (merchant_id, name, mode, permissions, allowed_cidrs, tier, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id, created_at`
@@ -99,16 +108,16 @@ func (s *Store) ByPublic(ctx context.Context, publicKey string) (*apikey.Key, []
 
 // scan reads keyColumns, and the columns that are selected after them.
 func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
-	var mode, tier string
+	var mode, tier, home string
 	var expires, revoked, used, until *time.Time
 	err = row.Scan(append([]any{
 		&k.ID, &k.PublicKey, &k.MerchantID, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
-		&k.CreatedAt, &expires, &revoked, &used, &until,
+		&k.CreatedAt, &expires, &revoked, &used, &until, &home,
 	}, more...)...)
 	if err != nil {
 		return apikey.Key{}, err
 	}
-	k.Mode, k.Tier = tenant.Mode(mode), apikey.Tier(tier)
+	k.Mode, k.Tier, k.Shard = tenant.Mode(mode), apikey.Tier(tier), shard.Code(home)
 	k.ExpiresAt, k.RevokedAt, k.LastUsedAt, k.SecretUntil = value(expires), value(revoked), value(used), value(until)
 	return k.Compiled(), nil
 }
@@ -136,6 +145,9 @@ func (s *Store) Insert(ctx context.Context, k apikey.Key, secrets apikey.Secrets
 		cidrs = []netip.Prefix{}
 	}
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := place(ctx, tx, &k); err != nil {
+			return err
+		}
 		err := tx.QueryRow(ctx, insertKeySQL, k.MerchantID, k.Name, string(k.Mode), k.Permissions, cidrs, string(k.Tier), null(k.ExpiresAt)).
 			Scan(&k.ID, &k.CreatedAt)
 		if err != nil {
@@ -156,6 +168,17 @@ func (s *Store) Insert(ctx context.Context, k apikey.Key, secrets apikey.Secrets
 		return idempotency.Put(ctx, tx, once, stored)
 	})
 	return k, err
+}
+
+// place gives a key the shard of its merchant. The merchant's first key decides which that is.
+func place(ctx context.Context, tx pgx.Tx, k *apikey.Key) error {
+	if _, err := tx.Exec(ctx, placeSQL, k.MerchantID, string(k.Shard.Home())); err != nil {
+		return fmt.Errorf("give the merchant a shard: %w", err)
+	}
+	if err := tx.QueryRow(ctx, shardSQL, k.MerchantID).Scan((*string)(&k.Shard)); err != nil {
+		return fmt.Errorf("read the merchant's shard: %w", err)
+	}
+	return nil
 }
 
 func writeAudit(ctx context.Context, tx pgx.Tx, e audit.Entry) error {

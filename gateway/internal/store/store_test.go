@@ -25,6 +25,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 )
@@ -141,7 +142,7 @@ func start(t *testing.T) fixture {
 	p := peppers(t, "a")
 	cache := apikey.NewCache(s, limit.NewLookups(false, time.Now), p, ring(t), apikey.CacheBounds{TTL: time.Hour, Size: 100}, time.Now)
 	cache.CaughtUp(time.Now().Add(time.Hour)) // nobody else changes keys here
-	return fixture{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
+	return fixture{pool, s, apikey.NewRegistry(s, p, ring(t), cache, shard.First, time.Now), cache}
 }
 
 func order() apikey.Order {
@@ -409,6 +410,76 @@ func TestQueriesPrepare(t *testing.T) {
 	for i, sql := range store.Statements {
 		if _, err := conn.Conn().Prepare(t.Context(), "s"+string(rune('a'+i)), sql); err != nil {
 			t.Errorf("prepare %s: %v", sql, err)
+		}
+	}
+}
+
+// A merchant keeps the shard of its first key, whatever the setting is when it gets another.
+func TestShard_ofAMerchant(t *testing.T) {
+	w := start(t)
+	elsewhere := apikey.NewRegistry(w.store, peppers(t, "a"), ring(t), w.cache, "K2", time.Now)
+	create := func(keys *apikey.Registry, merchant string, want shard.Code) apikey.Issued {
+		t.Helper()
+		o := order()
+		o.MerchantID = merchant
+		made, err := keys.Create(t.Context(), o, by, apikey.Once{})
+		if err != nil {
+			t.Fatalf("create a key of %s: got %v, want no error", merchant, err)
+		}
+		found, err := w.cache.Find(t.Context(), made.Secret, netip.Addr{})
+		if err != nil || made.Key.Shard != want || found.Shard != want {
+			t.Errorf("create a key of %s: made in %q, found in %q (%v), want %q", merchant, made.Key.Shard, found.Shard, err, want)
+		}
+		return made
+	}
+	create(w.keys, "acme", shard.First)
+	create(elsewhere, "acme", shard.First)
+	create(elsewhere, "beta", "K2")
+	create(w.keys, "beta", "K2")
+
+	// A key that an earlier release made has no row: its merchant is in the first shard and stays there.
+	for _, sql := range []string{
+		`ALTER TABLE merchant_shards DISABLE TRIGGER merchant_shards_fixed`, `DELETE FROM merchant_shards`, `ALTER TABLE merchant_shards ENABLE TRIGGER merchant_shards_fixed`,
+	} {
+		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("run %s: %v", sql, err)
+		}
+	}
+	if k, err := w.store.List(t.Context(), apikey.Filter{MerchantID: "acme", Limit: 1}); err != nil || len(k) != 1 || k[0].Shard != shard.First {
+		t.Errorf("list a key of an earlier release: got %+v, %v, want one of the first shard", k, err)
+	}
+	create(elsewhere, "acme", shard.First)
+
+	for _, sql := range []string{`UPDATE merchant_shards SET shard = 'ZZ'`, `DELETE FROM merchant_shards`, `INSERT INTO merchant_shards VALUES ('x', 'GA')`} {
+		if _, err := w.pool.Exec(t.Context(), sql); err == nil {
+			t.Errorf("run %s: got no error, want a refusal", sql)
+		}
+	}
+}
+
+// First keys of one merchant that are made at once, under two settings, are of one shard.
+func TestShard_race(t *testing.T) {
+	w := start(t)
+	var made [8]shard.Code
+	var group sync.WaitGroup
+	for i := range made {
+		home := shard.First
+		if i%2 == 1 {
+			home = "K2"
+		}
+		keys := apikey.NewRegistry(w.store, peppers(t, "a"), ring(t), nil, home, time.Now)
+		group.Go(func() {
+			issued, err := keys.Create(t.Context(), order(), by, apikey.Once{})
+			if err != nil {
+				t.Errorf("create key %d: got %v, want no error", i, err)
+			}
+			made[i] = issued.Key.Shard
+		})
+	}
+	group.Wait()
+	for i, got := range made {
+		if got == "" || got != made[0] {
+			t.Errorf("create eight keys at once: key %d is in %q and the first in %q, want one shard", i, got, made[0])
 		}
 	}
 }

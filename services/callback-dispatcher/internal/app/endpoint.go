@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 )
 
@@ -118,12 +119,13 @@ type EndpointStore interface {
 type Endpoints struct {
 	store EndpointStore
 	log   Log
+	shard shard.Code
 	now   func() time.Time
 }
 
 // NewEndpoints makes the use cases.
-func NewEndpoints(store EndpointStore, log Log, now func() time.Time) *Endpoints {
-	return &Endpoints{store: store, log: log, now: now}
+func NewEndpoints(store EndpointStore, log Log, in shard.Code, now func() time.Time) *Endpoints {
+	return &Endpoints{store: store, log: log, shard: in, now: now}
 }
 
 // List returns a page of the owner's endpoints, in the order of their ids.
@@ -139,7 +141,7 @@ func (u *Endpoints) Get(ctx context.Context, o tenant.Owner, id string) (Endpoin
 // Create registers an endpoint; render makes the answer that is stored for the request's key.
 func (u *Endpoints) Create(ctx context.Context, e Endpoint, k idempotency.Key, render func(Endpoint) ([]byte, error)) (idempotency.Answer, error) {
 	now := u.now().UTC().Truncate(time.Millisecond)
-	e.ID, e.CreatedAt, e.UpdatedAt = id.New(id.Endpoint, now), now, now
+	e.ID, e.CreatedAt, e.UpdatedAt = id.Placed(id.Endpoint, u.shard, now), now, now
 	if !e.Enabled {
 		e.DisabledReason, e.DisabledAt = DisabledByMerchant, now
 	}

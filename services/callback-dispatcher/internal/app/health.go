@@ -81,7 +81,7 @@ type endpointState struct {
 // notice makes an event about an endpoint, to be delivered to the given ones.
 func notice(kind string, e Endpoint, sequence int64, to []Endpoint, now time.Time) (Arrival, error) {
 	ev := Event{
-		ID: id.New(id.Event, now), Type: kind, MerchantID: e.MerchantID, Mode: e.Mode, ObjectID: e.ID, Sequence: sequence, OccurredAt: now,
+		ID: id.Beside(id.Event, e.ID, now), Type: kind, MerchantID: e.MerchantID, Mode: e.Mode, ObjectID: e.ID, Sequence: sequence, OccurredAt: now,
 	}
 	state := endpointState{ID: e.ID, URL: e.URL, Sequence: sequence, Enabled: e.Enabled, FailingSince: timestamp.OrNull(e.FailingSince)}
 	if e.DisabledReason != "" {
@@ -95,7 +95,7 @@ func notice(kind string, e Endpoint, sequence int64, to []Endpoint, now time.Tim
 	a := Arrival{Event: ev}
 	for _, p := range to {
 		a.Deliveries = append(a.Deliveries, delivery.Delivery{
-			ID: id.New(id.Delivery, now), EventID: ev.ID, MerchantID: e.MerchantID, Mode: e.Mode, EndpointID: p.ID, Target: p.ID, URL: p.URL,
+			ID: id.Beside(id.Delivery, p.ID, now), EventID: ev.ID, MerchantID: e.MerchantID, Mode: e.Mode, EndpointID: p.ID, Target: p.ID, URL: p.URL,
 			Type: kind, ObjectID: e.ID, Sequence: sequence, Body: body,
 		})
 		a.Leased = append(a.Leased, false)

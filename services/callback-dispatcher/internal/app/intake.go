@@ -220,7 +220,11 @@ func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 	}
 	add := func(endpointID, target, url string, enabled bool) {
 		d := base
-		d.ID, d.EndpointID, d.Target, d.URL = id.New(id.Delivery, now), endpointID, target, url
+		beside := e.ID // an event of reports is in no shard, but its endpoint is
+		if endpointID != "" {
+			beside = endpointID
+		}
+		d.ID, d.EndpointID, d.Target, d.URL = id.Beside(id.Delivery, beside, now), endpointID, target, url
 		a.Deliveries, a.Leased = append(a.Deliveries, d), append(a.Leased, enabled)
 	}
 	if e.CallbackURL != "" {

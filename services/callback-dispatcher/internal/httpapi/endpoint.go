@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"regexp"
 	"slices"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
@@ -27,10 +27,8 @@ type one struct{ id string }
 // Read implements httpkit.Reader. A text without the shape of an id is answered like an unknown id.
 func (o *one) Read(in *httpkit.Input) { o.id = pathID(in) }
 
-var idShape = regexp.MustCompile(`^[a-z]{3}_[0-9a-z]{26}$`)
-
 func pathID(in *httpkit.Input) string {
-	if text := in.Path("id"); idShape.MatchString(text) {
+	if text := in.Path("id"); id.IsObject(text) {
 		return text
 	}
 	return ""

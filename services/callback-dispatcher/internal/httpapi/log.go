@@ -377,7 +377,7 @@ func (a *api) createReplay(ctx context.Context, in replayInput) (idempotency.Ans
 		body, err := httpkit.Success(viewReplay(r))
 		return idempotency.Answer{Status: http.StatusOK, Body: body}, err
 	}
-	r.ID, r.State, r.CreatedAt = id.New(app.ReplayPrefix, now), app.ReplayRunning, now
+	r.ID, r.State, r.CreatedAt = id.Placed(app.ReplayPrefix, a.Shard, now), app.ReplayRunning, now
 	body, err := httpkit.Success(viewReplay(r))
 	if err != nil {
 		return idempotency.Answer{}, err

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -44,6 +45,7 @@ type Parts struct {
 	Log       app.Log
 	Replays   app.Replays
 	Bodies    Opener
+	Shard     shard.Code // of new replays
 	CheckURL  func(mode tenant.Mode, raw string) (string, error)
 	Unopened  func(ctx context.Context, merchantID, eventID string, err error)
 	Now       func() time.Time

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
@@ -137,7 +138,8 @@ type Draws struct {
 	Scans     *admission.Scans
 	Signing   refunds.Keys
 	Blind     *keyring.Ring // hashes requests of operators
-	Recovery  bool          // the restored database lacks the withdrawals of the lost time
+	Shard     shard.Code
+	Recovery  bool // the restored database lacks the withdrawals of the lost time
 }
 
 // The refusals of withdrawals.
@@ -221,7 +223,7 @@ func (a *Draws) Add(ctx context.Context, o tenant.Owner, e NewEntry, problems *f
 	}
 	return a.settled(ctx, k)(a.Store.AddEntry(ctx, o, k, func(now time.Time, known []draw.Entry) (draw.Entry, idempotency.Answer, error) {
 		entry := draw.Entry{
-			ID: id.New(id.Payee, now), Mode: o.Mode, MerchantID: o.MerchantID, Network: n.Name, Address: to, Label: e.Label, CreatedBy: keyOf(o),
+			ID: id.Placed(id.Payee, a.Shard, now), Mode: o.Mode, MerchantID: o.MerchantID, Network: n.Name, Address: to, Label: e.Label, CreatedBy: keyOf(o),
 			CreatedAt: now, UsableAt: now,
 		}
 		if o.Mode == tenant.Live {
@@ -394,7 +396,7 @@ func (a *Draws) Request(ctx context.Context, o tenant.Owner, d Order, problems *
 	return a.settled(ctx, k)(a.Store.RequestDraw(ctx, o, k, entry.ID, func(s Asked) (Ruling, error) {
 		w := draw.Draw{
 			Refund: refund.Refund{
-				ID: id.New(id.Draw, s.Now), Mode: o.Mode, Network: n.Name, Asset: asset.Symbol, Contract: a.contract(o.Mode, pair, asset), Amount: d.Amount,
+				ID: id.Placed(id.Draw, a.Shard, s.Now), Mode: o.Mode, Network: n.Name, Asset: asset.Symbol, Contract: a.contract(o.Mode, pair, asset), Amount: d.Amount,
 				Address: s.Entry.Address, RequestedBy: keyOf(o), State: refund.Requested, Version: 1, CreatedAt: s.Now,
 			},
 			MerchantID: o.MerchantID, EntryID: s.Entry.ID, Charge: charge, USD: worth, Sequence: 1,

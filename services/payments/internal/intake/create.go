@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/admission"
@@ -51,6 +52,7 @@ type Intake struct {
 	Render     views.Renderer
 	Callback   func(mode tenant.Mode, url string) error // an error, whose text the caller sees, when the URL is refused
 	Keys       *keyring.Ring
+	Shard      shard.Code
 	PlainGifts bool // gifts get no mark, because an earlier release that runs beside this one does not know it
 	Now        func() time.Time
 	Log        *slog.Logger
@@ -165,7 +167,7 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotenc
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
-		draft.ID, draft.Reference = id.New(id.Payment, now), a.reference(draft.Type)
+		draft.ID, draft.Reference = id.Placed(id.Payment, a.Shard, now), a.reference(draft.Type)
 		address, err := a.address(ctx, draft)
 		if err != nil {
 			return idempotency.Answer{}, err
@@ -207,11 +209,11 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotenc
 func (a *Intake) reference(kind payment.Type) string {
 	switch {
 	case kind != payment.Gift:
-		return id.PaymentReference()
+		return id.PaymentReference(a.Shard)
 	case a.PlainGifts:
 		return id.EarlierReference()
 	}
-	return id.GiftReference()
+	return id.GiftReference(a.Shard)
 }
 
 // address takes an address for a priced draft; a request gets one when it is fulfilled.

@@ -14,9 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
@@ -48,6 +51,52 @@ func TestClock_windowOfAPayment(t *testing.T) {
 	if left := fixture.Ask[int](w, `SELECT extract(epoch FROM expires_at - now())::int FROM payments WHERE id = $1`, p.ID); left < 1780 || left > 1801 {
 		t.Errorf("%d seconds are left of half an hour", left)
 	}
+}
+
+// Every name of a payment's life carries the shard that made it. One from before codes lives on beside them under the
+// names that it has.
+func TestNames_ofAShard(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(9)
+	for _, in := range []shard.Code{"", shard.First, "K2"} {
+		w.With(func(d *fixture.Deps) { d.Shard = in })
+		gift, request, transfer := w.Make(fixture.Gift()), w.Make(fixture.Request()), w.Make(fixture.Command())
+		w.With(func(d *fixture.Deps) { d.Shard = shard.First }) // as a later release goes on with it
+		if _, err := w.Fulfil(request.Reference, idempotency.Key{}); err != nil {
+			t.Fatalf("fulfil %s: got %v, want no error", request.Reference, err)
+		}
+		for kind, p := range map[string]payment.Payment{"a gift": gift, "a request": w.Find(request.Reference).Payment, "a transfer": transfer} {
+			w.See(p, fixture.Coin{Key: kind + string(in), Amount: p.Quote.CryptoAmount.String(), Version: 1, Depth: fixture.Enough})
+			if kind == "a gift" {
+				if _, err := w.Claim(p.Reference, "0123456789", idempotency.Key{}); err != nil {
+					t.Fatalf("claim %s: got %v, want no error", p.Reference, err)
+				}
+			}
+			w.Pay(p)
+			w.Want(p, "settled")
+			if _, err := w.Reader.Show(t.Context(), fixture.Owner, p.Reference); err != nil {
+				t.Errorf("show %s of shard %q: got %v, want no error", kind, in, err)
+			}
+			names := fixture.Ask[[]string](w, `SELECT ARRAY[p.id, p.reference, o.id, o.reference] || (SELECT array_agg(convert_from(body, 'UTF8')::json->>'eventId')
+				FROM outbox WHERE name = $2 AND convert_from(body, 'UTF8')::json->>'objectId' = p.id) FROM payments p JOIN payouts o ON o.payment_id = p.id WHERE p.id = $1`,
+				p.ID, string(wire.PaymentStatusChangedV1))
+			if paid := strings.ToLower(names[1]) + "-1"; names[3] != paid || len(names) < 8 {
+				t.Errorf("name %s of shard %q at the rail: got %v, want %s and at least four events", kind, in, names, paid)
+			}
+			for _, name := range append(names[:3:3], names[4:]...) {
+				got, ok := id.ShardOf(name)
+				if coded := len(name) == len("pay_")+28 || len(strings.TrimPrefix(name, "CW-G")) == 14 || len(strings.TrimPrefix(name, "CW-")) == 14; !ok ||
+					got != in.Home() || coded != (in != "") {
+					t.Errorf("name %s of shard %q: got %s in %q, want it in %q", kind, in, name, got, in.Home())
+				}
+			}
+			if marked := strings.HasPrefix(p.Reference, "CW-G"); marked != (p.Type == payment.Gift) {
+				t.Errorf("name %s of shard %q: got %s", kind, in, p.Reference)
+			}
+		}
+	}
+	w.Balanced()
 }
 
 // A gift has its rail from the create on, and is paid out after its claim.

@@ -107,7 +107,7 @@ func (a *Operators) ruleAdoption(o AdoptOrder, s Stray) (Adoption, error) {
 	case rows[i].Booked == "":
 		return Adoption{}, errNotFinal
 	}
-	draft := payment.Payment{ID: id.New(id.Payment, s.Now), Mode: s.Mode, Address: s.Address, Quote: quote.Quote{Network: rows[i].Network}, NetworkName: rows[i].Network}
+	draft := payment.Payment{ID: id.Placed(id.Payment, a.Shard, s.Now), Mode: s.Mode, Address: s.Address, Quote: quote.Quote{Network: rows[i].Network}, NetworkName: rows[i].Network}
 	draft.Reference = draft.ID // it has not the form of a reference, so no route by reference finds the payment
 	p, facts, err := a.Policy.Apply(payment.Payment{}, payment.Adopt{Draft: draft, Rows: rows}, s.Now)
 	if err != nil {

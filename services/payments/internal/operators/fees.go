@@ -165,7 +165,7 @@ func (a *Operators) ruleFees(d FeeOrder, s FeeState) (FeeRuling, error) {
 		d.Note = s.Open.Joined(d.Note)
 	}
 	p := fees.Published{
-		Schedule: quote.Schedule{ID: id.New(id.Fees, s.Now), Tiers: d.Tiers}, Scope: d.Scope, Number: s.Number + 1,
+		Schedule: quote.Schedule{ID: id.Placed(id.Fees, a.Shard, s.Now), Tiers: d.Tiers}, Scope: d.Scope, Number: s.Number + 1,
 		ValidFrom: from, CreatedAt: s.Now, CreatedBy: d.Operator, Note: d.Note,
 	}
 	body, err := views.Encode(feeAnswer{true, feeViewOf(p)})

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/access"
@@ -41,6 +42,7 @@ type Operators struct {
 	Keys           *keyring.Ring
 	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
 	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
+	Shard          shard.Code
 	Now            func() time.Time
 }
 

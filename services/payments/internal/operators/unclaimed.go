@@ -220,7 +220,7 @@ func (a *Operators) ruleUnclaimed(d UnclaimedOrder, debt Debt) (UnclaimedRuling,
 		d.Reason = debt.Open.Joined(d.Reason)
 	}
 	u := Unclaimed{
-		ID: id.New(id.Lapse, debt.Now), Mode: debt.Mode, PaymentID: d.PaymentID, MerchantID: debt.MerchantID, Deposit: d.Deposit,
+		ID: id.Placed(id.Lapse, a.Shard, debt.Now), Mode: debt.Mode, PaymentID: d.PaymentID, MerchantID: debt.MerchantID, Deposit: d.Deposit,
 		Asset: debt.Asset, Amount: total, Parts: debt.Parts, OwedSince: debt.Since, BookedAt: debt.Now, BookedBy: d.Operator, Reason: d.Reason,
 	}
 	body, err := views.Encode(unclaimedAnswer{true, unclaimedOf(u)})

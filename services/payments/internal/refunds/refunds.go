@@ -208,7 +208,7 @@ func (a *Refunds) request(v change.View, o Order, to destination, now time.Time)
 	case err != nil:
 		return refused(err)
 	}
-	wanted := refund.Refund{ID: id.New(id.Refund, now), Network: owed.Network, Asset: owed.Asset, Reason: o.Reason, RequestedBy: o.Sender}
+	wanted := refund.Refund{ID: id.Beside(id.Refund, p.ID, now), Network: owed.Network, Asset: owed.Asset, Reason: o.Reason, RequestedBy: o.Sender}
 	if o.Amount != nil {
 		n, _ := money.NetworkOf(owed.Network)
 		asset, _ := n.Asset(owed.Asset)

@@ -675,7 +675,7 @@ type occurrence struct {
 // hold is the payout row of a HoldPayout.
 func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout {
 	return payout.Payout{
-		ID: id.New(id.Payout, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: p.Mode, Rail: f.Rail,
+		ID: id.Beside(id.Payout, p.ID, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: p.Mode, Rail: f.Rail,
 		Amount: f.Amount, Currency: f.Currency, BankCode: f.Receiver.BankCode, BankName: f.Receiver.BankName,
 		AccountNumber: f.Receiver.AccountNumber, AccountName: f.Receiver.AccountName, State: payout.Created, NextAt: now, CreatedAt: now,
 	}

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/access"
@@ -78,6 +79,7 @@ type Parts struct {
 	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
 	AccountHold    time.Duration                      // no live money leaves to a merchant's account this long after its confirmation
 	Keys           *keyring.Ring
+	Shard          shard.Code
 	Recovery       bool // the database was restored
 	API
 }
@@ -127,7 +129,7 @@ func New(p Parts) *Set {
 		Intake: &intake.Intake{
 			Store: p.Store, Access: access, Providers: p.Providers, Pricing: pricing, Receivers: receivers, Stock: p.Stock, Full: p.Full,
 			Policy: p.Policy, Daily: p.Daily, Capacity: p.Capacity, Render: p.Render, Callback: p.Callback, Keys: p.Keys,
-			PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
+			Shard: p.Shard, PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
 		},
 		Checkouts: &checkouts.Checkouts{
 			Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Destinations: destinations, Keep: p.Store.NameTransaction,
@@ -136,7 +138,8 @@ func New(p Parts) *Set {
 		Sandbox:   &sandbox.Sandbox{Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Policy: p.Policy, Render: p.Render},
 		Operators: &operators.Operators{
 			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
-			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, UnclaimedAfter: p.UnclaimedAfter, Now: p.Now,
+			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, UnclaimedAfter: p.UnclaimedAfter, Shard: p.Shard,
+			Now: p.Now,
 		},
 		Refunds: &refunds.Refunds{
 			Store: p.Store, Access: access, Policy: p.Policy, Screening: p.Screening, Pauses: p.Pauses, Scans: p.Scans, Signing: p.Signing,
@@ -145,11 +148,11 @@ func New(p Parts) *Set {
 		},
 		Draws: &draws.Draws{
 			Rules: p.API.Draws, Store: p.Store, Access: access, Providers: p.Providers, Screening: p.Screening, Policy: p.Policy, Pauses: p.Pauses,
-			Scans: p.Scans, Signing: p.Signing, Blind: p.Keys, Recovery: p.Recovery,
+			Scans: p.Scans, Signing: p.Signing, Blind: p.Keys, Shard: p.Shard, Recovery: p.Recovery,
 		},
 		Withdrawals: &withdrawals.Withdrawals{
 			Store: p.Store, Access: access, Receivers: receivers, AccountHold: p.AccountHold,
-			Providers: p.Providers, Policy: p.Policy, Blind: p.Keys, SecondAbove: p.SecondAbove, Recovery: p.Recovery,
+			Providers: p.Providers, Policy: p.Policy, Blind: p.Keys, SecondAbove: p.SecondAbove, Shard: p.Shard, Recovery: p.Recovery,
 			NoCredit: p.NoCredit,
 		},
 		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},

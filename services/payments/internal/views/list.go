@@ -47,9 +47,8 @@ func Cursor(paymentID string) string {
 
 // ReadCursor is the id that a cursor holds; ok is false for anything that Cursor did not make.
 func ReadCursor(text string) (paymentID string, ok bool) {
-	const idLength = 26
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(raw) != 1+idLength || raw[0] != 'p' || strings.Trim(string(raw[1:]), "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+	if err != nil || len(raw) == 0 || raw[0] != 'p' || !id.IsObject(id.Payment+string(raw[1:])) {
 		return "", false
 	}
 	return id.Payment + string(raw[1:]), true

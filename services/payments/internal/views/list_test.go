@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
@@ -106,5 +107,45 @@ func TestList(t *testing.T) {
 	}
 	if _, ok := views.ReadCursor("nonsense"); ok {
 		t.Error("nonsense is read as a cursor")
+	}
+}
+
+// Payments with and without the code of a shard are in one list, by time.
+func TestList_namesOfAllForms(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(6)
+	var want []string
+	for _, in := range []shard.Code{"", "ZZ", shard.First, "", "22", ""} {
+		w.With(func(d *fixture.Deps) { d.Shard = in })
+		want = append(want, w.Make(fixture.Command()).Reference)
+		w.NextMillisecond()
+	}
+	slices.Reverse(want)
+	var got []string
+	for f := (views.Filter{Limit: 1}); ; {
+		l := list(w, f)
+		for _, p := range l.Payments {
+			got = append(got, p.Reference)
+		}
+		if !l.Pagination.HasMore {
+			break
+		}
+		var ok bool
+		if f.Before, ok = views.ReadCursor(*l.Pagination.NextCursor); !ok {
+			t.Fatalf("read the cursor after %s: got none, want the id of a payment", l.Payments[0].Reference)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("list payments of several forms one by one: got %v, want the newest first: %v", got, want)
+	}
+	from := fixture.Ask[time.Time](w, `SELECT created_at FROM payments WHERE reference = $1`, want[4])
+	to := fixture.Ask[time.Time](w, `SELECT created_at FROM payments WHERE reference = $1`, want[1])
+	got = nil
+	for _, p := range list(w, views.Filter{Limit: 10, From: from.Truncate(time.Millisecond), To: to.Truncate(time.Millisecond)}).Payments {
+		got = append(got, p.Reference)
+	}
+	if !slices.Equal(got, want[2:5]) {
+		t.Errorf("list payments of several forms from %s to %s: got %v, want %v", from, to, got, want[2:5])
 	}
 }

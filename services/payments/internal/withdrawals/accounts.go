@@ -52,7 +52,7 @@ func (a *Withdrawals) AddAccount(ctx context.Context, o tenant.Owner, p Proposal
 		if err := withdrawal.MayAdd(v.Accounts); err != nil {
 			return r, err
 		}
-		r.Account = &withdrawal.Account{ID: id.New(id.SettlementAccount, v.Now), Owner: o, Currency: currency, Receiver: named, CreatedAt: v.Now}
+		r.Account = &withdrawal.Account{ID: id.Placed(id.SettlementAccount, a.Shard, v.Now), Owner: o, Currency: currency, Receiver: named, CreatedAt: v.Now}
 		r.Answer, err = accountAnswer(change.StatusCreated, *r.Account)
 		return r, err
 	})

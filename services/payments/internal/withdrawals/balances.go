@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/change"
@@ -88,8 +89,9 @@ type Withdrawals struct {
 	Blind       *keyring.Ring                      // hashes requests of operators
 	SecondAbove map[money.Currency]decimal.Decimal // a live withdrawal waits for two operators where those of 24 hours are more
 	AccountHold time.Duration                      // no live money leaves to an account this long after its confirmation
-	Recovery    bool                               // the database was restored, and lacks withdrawals that have left
-	NoCredit    bool                               // an earlier release runs beside this one and credits no payment, so nobody chooses it
+	Shard       shard.Code
+	Recovery    bool // the database was restored, and lacks withdrawals that have left
+	NoCredit    bool // an earlier release runs beside this one and credits no payment, so nobody chooses it
 }
 
 type balanceView struct {

@@ -130,7 +130,7 @@ func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 	// money is there. It was bounded itself and does not count, so that a healthy one a day never waits.
 	waits := a.waits(owner.Mode, d.Currency, v.RecentOther.Add(amount))
 	made, err := withdrawal.Request(withdrawal.Withdrawal{
-		ID: id.New(id.Withdrawal, v.Now), Owner: owner, Currency: d.Currency, Amount: amount, AccountID: account.ID, Receiver: account.Receiver,
+		ID: id.Placed(id.Withdrawal, a.Shard, v.Now), Owner: owner, Currency: d.Currency, Amount: amount, AccountID: account.ID, Receiver: account.Receiver,
 		Rail: found.Name(),
 	}, v.Available, waits, v.Now)
 	if err != nil {

@@ -94,7 +94,7 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 			return r, err
 		}
 		made, err := withdrawal.Request(withdrawal.Withdrawal{
-			ID: id.New(id.Withdrawal, v.Now), Owner: o, Currency: currency, Amount: *d.Amount, AccountID: account.ID, Receiver: account.Receiver, Rail: rail,
+			ID: id.Placed(id.Withdrawal, a.Shard, v.Now), Owner: o, Currency: currency, Amount: *d.Amount, AccountID: account.ID, Receiver: account.Receiver, Rail: rail,
 		}, v.Available, a.waits(o.Mode, currency, v.Recent.Add(*d.Amount)), v.Now)
 		if err != nil {
 			return r, err

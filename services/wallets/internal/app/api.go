@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/keys"
@@ -79,6 +79,7 @@ type APISettings struct {
 	Sources keys.Sources
 	// Scanned reports whether a network of a mode is scanned, so that a wallet on it sees its deposits.
 	Scanned func(mode tenant.Mode, network string) bool
+	Shard   shard.Code // of new wallets
 	Now     func() time.Time
 }
 
@@ -168,7 +169,7 @@ func (a *API) Create(ctx context.Context, o tenant.Owner, c NewWallet, problems 
 	}
 	now := a.Now().UTC().Truncate(time.Millisecond)
 	draft := wallet.Wallet{
-		ID: id.New(id.Wallet, now), Mode: o.Mode, MerchantID: o.MerchantID, KeyID: o.KeyID, Family: network.Family, Network: network.Name,
+		ID: id.Placed(id.Wallet, a.Shard, now), Mode: o.Mode, MerchantID: o.MerchantID, KeyID: o.KeyID, Family: network.Family, Network: network.Name,
 		NetworkName: strings.ToLower(strings.TrimSpace(c.Network)), Crypto: asset.Symbol, Metadata: c.Metadata,
 		CreatedAt: now, ExpiresAt: now.Add(window),
 	}
@@ -192,11 +193,9 @@ func (a *API) replay(ctx context.Context, k idempotency.Key) (idempotency.Answer
 	return a.Wallets.Replay(ctx, k)
 }
 
-var walletShape = regexp.MustCompile(`^` + id.Wallet + `[0-9a-z]{26}$`)
-
 // find returns a wallet of the owner. A malformed id gets the answer of an unknown one, without a look-up.
 func (a *API) find(ctx context.Context, o tenant.Owner, walletID string) (wallet.Wallet, error) {
-	if !walletShape.MatchString(walletID) {
+	if !strings.HasPrefix(walletID, id.Wallet) || !id.IsObject(walletID) {
 		return wallet.Wallet{}, ErrWalletNotFound
 	}
 	return a.Wallets.FindWallet(ctx, o, walletID)
