@@ -33,6 +33,9 @@ func launcherPath(t *testing.T) string {
 // A launcher that is killed leaves its servers running. The next one must find exactly those, stop them, and come up.
 func TestLauncher_killedWithItsServersRunning(t *testing.T) {
 	dir := t.TempDir()
+	for _, lent := range withoutLent {
+		t.Setenv(lent, "")
+	}
 	t.Cleanup(func() {
 		if out, err := stack(t, "down", "--dir", dir); err != nil {
 			t.Errorf("down: %v\n%s", err, out)
@@ -41,7 +44,7 @@ func TestLauncher_killedWithItsServersRunning(t *testing.T) {
 			t.Errorf("left running: %v", left)
 		}
 	})
-	first := exec.Command(launcherPath(t), "run", "--infra", "--private", "--dir", dir)
+	first := exec.Command(launcherPath(t), "run", "--infra", "--dir", dir)
 	out, err := first.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -51,20 +54,20 @@ func TestLauncher_killedWithItsServersRunning(t *testing.T) {
 	}
 	printed := readUntil(t, out, "up after")
 	st, err := state.Load(dir)
-	if err != nil || len(st.Running()) != 3 {
-		t.Fatalf("running: %v, %v\n%s", st.Names(), err, printed)
+	if err != nil || len(st.Running()) != ownServers {
+		t.Fatalf("list what runs: got %v, %v, want %d processes\n%s", st.Names(), err, ownServers, printed)
 	}
-	if text, err := stack(t, "up", "--infra", "--private", "--dir", dir); err == nil || !strings.Contains(text, "another launcher is at work") {
+	if text, err := stack(t, "up", "--infra", "--dir", dir); err == nil || !strings.Contains(text, "another launcher is at work") {
 		t.Errorf("a second launcher beside the first: %v\n%s", err, text)
 	}
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = first.Wait()
-	if left := st.Running(); len(left) != 3 {
+	if left := st.Running(); len(left) != ownServers {
 		t.Fatalf("the servers died with their launcher, so this test proves nothing: %v", left)
 	}
-	text, err := stack(t, "up", "--infra", "--private", "--dir", dir)
+	text, err := stack(t, "up", "--infra", "--dir", dir)
 	if err != nil || !strings.Contains(text, "an earlier launcher left these running") {
 		t.Fatalf("after the kill: %v\n%s", err, text)
 	}

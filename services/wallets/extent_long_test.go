@@ -15,6 +15,17 @@ var everyKill = kills{
 	sending: []bool{false, true}, writing: []string{"planned", "signed", "broadcast", "mined", "final"},
 }
 
+// refundKills and withdrawalKills are all points of refunds and withdrawals on ethereum.
+var refundKills, withdrawalKills = everyRefundKill, everyRefundKill
+
+var everyRefundKill = kills{
+	signing: map[string][]bool{"wallets": {false, true}, "signer": {false, true}},
+	sending: []bool{false, true}, writing: refundSteps,
+}
+
+// expiredSteps are the rows at which wallets dies after a form of tron has expired.
+var expiredSteps = []string{"refund planned", "refund signed"}
+
 // refundAnswers and refundRows are all points of refunds on bitcoin, solana and tron.
 var refundAnswers = []bool{false, true}
 

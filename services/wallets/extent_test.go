@@ -22,6 +22,22 @@ var evmKills = map[intent.Kind]kills{
 	},
 }
 
+// refundKills and withdrawalKills are points of refunds and withdrawals on ethereum. One code carries both out, so each
+// has what the other lacks, and together they have all.
+var (
+	refundKills = kills{
+		signing: map[string][]bool{"wallets": {false}, "signer": {true}},
+		sending: []bool{false}, writing: []string{"refund signed", "refund broadcast", "taking sent"},
+	}
+	withdrawalKills = kills{
+		signing: map[string][]bool{"wallets": {true}, "signer": {false}},
+		sending: []bool{true}, writing: []string{"taking signing", "refund planned", "refund mined", "refund final", "taking confirmed"},
+	}
+)
+
+// expiredSteps is the row at which wallets dies after a form of tron has expired: the next form is signed.
+var expiredSteps = []string{"refund signed"}
+
 // refundAnswers and refundRows are some points of refunds on bitcoin, solana and tron. Those of ethereum have all, with
 // the same store and the same signer.
 var refundAnswers = []bool{true}

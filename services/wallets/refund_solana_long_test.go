@@ -177,3 +177,26 @@ func TestRefundSolana_refused(t *testing.T) {
 		t.Errorf("read the thief's and the payer's tokens: got %d, want none", got)
 	}
 }
+
+// Both assets are refunded to new addresses, whose token account the station opens. A second token's refund opens none.
+func TestRefundSolana_newTokenAccount(t *testing.T) {
+	t.Parallel()
+	d := newSolApprover(t, solFunds)
+	d.flow()
+	coin, token := d.order("SOL", "5000001"), d.order("USDC", "5000002")
+	d.payments.approve(t, coin)
+	d.payments.approve(t, token)
+	d.paid(t, coin)
+	d.paid(t, token)
+	again := d.order("USDC", "5000003")
+	again.To = token.To
+	d.payments.approve(t, again)
+	d.await(t, "the second refund is confirmed", func() bool { return d.payments.state(again) == string(wire.RefundConfirmed) })
+	if got, want := d.tokens(t, token.To), uint64(10_000_005); got != want {
+		t.Errorf("read the payer's tokens after two refunds: got %d, want %d", got, want)
+	}
+	if got := d.total(t, "rent", "SOL"); got != rentOfToken {
+		t.Errorf("read the rent in the books: got %d, want that of one account", got)
+	}
+	d.agreed(t, solFunds)
+}

@@ -221,21 +221,15 @@ func TestRefund_kill9(t *testing.T) {
 	d.Do("/block-time", map[string]string{"every": blockTime})
 	d.installSteps(t)
 	d.installTaking(t)
-	for _, side := range []string{"wallets", "signer"} {
-		for _, answered := range []bool{false, true} {
-			t.Run(fmt.Sprintf("signing, answered %v, %s dies", answered, side), func(t *testing.T) {
-				d.diesRefunding(t, d.door("sign", intent.Refund, answered), side)
-			})
-		}
-	}
-	for _, answered := range []bool{false, true} {
-		t.Run(fmt.Sprintf("sending, answered %v", answered), func(t *testing.T) {
-			d.diesRefunding(t, d.door("send", intent.Sweep, answered), "wallets") // a token's transfer
+	d.points(refundKills, func(name string, at func(t *testing.T) stop, side string) {
+		t.Run(name, func(t *testing.T) {
+			o := d.order("USDT", fmt.Sprint(1_000_001+d.orders))
+			place := at(t)
+			d.approve(t, o)
+			d.killAt(t, place, side)
+			d.paid(t, o)
 		})
-	}
-	for _, state := range refundSteps {
-		t.Run("writing "+state, func(t *testing.T) { d.diesRefunding(t, d.row(state), "wallets") })
-	}
+	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.final) != 0 {
@@ -248,26 +242,23 @@ func TestRefund_kill9(t *testing.T) {
 	}
 }
 
-// diesRefunding holds one side at a point while a refund is paid, kills it there, and starts it again.
-func (d *approver) diesRefunding(t *testing.T, at func(t *testing.T) stop, side string) {
-	o := d.order("USDT", fmt.Sprint(1_000_001+d.orders))
-	place := at(t)
-	d.approve(t, o)
-	place.wait(t)
-	if side == "signer" {
-		d.signer.kill(t)
-		place.gone(t)
-		d.startSigner(t)
-	} else {
-		d.wallets.kill(t)
-		place.gone(t)
-		d.startWallets(t)
+// points calls f for each point of a refund's or a withdrawal's transaction, with the side that dies there.
+func (d *approver) points(k kills, f func(name string, at func(t *testing.T) stop, side string)) {
+	for _, side := range []string{"wallets", "signer"} {
+		for _, answered := range k.signing[side] {
+			f(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
+		}
 	}
-	d.paid(t, o)
+	for _, answered := range k.sending {
+		f(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets") // a token's transfer
+	}
+	for _, state := range k.writing {
+		f("writing "+state, d.row(state), "wallets")
+	}
 }
 
 // A hostile wallets gets no signature for anything but the order; a policy that forbids a refund blocks it until an
-// operator releases it; and the kill switch stops refunds, signed ones too.
+// operator releases it; and the kill switch stops refunds, signed ones too. The same policy allows no withdrawal.
 func TestRefund_refused(t *testing.T) {
 	t.Parallel()
 	d := newApprover(t, ether, func(policy string, _ map[string]string) string {
@@ -351,4 +342,5 @@ func TestRefund_refused(t *testing.T) {
 	if got := d.coins(t, thief); got.Cmp(new(big.Int)) != 0 || len(d.moved(t, d.station, thief)) != 0 {
 		t.Errorf("read the thief's balance: got %s and %v, want nothing", got, d.moved(t, d.station, thief))
 	}
+	d.refusesWithdrawals(t)
 }

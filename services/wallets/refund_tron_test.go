@@ -185,7 +185,7 @@ func TestRefundTron_expired(t *testing.T) {
 	})
 	d.installSteps(t)
 	d.Do("/set", map[string]any{"hold": true})
-	for i, step := range []string{"refund planned", "refund signed"} {
+	for i, step := range expiredSteps {
 		o := d.order("USDT", fmt.Sprint(2_000_001+i))
 		d.approve(t, o)
 		d.await(t, "the first form is with the node", func() bool { return d.state(o) == string(wire.RefundSent) })

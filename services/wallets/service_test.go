@@ -173,7 +173,7 @@ func (w *whole) until(what string, holds func() bool) {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // the tests wait for chains and clocks more than they compute
+	_ = flag.Set("test.parallel", "5") // the tests wait for chains and clocks more than they compute
 	os.Exit(m.Run())
 }
 
@@ -218,6 +218,9 @@ func TestService(t *testing.T) {
 	w.until("confirmed on every network", confirmed(8))
 	w.until("scanned on every network", func() bool { return len(w.scanned) == 8 })
 
+	answersUnknownRoutes(t, api)
+	w.measures(ops)
+
 	// A second replica joins, and the first stops in the middle.
 	w.replica()
 	deposit("two ")
@@ -236,10 +239,9 @@ func TestService(t *testing.T) {
 	}
 }
 
-func TestService_unknownRoute(t *testing.T) {
-	t.Parallel()
-	w := startWhole(t)
-	_, api, ops := w.replica()
+// answersUnknownRoutes calls a route that does not exist.
+func answersUnknownRoutes(t *testing.T, api string) {
+	t.Helper()
 	res, err := http.Get(api + "/v1/nothing")
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +255,11 @@ func TestService_unknownRoute(t *testing.T) {
 	if err := json.Unmarshal(body, &shape); err != nil || res.StatusCode != http.StatusNotFound || shape.Success || shape.Error.Code == "" {
 		t.Errorf("call an unknown route: got %d %s, want 404 in the shape of errors", res.StatusCode, body)
 	}
-	// The leader's metrics appear once it leads.
+}
+
+// measures waits for the metrics of a leader, which appear once it leads.
+func (w *whole) measures(ops string) {
+	w.t.Helper()
 	for _, name := range []string{"wallets_chain_scanned_blocks", "wallets_watched_addresses", "outbox_rows"} {
 		w.until("metric "+name, func() bool {
 			metrics, err := http.Get(ops + "/metrics")
@@ -310,6 +316,7 @@ func TestService_mismatchedSettings(t *testing.T) {
 		t.Errorf("%d EVM addresses came of another key", n-3)
 	}
 	w.mu.Unlock()
+	w.doesNotRecover(t)
 
 	w.environ["XPUB_TEST_EVM"] = right
 	w.replica()
@@ -347,58 +354,12 @@ func TestService_changedDecimals(t *testing.T) {
 	w.until("open again", told("bsc", wire.ScanFollowing))
 }
 
-// A changed contract with the same decimals is accepted: the driver checks the contract itself. The decimals of a
-// network are recorded once, when it is first scanned.
-func TestService_changedContract(t *testing.T) {
-	t.Parallel()
-	w := startWhole(t)
-	db := w.database()
-	const first, second = "0xdAC17F958D2ee523a2206206994597C13D831ec7", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
-	recorded := func() (out string) {
-		err := db.QueryRow(t.Context(), `SELECT coalesce(string_agg(asset || ' ' || contract || ' ' || decimals, ', ' ORDER BY asset), '')
-			FROM counted_assets WHERE mode = 'live'`).Scan(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	start := func(contract string) {
-		t.Helper()
-		w.environ["EVM_ETHEREUM_RPC_URLS"], w.environ["EVM_ETHEREUM_TOKENS"] = "http://"+port.Free(t), "USDT:"+strings.ToLower(contract)
-		stop, _, _ := w.replica()
-		stop()
-	}
-	stop, _, _ := w.replica()
-	stop()
-	if got := recorded(); got != "" {
-		t.Errorf("recorded of networks that are not scanned: %s", got)
-	}
-	for _, contract := range []string{first, second} {
-		start(contract)
-		if got, want := recorded(), "ETH  18, USDT "+contract+" 6"; got != want {
-			t.Errorf("recorded %s, want %s", got, want)
-		}
-	}
-	if _, err := db.Exec(t.Context(), `UPDATE counted_assets SET decimals = 18 WHERE mode = 'live' AND asset = 'USDT'`); err != nil {
-		t.Fatal(err)
-	}
-	start(first)
-	if got, want := recorded(), "ETH  18, USDT "+second+" 18"; got != want {
-		t.Errorf("recorded %s, want %s", got, want)
-	}
-}
-
-// After a restore a setting that differs from that of the issued addresses stops the start: an index that is not moved
-// past the issued ones would be used twice.
-func TestService_mismatchedRecovery(t *testing.T) {
-	t.Parallel()
-	w := startWhole(t)
-	stop, _, _ := w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 3})
-	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
-	stop()
+// doesNotRecover: after a restore a setting that differs from that of the issued addresses stops the start. An index
+// that is not moved past the issued ones would be used twice.
+func (w *whole) doesNotRecover(t *testing.T) {
+	t.Helper()
 	environ := maps.Clone(w.environ)
-	environ["HTTP_ADDR"], environ["OPS_ADDR"], environ["RECOVERY"], environ["XPUB_TEST_EVM"] = port.Free(t), port.Free(t), "true", otherXpub
+	environ["HTTP_ADDR"], environ["OPS_ADDR"], environ["RECOVERY"] = port.Free(t), port.Free(t), "true"
 	if err := program.Run(t.Context(), command.Input{Args: []string{"work"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "XPUB_TEST_EVM") {
 		t.Errorf("recover with another key: got %v, want an error that names XPUB_TEST_EVM", err)
 	}

@@ -183,3 +183,19 @@ func TestSweep_authorizedPresentedByAnother(t *testing.T) {
 		t.Errorf("count the foreign transaction %s: got %d, want 1 that is final, without a fee", hash, n)
 	}
 }
+
+// Where an authorization is dearer than a funding and a transfer, the address gets coins and sends the token itself.
+func TestSweep_authorizedDearer(t *testing.T) {
+	t.Parallel()
+	c := newAuthorized(t, 2_000_000, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_RESERVE_WEI"] = "0"
+		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":5000000`, 1)
+	})
+	c.MineEvery(100 * time.Millisecond)
+	w := c.pay(t, "25000003", 1)
+	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+	if n := c.count(t, `SELECT count(*) FILTER (WHERE kind = 'fund') * 10 + count(*) FILTER (WHERE kind = 'sweep') FROM outgoing_tx
+WHERE state = 'final' AND NOT authorized`); n != 11 {
+		t.Errorf("sweep with a dear authorization: got %d, want 11 for a funding and a sweep", n)
+	}
+}

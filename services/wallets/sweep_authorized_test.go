@@ -87,46 +87,29 @@ func (c *custody) stationAgrees(t *testing.T) {
 }
 
 // A token's contract takes the authorization of a deposit address from the gas station: one transaction, and no coin
-// for the address. Where that is dearer, the address gets coins and sends the token itself.
+// for the address.
 func TestSweep_authorized(t *testing.T) {
 	t.Parallel()
-	t.Run("cheaper", func(t *testing.T) {
-		t.Parallel()
-		c := newAuthorized(t, authorizedGas, nil)
-		c.MineEvery(100 * time.Millisecond)
-		w := c.pay(t, "25000001", 1)
-		c.arrived(t, w, "25000001")
-		c.refusesThief(t)
-		at := c.handed(t)
-		c.Transfer(map[string]any{"to": at, "amount": "25000002", "token": "USDC"})
-		c.await(t, "payments gets one message about one transaction", func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			for hash, ids := range c.final {
-				for _, o := range ids {
-					fee, ok := new(big.Int).SetString(o.Fee, 10)
-					return len(c.final) == 1 && len(ids) == 1 && hash == o.TxHash && o.Kind == wire.OutgoingSweep && o.Asset == "USDC" &&
-						o.Amount == "25000002" && ok && fee.Sign() > 0
-				}
+	c := newAuthorized(t, authorizedGas, nil)
+	c.MineEvery(100 * time.Millisecond)
+	w := c.pay(t, "25000001", 1)
+	c.arrived(t, w, "25000001")
+	c.refusesThief(t)
+	at := c.handed(t)
+	c.Transfer(map[string]any{"to": at, "amount": "25000002", "token": "USDC"})
+	c.await(t, "payments gets one message about one transaction", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for hash, ids := range c.final {
+			for _, o := range ids {
+				fee, ok := new(big.Int).SetString(o.Fee, 10)
+				return len(c.final) == 1 && len(ids) == 1 && hash == o.TxHash && o.Kind == wire.OutgoingSweep && o.Asset == "USDC" &&
+					o.Amount == "25000002" && ok && fee.Sign() > 0
 			}
-			return false
-		})
-		c.stationAgrees(t)
-	})
-	t.Run("dearer", func(t *testing.T) {
-		t.Parallel()
-		c := newAuthorized(t, 2_000_000, func(policy string, environ map[string]string) string {
-			environ["EVM_ETHEREUM_SWEEP_RESERVE_WEI"] = "0"
-			return strings.Replace(policy, `"maxGas":500000`, `"maxGas":5000000`, 1)
-		})
-		c.MineEvery(100 * time.Millisecond)
-		w := c.pay(t, "25000003", 1)
-		c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
-		if n := c.count(t, `SELECT count(*) FILTER (WHERE kind = 'fund') * 10 + count(*) FILTER (WHERE kind = 'sweep') FROM outgoing_tx
-WHERE state = 'final' AND NOT authorized`); n != 11 {
-			t.Errorf("sweep with a dear authorization: got %d, want 11 for a funding and a sweep", n)
 		}
+		return false
 	})
+	c.stationAgrees(t)
 }
 
 // refusesThief asks the signer for an authorization to another address than the treasury, and of another address than

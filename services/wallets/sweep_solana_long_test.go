@@ -164,3 +164,26 @@ func TestSweep_solanaWrongDestination(t *testing.T) {
 	c.refused(t, r)
 	c.unswept(t)
 }
+
+// A transaction that fails in its block is booked, and its sweeps are planned again. The one at fault is blocked by the
+// next trial, the other arrives.
+func TestSweep_solanaFailed(t *testing.T) {
+	t.Parallel()
+	c := newSolRounds(t, 1, nil)
+	at, frozen := c.live.Addresses[0], c.live.Addresses[1]
+	c.pay(frozen, "USDC", "25000003")
+	c.Transfer(map[string]any{"to": at, "amount": "25000003", "token": "USDC", "mine": 8})
+	c.await(t, "both are with the node", func() bool {
+		return c.count(t, `SELECT count(*) FROM outgoing_sweeps c JOIN outgoing_tx o ON o.id = c.outgoing WHERE o.state = 'broadcast'`) == 2
+	})
+	c.call(t, "surfnet_setTokenAccount", frozen, c.Tokens["USDC"], map[string]any{"amount": 25_000_003, "state": "frozen"})
+	c.flow()
+	c.swept(t, at)
+	if n := c.outgoing(t, "failed"); n != 1 {
+		t.Errorf("%d transactions failed, want one", n)
+	}
+	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'blocked'`, frozen); n != 1 {
+		t.Error("the sweep of the frozen account is not blocked")
+	}
+	c.agree(t)
+}

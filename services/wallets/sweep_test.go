@@ -97,7 +97,7 @@ func build() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", "build", "-o", dir+"/", ".", "./cmd/signer").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", ".", "./cmd/signer").CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("building: %w: %s", err, out), os.RemoveAll(dir))
 	}
 	return dir, nil
@@ -264,6 +264,7 @@ func custodyOf(t *testing.T, chain string) *custody {
 		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
 		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
 		"SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": sweepEvery,
+		"SCANNED_EVERY_TEST": "1h", // nobody reads of the eight simulated networks
 	}
 	t.Cleanup(func() { c.signer.kill(t) })
 	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so

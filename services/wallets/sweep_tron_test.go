@@ -386,27 +386,3 @@ func (c *tronCustody) without(owner, path string, answer []byte) []byte {
 	}
 	return answer
 }
-
-// The signer signs transfers to its own treasury only, and lends energy to its own addresses only, whatever wallets
-// requests.
-func TestSweep_tronWrongDestination(t *testing.T) {
-	t.Parallel()
-	const thief = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
-	c := newTron(t, func(policy string, environ map[string]string) string {
-		environ["TRON_SWEEP_TREASURY"] = thief
-		return policy
-	})
-	w := c.wallet(t, "USDT")
-	c.Transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT"})
-	for kind, asset := range map[intent.Kind]string{intent.Sweep: "USDT", intent.Fund: "TRX", intent.Delegate: "TRX"} {
-		r := intent.Request{
-			ID: "theft" + string(kind), Kind: kind, Network: "tron", Index: 5, Asset: asset, Amount: "25000003", To: thief,
-			Tron: &intent.Tron{Block: strings.Repeat("0", 64), Expiration: time.Now().Add(time.Minute).UnixMilli()},
-		}
-		if kind == intent.Sweep {
-			r.Tron.Contract, r.Tron.FeeLimit = c.Tokens["USDT"], 1
-		}
-		c.refused(t, r)
-	}
-	c.unswept(t) // wallets does not even send a request
-}

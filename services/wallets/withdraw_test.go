@@ -76,21 +76,12 @@ func TestWithdraw_kill9(t *testing.T) {
 	const has = 500_000_000
 	d.credit(t, "ethereum", "USDT", has)
 	left, earned := big.NewInt(has), new(big.Int)
-	dies := func(name string, at func(t *testing.T) stop, side string) {
+	d.points(withdrawalKills, func(name string, at func(t *testing.T) stop, side string) {
 		t.Run(name, func(t *testing.T) {
 			o := d.withdrawal(fmt.Sprint(10_000_001 + d.orders))
 			place := at(t)
 			d.withdraw(t, o)
-			place.wait(t)
-			if side == "signer" {
-				d.signer.kill(t)
-				place.gone(t)
-				d.startSigner(t)
-			} else {
-				d.wallets.kill(t)
-				place.gone(t)
-				d.startWallets(t)
-			}
+			d.killAt(t, place, side)
 			d.withdraw(t, o) // the broker may deliver it again
 			d.paid(t, o)
 			amount, _ := intent.Units(o.Amount)
@@ -102,13 +93,7 @@ func TestWithdraw_kill9(t *testing.T) {
 				}
 			}
 		})
-	}
-	dies("signing, answered, wallets dies", d.door("sign", intent.Refund, true), "wallets")
-	dies("signing, not answered, the signer dies", d.door("sign", intent.Refund, false), "signer")
-	dies("sending, answered", d.door("send", intent.Sweep, true), "wallets")
-	for _, step := range []string{"taking signing", "refund planned", "refund signed", "refund mined", "refund final", "taking confirmed"} {
-		dies("writing "+step, d.row(step), "wallets")
-	}
+	})
 	much := d.withdrawal(left.String())
 	d.withdraw(t, much)
 	d.await(t, "a withdrawal above the balance fails", func() bool { return d.state(much) == string(wire.RefundFailed) })
@@ -120,12 +105,10 @@ func TestWithdraw_kill9(t *testing.T) {
 	}
 }
 
-// Without the member of its policy the signer carries out no withdrawal, however it was approved: it fails, and the
-// money is in the balance again. An order whose kind wallets has changed is no order of payments.
-func TestWithdraw_refused(t *testing.T) {
-	t.Parallel()
-	d := newApprover(t, ether, nil)
-	d.Do("/block-time", map[string]string{"every": blockTime})
+// refusesWithdrawals: without the member of its policy the signer carries out no withdrawal, however it was approved:
+// it fails, and the money is in the balance again. An order whose kind wallets has changed is no order of payments.
+func (d *approver) refusesWithdrawals(t *testing.T) {
+	t.Helper()
 	d.credit(t, "ethereum", "USDT", 500_000_000)
 	o := d.withdrawal("10000000")
 	d.withdraw(t, o)

@@ -29,6 +29,11 @@ func on(t *testing.T, supports func(s fixture.Subject) bool, f func(t *testing.T
 	}
 }
 
+// broadly is for cases of the scanner and the store, which are the same on every chain.
+func broadly(supports func(s fixture.Subject) bool) func(s fixture.Subject) bool {
+	return func(s fixture.Subject) bool { return supports(s) && slices.Contains(strings.Fields(broadOn), s.Chain) }
+}
+
 func always(fixture.Subject) bool            { return true }
 func served(s fixture.Subject) bool          { return !s.Simulated }
 func servedForks(s fixture.Subject) bool     { return s.Forks && served(s) }
@@ -194,7 +199,7 @@ func TestConformance_reorg_ii_minedAgainElsewhere(t *testing.T) {
 
 // Case iii: another transaction replaces the deposit's.
 func TestConformance_reorg_iii_replaced(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(servedForks), func(t *testing.T, s fixture.Subject) {
 		l := fixture.NewChain(t, s, s.Start(t))
 		tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": s.Coins, "token": false, "mine": 2})
 		l.Found(tx)
@@ -212,7 +217,7 @@ func TestConformance_reorg_iii_replaced(t *testing.T) {
 
 // Case iv: the head goes back and stays back for a while.
 func TestConformance_reorg_iv_headGoesBack(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(servedForks), func(t *testing.T, s fixture.Subject) {
 		l := fixture.NewChain(t, s, s.Start(t))
 		tx := l.Transfer(map[string]any{"to": l.Addresses[0], "amount": s.Coins, "token": false, "mine": 2})
 		l.Found(tx)
@@ -226,7 +231,7 @@ func TestConformance_reorg_iv_headGoesBack(t *testing.T) {
 
 // Case v: deeper than a final block. The scan halts and says so; nothing is reverted and nothing is skipped.
 func TestConformance_reorg_v_tooDeep(t *testing.T) {
-	on(t, canFork, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(canFork), func(t *testing.T, s fixture.Subject) {
 		l := fixture.NewChain(t, s, s.Start(t))
 		l.Stop()
 		l.Config.FinalDepth = 5
@@ -293,7 +298,7 @@ func TestConformance_reorg_vi_killedAtEveryStep(t *testing.T) {
 
 // Case vii: after a fail-over to a provider on another fork the scan has that provider's chain.
 func TestConformance_reorg_vii_twoProviders(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(servedForks), func(t *testing.T, s fixture.Subject) {
 		a, b := s.Start(t), s.Start(t)
 		l := fixture.NewChain(t, s, a, b.RPC)
 		l.Stop()

@@ -203,7 +203,7 @@ func TestConformance_foreignChain(t *testing.T) {
 
 // With two providers, garbage from one changes nothing: the scan reads the other.
 func TestConformance_garbageFromOneOfTwo(t *testing.T) {
-	on(t, served, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(served), func(t *testing.T, s fixture.Subject) {
 		n := s.Start(t)
 		provider, good := newSpoiler(t, n.RPC), n.RPC
 		n.RPC = provider.url

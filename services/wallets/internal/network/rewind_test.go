@@ -91,7 +91,7 @@ func work(l *fixture.Chain) {
 // removed blocks are reverted, those that were mined again exist once, later ones are found, and a deposit below the
 // fork does not change.
 func TestConformance_rewind(t *testing.T) {
-	on(t, servedForks, func(t *testing.T, s fixture.Subject) {
+	on(t, broadly(servedForks), func(t *testing.T, s fixture.Subject) {
 		l := fixture.NewChain(t, s, s.Start(t))
 		l.CaughtUp()
 		l.Stop()

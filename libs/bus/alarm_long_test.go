@@ -1,4 +1,4 @@
-//go:build integration && !race
+//go:build integration && long && !race
 
 // Starting a broker takes seconds, so this file runs in one of the two passes over the package only.
 package bus
