@@ -56,7 +56,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 			return err
 		}
 		batch := &pgx.Batch{}
-		queueJournal(batch, tenant.Live, j)
+		queueJournals(batch, tenant.Live, j)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *Store) bookTogether(ctx context.Context, tx pgx.Tx, by approval.Request
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(deleteApproval, by.Object)
-	queueJournal(batch, tenant.Live, j)
+	queueJournals(batch, tenant.Live, j)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return false, err
 	}
@@ -171,7 +171,7 @@ func (s *Store) Post(ctx context.Context, messageID string, mode tenant.Mode, j 
 			return err
 		}
 		batch := &pgx.Batch{}
-		queueJournal(batch, mode, j)
+		queueJournals(batch, mode, j)
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	return wrap(err, "book "+j.Key)

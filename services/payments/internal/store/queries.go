@@ -192,13 +192,15 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, '')`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
-	// One journal with its entries. Only accounts of one payment have a stored balance. It is updated in the order of
+	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
 	// their codes under the payment's lock. A shared account is inserted without a balance.
-	insertJournal = `WITH j AS (
-	INSERT INTO ledger_journals (key, event, payment_id) VALUES ($1, $2, NULLIF($3, '')) ON CONFLICT (key) DO NOTHING RETURNING id
+	insertJournals = `WITH j AS (
+	INSERT INTO ledger_journals (key, event, payment_id) SELECT key, event, nullif(payment, '')
+	FROM unnest($1::text[], $2::text[], $3::text[]) AS t(key, event, payment) ON CONFLICT (key) DO NOTHING RETURNING id, key
 ), e AS (
 	SELECT j.id, line, code, asset, side, normal, owner, amount::numeric AS amount
-	FROM j, unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS t(code, asset, side, normal, owner, amount, line)
+	FROM unnest($4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+		AS t(key, line, code, asset, side, normal, owner, amount) JOIN j USING (key)
 ), entries AS (
 	INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) SELECT id, line, code, asset, side, amount FROM e
 ), shared AS (
@@ -293,7 +295,7 @@ func Statements() map[string]string {
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
-		"insertJournal": insertJournal, "duePayments": duePayments,
+		"insertJournals": insertJournals, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -378,9 +379,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	}
 	journals, mark := decide(d)
 	batch := &pgx.Batch{}
-	for _, j := range journals {
-		queueJournal(batch, in.Mode, j)
-	}
+	queueJournals(batch, in.Mode, journals...)
 	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted, mark.Refunded, mark.BookedBlock)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
@@ -609,6 +608,7 @@ func (s *Store) writeFacts(
 	next := v.Payment
 	changes := 0
 	var events []occurrence
+	var journals []ledger.Journal
 	for _, f := range facts {
 		switch f := f.(type) {
 		case payment.Change:
@@ -644,7 +644,7 @@ func (s *Store) writeFacts(
 			if err := f.Journal.Check(); err != nil {
 				return err
 			}
-			queueJournal(batch, next.Mode, f.Journal)
+			journals = append(journals, f.Journal)
 		case payment.Alert:
 			done.alerts = append(done.alerts, f)
 		case payment.Event:
@@ -653,6 +653,7 @@ func (s *Store) writeFacts(
 			return fmt.Errorf("a %T cannot be written", f)
 		}
 	}
+	queueJournals(batch, next.Mode, journals...)
 	v.Rows = payment.Marked(v.Rows, facts)
 	for _, e := range events {
 		v.Refunds = e.refunds
@@ -689,15 +690,26 @@ func accountPrefix(mode tenant.Mode) string {
 	return ""
 }
 
-// queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a
+// queueJournals writes each journal once: a second one with the same key changes nothing. Accounts of test mode have a
 // prefix.
-func queueJournal(batch *pgx.Batch, mode tenant.Mode, j ledger.Journal) {
-	prefix := accountPrefix(mode)
-	n := len(j.Entries)
-	codes, assets, sides, normals, owners, amounts := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	for i, e := range j.Entries {
-		codes[i], assets[i], sides[i] = prefix+e.Account.Code, e.Account.Asset, string(e.Side)
-		normals[i], owners[i], amounts[i] = string(e.Account.Normal), e.Account.Payment, e.Amount.String()
+func queueJournals(batch *pgx.Batch, mode tenant.Mode, journals ...ledger.Journal) {
+	if len(journals) == 0 {
+		return
 	}
-	batch.Queue(insertJournal, prefix+j.Key, j.Event, j.Payment, codes, assets, sides, normals, owners, amounts)
+	prefix := accountPrefix(mode)
+	var keys, events, payments, of, codes, assets, sides, normals, owners, amounts []string
+	var lines []int
+	for _, j := range journals {
+		key := prefix + j.Key
+		if slices.Contains(keys, key) {
+			continue
+		}
+		keys, events, payments = append(keys, key), append(events, j.Event), append(payments, j.Payment)
+		for i, e := range j.Entries {
+			of, lines = append(of, key), append(lines, i+1)
+			codes, assets, sides = append(codes, prefix+e.Account.Code), append(assets, e.Account.Asset), append(sides, string(e.Side))
+			normals, owners, amounts = append(normals, string(e.Account.Normal)), append(owners, e.Account.Payment), append(amounts, e.Amount.String())
+		}
+	}
+	batch.Queue(insertJournals, keys, events, payments, of, lines, codes, assets, sides, normals, owners, amounts)
 }

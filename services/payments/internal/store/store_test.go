@@ -103,6 +103,10 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 		"two assets": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('b', 'e') RETURNING id)
 			INSERT INTO ledger_entries SELECT id, n, 'x', c, s, 1 FROM j, (VALUES (1, 'debit', 'NGN'), (2, 'credit', 'GHS')) v(n, s, c)`,
 		"empty": `INSERT INTO ledger_journals (key, event) VALUES ('c', 'e')`,
+		"unbalanced beside one that balances": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('f', 'e'), ('g', 'e') RETURNING id, key)
+			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, a FROM j, (VALUES ('f', 1, 'debit', 1), ('f', 2, 'credit', 1), ('g', 1, 'debit', 1)) v(k, n, s, a) WHERE k = key`,
+		"empty beside one that is not": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('h', 'e'), ('i', 'e') RETURNING id, key)
+			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, 1 FROM j, (VALUES (1, 'debit'), (2, 'credit')) v(n, s) WHERE key = 'h'`,
 	} {
 		if _, err := w.Pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "does not balance") {
 			t.Errorf("insert a journal that is %s = %v, want it refused because it does not balance", name, err)
@@ -110,6 +114,10 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 	}
 	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('d', 'e') RETURNING id)
 		INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, 1 FROM j, (VALUES (1, 'debit'), (2, 'credit')) v(n, s)`)
+	if _, err := w.Pool.Exec(t.Context(), `INSERT INTO ledger_entries SELECT id, 3, 'x', 'NGN', 'debit', 1 FROM ledger_journals`); err == nil ||
+		!strings.Contains(err.Error(), "does not balance") {
+		t.Errorf("add one entry to a journal that balances = %v, want it refused because it does not balance", err)
+	}
 	for _, text := range []string{
 		`UPDATE ledger_entries SET amount = 2`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
 		`UPDATE ledger_journals SET key = 'x'`, `DELETE FROM ledger_journals`, `TRUNCATE ledger_journals`,

@@ -203,7 +203,7 @@ func (s *Store) moveUnclaimed(ctx context.Context, tx pgx.Tx, u operators.Unclai
 		return err
 	}
 	batch := &pgx.Batch{}
-	queueJournal(batch, u.Mode, j)
+	queueJournals(batch, u.Mode, j)
 	if u.PaymentID != "" {
 		batch.Queue(countUnclaimed, u.PaymentID)
 	} else {

@@ -168,8 +168,8 @@ func (s *Store) writeWithdrawal(ctx context.Context, batch *pgx.Batch, c *withdr
 		if err := j.Check(); err != nil {
 			return err
 		}
-		queueJournal(batch, w.Owner.Mode, j)
 	}
+	queueJournals(batch, w.Owner.Mode, c.Journals...)
 	for _, e := range c.Events {
 		kind := withdrawal.Event + string(e.State)
 		eventID := id.Derived(id.Event, e.ID, e.CreatedAt, e.Sequence, kind)
