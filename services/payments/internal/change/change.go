@@ -44,7 +44,7 @@ type View struct {
 	Refunds    []refund.Refund        // oldest first
 	Heads      map[string]Head        // how far each network of the payment's mode is scanned
 	OverLimit  bool                   // a daily limit has no room for the payout, or for converting more than the quote
-	Paused     bool                   // an operator has paused payouts like this one; set only where a payout is changed
+	Paused     bool                   // an operator has paused payouts like this one; set only where a payout may leave
 	Withdrawal *withdrawal.Withdrawal // that the payout belongs to, instead of a payment: Payment then has id, owner, currency and rail alone
 	Token      bool                   // the event carries a settlement token, which the body shows masked
 }

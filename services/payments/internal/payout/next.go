@@ -136,6 +136,27 @@ func (t Timing) overdue(p Payout, now time.Time) bool {
 	return !now.Before(first.Add(t.GiveUp))
 }
 
+// Asks reports a row that is due for a query and for nothing else, so that the worker may ask the rail without writing
+// the row first.
+func (t Timing) Asks(p Payout, now time.Time) bool {
+	next, d := t.look(p, false, now)
+	return d == Decision{Step: Query} && next == p
+}
+
+// Alone returns the row after an answer of the rail that concerns nothing but the row: a payout that has left stays
+// without an outcome, or keeps the one that it has. Then the payment's lock is not needed. ok is false for every other
+// answer.
+func (t Timing) Alone(p Payout, o Observation, now time.Time) (next Payout, step Step, ok bool) {
+	switch o.Seen {
+	case Tick, Hint, Claimed, NotNow, Withdraw:
+		return p, "", false
+	case Accepted, Success, Failure, GaveBack, NoSuchRef, Unsure, Refused, NoFunds, NotSent:
+	}
+	next, d := t.Next(p, o, now)
+	ok = !p.Unsent() && d.Outcome == None && d.Alert == "" && (d.Step == Wait || d.Step == Done)
+	return next, d.Step, ok
+}
+
 func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 	due := !p.NextAt.IsZero() && !now.Before(p.NextAt)
 	if p.Frozen {

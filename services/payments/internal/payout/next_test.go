@@ -86,6 +86,80 @@ func TestStraightToSuccess(t *testing.T) {
 	}
 }
 
+// A query that is due is all that a worker does with a payout that has left: no field of the row changes before it. A
+// payout that may be sent, whose lease has ended, or that operators must hear of is written first.
+func TestAsks(t *testing.T) {
+	timing := LiveTiming()
+	sent, _ := timing.Next(fresh(), answer(fresh(), Claimed), start)
+	pending, _ := timing.Next(sent, answer(sent, Accepted), start)
+	lost, _ := timing.Next(sent, Observation{Seen: Unsure, Sends: 1}, start)
+	missed := lost
+	for range 3 {
+		missed, _ = timing.Next(missed, Observation{Seen: NoSuchRef, Sends: 1}, start)
+	}
+	paid, _ := timing.Next(pending, answer(pending, Success), start)
+	frozen := pending
+	frozen.Frozen = true
+	for _, c := range []struct {
+		name string
+		p    Payout
+		at   time.Duration
+		want bool
+	}{
+		{"not sent", fresh(), 0, false},
+		{"being sent", sent, time.Second, false},
+		{"its lease has ended", sent, time.Hour, false},
+		{"accepted, not due", pending, time.Second, false},
+		{"accepted", pending, s5, true},
+		{"unknown", lost, s5, true},
+		{"unknown to the rail, to be sent again", missed, time.Hour, false},
+		{"accepted, without an outcome for too long", pending, timing.GiveUp, false},
+		{"paid", paid, time.Hour, true},
+		{"frozen", frozen, s5, true},
+	} {
+		if got := timing.Asks(c.p, start.Add(c.at)); got != c.want {
+			t.Errorf("Asks() of a payout that is %s = %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// An answer concerns the row alone only where Next has neither an outcome nor an alert and sends nothing.
+func TestAlone(t *testing.T) {
+	timing := LiveTiming()
+	sent, _ := timing.Next(fresh(), answer(fresh(), Claimed), start)
+	pending, _ := timing.Next(sent, answer(sent, Accepted), start)
+	paid, _ := timing.Next(pending, answer(pending, Success), start)
+	other := answer(pending, Accepted)
+	other.Amount = five
+	for _, c := range []struct {
+		name  string
+		p     Payout
+		o     Observation
+		want  bool
+		state State
+	}{
+		{"the order is accepted", sent, answer(sent, Accepted), true, Pending},
+		{"the order got no answer", sent, Observation{Seen: Unsure, Sends: 1}, false, ""},
+		{"it is still pending", pending, answer(pending, Accepted), true, Pending},
+		{"no answer", pending, Observation{Seen: Unsure, Sends: 1}, true, Pending},
+		{"it is paid", pending, answer(pending, Success), false, ""},
+		{"it failed", pending, answer(pending, Failure), false, ""},
+		{"it vanished", pending, Observation{Seen: NoSuchRef, Sends: 1}, false, ""},
+		{"another amount", pending, other, false, ""},
+		{"it is still paid", paid, answer(paid, Success), true, Succeeded},
+		{"it is given back", paid, answer(paid, GaveBack), false, ""},
+		{"not sent, and the rail does not know it", fresh(), Observation{Seen: NoSuchRef, Sends: BeforeFirst}, false, ""},
+		{"time passed", pending, Observation{Seen: Tick}, false, ""},
+		{"it may not leave now", sent, Observation{Seen: NotNow}, false, ""},
+	} {
+		want, _ := timing.Next(c.p, c.o, start.Add(min))
+		next, _, ok := timing.Alone(c.p, c.o, start.Add(min))
+		if ok != c.want || ok && (next != want || next.State != c.state) {
+			t.Errorf("Alone() where %s = %+v, %v; want %+v, %v", c.name, next, ok, want, c.want)
+		}
+	}
+}
+
 // A rail that is down when it is asked about a success may have returned the money: it is asked until it answers.
 func TestReturnAfterUnansweredQueries(t *testing.T) {
 	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {s5, Success, Succeeded, Wait, IsPaid, ""}}

@@ -85,6 +85,10 @@ type Payout struct {
 	ConcludedAt  time.Time
 	Contradicted bool // the rail has contradicted the operator
 
+	// Written is the database's number of the transaction that wrote the row, by which a later write notices that another
+	// one came first. Zero is unknown: only due payouts and saved ones have it, and no decision uses it.
+	Written uint32
+
 	// Fields of the payment, for logs and traces. Only due payouts have them, and no decision uses them.
 	MerchantID string
 	Trace      string

@@ -38,6 +38,10 @@ type Store interface {
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
+	// ClaimPayout is UpdatePayout for a payout that may leave: the view says whether it is paused or over a limit.
+	ClaimPayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
+	// SavePayout writes a payout alone, unless its row has been written since it was read. Then it reports false.
+	SavePayout(ctx context.Context, o payout.Payout) (saved bool, err error)
 	// Senders are the addresses that sent the money of a payment, and the network that it came on.
 	Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error)
 }
@@ -204,6 +208,7 @@ func (w *Worker) act(ctx context.Context, set provider.Set, o payout.Payout, l l
 		if err != nil {
 			return err
 		}
+		o = row
 		confirmed := false
 		switch step {
 		case payout.Send:
@@ -258,9 +263,24 @@ type look struct {
 // transaction turns a step of Send into the claim: the payment agrees, and the row is sending with a lease, before the
 // first byte leaves. Without claims a row to be sent stays due. A payment may refuse a second send, because its deposit
 // was reorganised away or a person holds it; then the worker asks for the outcome of the first send instead.
+//
+// A query that is due changes nothing, and an answer without an outcome changes the row alone. So neither takes the
+// payment's lock, unless somebody else has written the row since the worker read it.
 func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
+	if l.seen.Seen == payout.Tick && set.Timing.Asks(o, w.Now()) {
+		return o, payout.Query, nil
+	}
+	if next, step, ok := set.Timing.Alone(o, l.seen, w.Now()); ok {
+		if saved, err := w.Store.SavePayout(ctx, next); err != nil || saved {
+			return next, step, err
+		}
+	}
+	update := w.Store.UpdatePayout
+	if l.claims = l.claims && (l.seen.Seen == payout.Tick || l.seen.Seen == payout.NoSuchRef); l.claims { // only these lead to a send
+		update = w.Store.ClaimPayout
+	}
 	outcome := payout.None
-	err = w.Store.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
+	err = update(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
 			return change.Result{}, fmt.Errorf("payout %s not found", o.ID)
 		}
@@ -278,7 +298,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			}
 			row, step, outcome = next, d.Step, d.Outcome
 			after := v.Withdrawal.After(d.Outcome, next, l.over, now)
-			return alerted(change.Result{Payment: v.Payment, Payout: &next, Withdrawal: &after, Alerts: after.Alerts}, alert), nil
+			return alerted(change.Result{Payment: v.Payment, Payout: &row, Withdrawal: &after, Alerts: after.Alerts}, alert), nil
 		}
 		p, facts, notes := v.Payment, []payment.Fact(nil), []change.Screened(nil)
 		if d.Step == payout.Send {
@@ -297,7 +317,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			}
 		}
 		row, step = next, d.Step
-		r := alerted(change.Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
+		r := alerted(change.Result{Payment: p, Payout: &row, Facts: facts, Screened: notes}, alert)
 		trigger := TriggerOf(d.Outcome, next, l.over, v.Refunds)
 		outcome = d.Outcome
 		if trigger == nil {

@@ -237,6 +237,80 @@ func TestPayout_askedAboutWithPauses(t *testing.T) {
 	}
 }
 
+// lock holds the row of a payment, as another change of it does.
+func lock(w *fixture.Payments, p payment.Payment) (release func()) {
+	w.T.Helper()
+	held, err := w.Pool.Begin(w.T.Context())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, err := held.Exec(w.T.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, p.ID); err != nil {
+		w.T.Fatal(err)
+	}
+	return func() { _ = held.Rollback(context.WithoutCancel(w.T.Context())) }
+}
+
+// A payout that has left, and whose rail has no outcome, changes its own row alone: neither the question nor the answer
+// waits for the payment.
+func TestPayout_askedAboutBesideALockedPayment(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := w.ConfirmedWith("0123456789")
+	release := func() {}
+	defer func() { release() }()
+	accepted := func(reference string) (rail.Status, error) {
+		return rail.Status{Ref: reference, State: rail.Pending, Amount: p.Quote.PayoutAmount, Currency: p.Currency}, nil
+	}
+	w.Rig(fixture.Rigged{
+		OnSend: func(o rail.Order) (rail.Status, error) {
+			release = lock(w, p) // the claim is committed
+			return accepted(o.Ref)
+		},
+		OnQuery: accepted,
+	})
+	for _, want := range []string{"pending 1", "pending 2"} {
+		if err := w.Step(); err != nil {
+			t.Fatalf("work beside a locked payment: %v, want the payout %s", err, want)
+		}
+		if got := fixture.Ask[string](w, `SELECT state || ' ' || polls FROM payouts WHERE next_at > now() AND taken_until IS NULL`); got != want {
+			t.Errorf("the payout is %s, want %s", got, want)
+		}
+		w.SQL(`UPDATE payouts SET next_at = now()`)
+	}
+	release()
+	w.Rig(fixture.Rigged{OnQuery: func(reference string) (rail.Status, error) {
+		s, err := accepted(reference)
+		s.State = rail.Succeeded
+		return s, err
+	}})
+	if err := w.Step(); err != nil {
+		t.Fatal(err)
+	}
+	w.Want(p, "settled")
+	w.Balanced()
+}
+
+// An answer takes back nothing that was written to the row while the rail was asked.
+func TestPayout_answerBesideAnotherWrite(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	p := w.ConfirmedWith("0123456789")
+	if err := w.Step(); err != nil {
+		t.Fatal(err)
+	}
+	w.Hurry()
+	w.Rig(fixture.Rigged{OnQuery: func(reference string) (rail.Status, error) {
+		w.SQL(`UPDATE payouts SET stopped = true`)
+		return rail.Status{Ref: reference, State: rail.Pending, Amount: p.Quote.PayoutAmount, Currency: p.Currency}, nil
+	}})
+	if err := w.Step(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fixture.Ask[string](w, `SELECT state || ' ' || polls || ' ' || stopped FROM payouts`); got != "pending 2 true" {
+		t.Errorf("the payout after an answer beside an operator's stop is %s, want pending 2 true", got)
+	}
+}
+
 // A payout that is revived keeps its id in every event.
 func TestPayout_revivedKeepsItsID(t *testing.T) {
 	t.Parallel()

@@ -133,8 +133,10 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
 	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6, refunded = $7, booked_block = $8 WHERE mode = $1 AND key = $2`
 
-	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
-FROM scan_progress WHERE mode = $1`
+	// selectMoment returns a row without a network where none is scanned.
+	selectMoment = `SELECT clock_timestamp(), coalesce(network, ''), coalesce(height, 0), coalesce(block_time, 'epoch'), coalesce(state, ''),
+	coalesce((extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, 0)
+FROM (VALUES (true)) AS once LEFT JOIN scan_progress ON mode = $1`
 	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time, untraced FROM scan_progress`
 	// Messages may overtake each other: the state comes from the message with the latest told_at. After 30 seconds
 	// without a message any message is accepted, so that a clock of wallets that was set back stops quotes only
@@ -182,14 +184,17 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver), stopped = $18, first_sent_at = $19, answer = $20,
 	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
-	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
+	savePayoutNoted = savePayout + ` RETURNING xmin`
+	// Every write of the row changes its xmin.
+	savePayoutAlone = savePayout + ` AND xmin = $25`
+	voidPayout      = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
 	// Each row carries the merchant and the trace of its payment, for spans and log lines.
 	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
 	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
 	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
 	ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) AS due
-WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, '')`
+WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, ''), o.xmin`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
@@ -291,10 +296,10 @@ func Statements() map[string]string {
 		"selectDepositRows": selectDepositRows,
 		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
-		"selectHeads": selectHeads, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"selectMoment": selectMoment, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
-		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
+		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutAlone": savePayoutAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournals": insertJournals, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,

@@ -131,7 +131,7 @@ func (s vault) scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 // scanDuePayout reads a row of duePayouts.
 func (s vault) scanDuePayout(row pgx.CollectableRow) (*payout.Payout, error) {
 	var o payout.Payout
-	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace)
+	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace, &o.Written)
 }
 
 // scanPayoutWith reads payoutColumns into o, and the columns after them into more.

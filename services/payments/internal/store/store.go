@@ -186,7 +186,7 @@ func (s *Store) find(ctx context.Context, set func(column) bool, sql string, arg
 	batch := &pgx.Batch{}
 	batch.Queue(selectDepositRows, v.Payment.ID).Query(collectRows(&v))
 	batch.Queue(selectLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
-	batch.Queue(selectHeads, string(v.Payment.Mode)).Query(collectHeads(&v))
+	batch.Queue(selectMoment, string(v.Payment.Mode)).Query(collectMoment(&v, new(time.Time)))
 	queueRefunds(batch, &v)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return change.View{}, fmt.Errorf("read deposits and payout of payment %s: %w", v.Payment.ID, err)
@@ -221,15 +221,18 @@ func (s vault) collectPayout(v *change.View) func(pgx.Rows) error {
 	}
 }
 
-func collectHeads(v *change.View) func(pgx.Rows) error {
+// collectMoment reads the chain heads and the database's clock.
+func collectMoment(v *change.View, now *time.Time) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		v.Heads = map[string]change.Head{}
 		var network string
 		var h change.Head
 		var quiet int64
-		_, err := pgx.ForEachRow(rows, []any{&network, &h.Height, &h.Time, &h.State, &quiet}, func() error {
-			h.Quiet = microseconds(quiet)
-			v.Heads[network] = h
+		_, err := pgx.ForEachRow(rows, []any{now, &network, &h.Height, &h.Time, &h.State, &quiet}, func() error {
+			if network != "" {
+				h.Quiet = microseconds(quiet)
+				v.Heads[network] = h
+			}
 			return nil
 		})
 		return err
@@ -240,6 +243,15 @@ func collectHeads(v *change.View) func(pgx.Rows) error {
 func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byID(paymentID))
+	})
+}
+
+// ClaimPayout implements payouts.Store.
+func (s *Store) ClaimPayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		at := byPayout(paymentID, payoutID)
+		at.leaves = true
+		return s.change(ctx, tx, done, f, at)
 	})
 }
 
@@ -336,7 +348,7 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 			return s.passedOver(ctx, tx, done, in)
 		}
 		if found {
-			return s.change(ctx, tx, done, f, byID(p.ID))
+			return s.changeLocked(ctx, tx, done, f, p, target{})
 		}
 		return s.stray(ctx, tx, done, in, stray)
 	})
@@ -424,6 +436,7 @@ type target struct {
 	lock     string
 	args     []any
 	payoutID string // "" is the payout of the last attempt
+	leaves   bool   // the change may let the payout leave, so it sees whether that is paused or over a limit
 }
 
 func byID(paymentID string) target { return target{lock: lockByID, args: []any{paymentID}} }
@@ -441,6 +454,11 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
+	return s.changeLocked(ctx, tx, done, f, p, at)
+}
+
+// changeLocked is change of a payment whose row this transaction has locked and not written.
+func (s *Store) changeLocked(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, p payment.Payment, at target) error {
 	ctx, span := continued(ctx, p)
 	defer span.End()
 	done.about = ctx
@@ -448,18 +466,18 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	var now time.Time
 	read := &pgx.Batch{}
 	read.Queue(selectDepositRows, p.ID).Query(collectRows(&v))
-	if at.payoutID == "" {
-		read.Queue(selectLastPayout, p.ID).Query(s.collectPayout(&v))
-	} else {
+	switch {
+	case at.payoutID != "":
 		read.Queue(selectPayout, at.payoutID).Query(s.collectPayout(&v))
+	case p.Attempt > 0: // before that it has none
+		read.Queue(selectLastPayout, p.ID).Query(s.collectPayout(&v))
 	}
-	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
 	queueRefunds(read, &v)
-	if at.payoutID != "" {
+	if at.leaves {
 		s.queuePaused(read, &v)
 		s.queueOverLimit(read, &v)
 	}
-	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	read.Queue(selectMoment, string(p.Mode)).Query(collectMoment(&v, &now))
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
 		return fmt.Errorf("read deposits and payout of payment %s: %w", p.ID, err)
 	}
@@ -549,9 +567,13 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		if err != nil {
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
-		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
-			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver,
-			o.Stopped, nullTime(o.FirstSentAt), o.Answer, nullTime(o.AnswerAt), string(o.Concluded), nullTime(o.ConcludedAt), o.Contradicted).Exec(exactlyOne(errStale))
+		batch.Queue(savePayoutNoted, payoutValues(*o, receiver)...).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&o.Written)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return errStale
+			}
+			return err
+		})
 	}
 	if r.Audit != nil {
 		if err := queueAudit(batch, v.Payment.ID, *r.Audit); err != nil {
@@ -577,6 +599,27 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		done.messages = true
 	}
 	return nil
+}
+
+// payoutValues are the arguments of savePayout. Without a receiver the row keeps the one that it has.
+func payoutValues(o payout.Payout, receiver []byte) []any {
+	return []any{
+		o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
+		nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver,
+		o.Stopped, nullTime(o.FirstSentAt), o.Answer, nullTime(o.AnswerAt), string(o.Concluded), nullTime(o.ConcludedAt), o.Contradicted,
+	}
+}
+
+// SavePayout implements payouts.Store.
+func (s *Store) SavePayout(ctx context.Context, o payout.Payout) (saved bool, err error) {
+	if o.Written == 0 {
+		return false, nil
+	}
+	tag, err := s.pool.Exec(ctx, savePayoutAlone, append(payoutValues(o, nil), o.Written)...)
+	if err != nil {
+		return false, fmt.Errorf("write payout %s: %w", o.ID, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 // renamed is the sealed receiver of a payout whose names became known, nil when they did not change.

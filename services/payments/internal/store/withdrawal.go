@@ -121,6 +121,8 @@ func (s *Store) changeWithdrawal(ctx context.Context, tx pgx.Tx, done *effects, 
 	read := &pgx.Batch{}
 	if at.payoutID != "" {
 		read.Queue(selectPayout, at.payoutID).Query(s.collectPayout(&v))
+	}
+	if at.leaves {
 		s.queuePaused(read, &v)
 	}
 	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
