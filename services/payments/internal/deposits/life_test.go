@@ -101,6 +101,49 @@ func TestLife_depositsRepeatedReorderedReverted(t *testing.T) {
 	}
 }
 
+// The finality of a transfer that a payment has converted is stored and changes nothing about the payment. If the
+// transfer is in another block, or has another amount, the payment is computed again.
+func TestLife_finalAfterItWasConverted(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(3)
+	confirmed := func(key string) payment.Payment {
+		p := w.Make(fixture.Command())
+		w.See(p, fixture.Coin{Key: key, Amount: "31.25", Version: 1, Depth: fixture.Enough})
+		w.Want(p, "confirmed")
+		return p
+	}
+	state := func(p payment.Payment) string {
+		return fixture.Ask[string](w, `SELECT p.version || ' ' || d.version || ' ' || d.depth || ' ' || d.finalized
+			FROM payments p JOIN deposits d ON d.payment_id = p.id WHERE p.id = $1`, p.ID)
+	}
+	p := confirmed("t1")
+	at := fixture.Ask[time.Time](w, `SELECT block_time FROM deposits`)
+	before := fixture.Ask[int](w, `SELECT version FROM payments`)
+	final := w.Message(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 3, Depth: 64, Final: true, At: at})
+	final.Number = 7
+	for _, id := range []string{"final", "final", "published again"} {
+		if err := w.Deposits.DepositChanged(t.Context(), id, final); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := state(p), fmt.Sprint(before, " 3 64 true"); got != want {
+			t.Errorf("after a final snapshot the versions of payment and transfer, depth and finality are %s, want %s", got, want)
+		}
+	}
+	if got := fixture.Ask[int](w, `SELECT number FROM scan_taken`); got != 7 {
+		t.Errorf("number %d is noted as taken, want 7", got)
+	}
+	moved, less := confirmed("t2"), confirmed("t3")
+	w.See(moved, fixture.Coin{Key: "t2", Amount: "31.25", Version: 2, Depth: 64, Final: true, Block: "another"})
+	w.Want(moved, "confirmed")
+	if got := fixture.Ask[string](w, `SELECT booked_block FROM deposits WHERE payment_id = $1`, moved.ID); got != "another" {
+		t.Errorf("the transfer is booked in block %s, want another", got)
+	}
+	w.See(less, fixture.Coin{Key: "t3", Amount: "20", Version: 2, Depth: 64, Final: true})
+	w.Want(less, "pending reorged")
+	w.Balanced()
+}
+
 // A payment expires only after its network is scanned a minute past the end of its window. Money that was sent in time
 // and is reported later is on time.
 func TestLife_expiryWaitsForTheScanner(t *testing.T) {

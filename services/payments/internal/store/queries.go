@@ -127,6 +127,18 @@ ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = c
 	witness = excluded.witness,
 	screening = CASE WHEN excluded.screening <> '' OR d.senders <> excluded.senders THEN excluded.screening ELSE d.screening END
 WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
+	// The payment is locked first, as by every change. Nothing else about the transfer may be new.
+	finalDeposit = `WITH p AS (
+	SELECT id FROM payments WHERE mode = $1 AND family = $4 AND address = $6 AND credit_frozen AND NOT to_balance FOR UPDATE
+), done AS (
+	UPDATE deposits d SET version = $3, depth = $7, finalized = true FROM p
+	WHERE d.mode = $1 AND d.key = $2 AND d.network = $5 AND d.payment_id = p.id AND d.version < $3 AND NOT d.reverted AND d.counted > 0
+	AND d.counted = $9 AND d.booked_amount = $9 AND d.amount = $9 AND d.booked_block = $10 AND d.block_hash = $10
+	AND d.senders = $11 AND d.witness = $12 AND $13 IN ('', d.screening) AND d.first_seen_at <= $14 RETURNING d.key
+), taken AS (
+	INSERT INTO scan_taken (mode, network, number) SELECT $1, $5, $8::bigint FROM done WHERE $8 > 0 ON CONFLICT DO NOTHING
+)
+SELECT FROM done`
 	// A key always names one transfer to one address. A snapshot with another address would change the money of a payment
 	// whose row is not locked.
 	movedDeposit  = `SELECT FROM deposits WHERE mode = $1 AND key = $2 AND (family <> $3 OR address <> $4)`
@@ -296,7 +308,7 @@ func Statements() map[string]string {
 		"selectDepositRows": selectDepositRows,
 		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
-		"selectMoment": selectMoment, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
 		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutAlone": savePayoutAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,

@@ -325,6 +325,9 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
+		if noted, err := s.noteFinal(ctx, tx, in); err != nil || noted {
+			return err
+		}
 		p, found, err := s.byAddress(ctx, tx, in.Mode, string(in.Family), in.Address)
 		if err == nil && !found {
 			if _, err := tx.Exec(ctx, lockAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
@@ -352,6 +355,21 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		}
 		return s.stray(ctx, tx, done, in, stray)
 	})
+}
+
+// noteFinal writes the snapshot of a transfer that has become final, where that is all that is new and the payment has
+// converted the transfer. Its state does not depend on the depth then, except for the credit of a merchant's balance.
+func (s *Store) noteFinal(ctx context.Context, tx pgx.Tx, in change.Incoming) (noted bool, err error) {
+	d := in.Deposit
+	if !d.Finalized || d.Reverted {
+		return false, nil
+	}
+	tag, err := tx.Exec(ctx, finalDeposit, string(in.Mode), d.Key, d.Version, string(in.Family), d.Network, in.Address, d.Depth, in.Number,
+		d.Amount, d.BlockHash, d.Senders, string(d.Witness), string(d.Screening), d.FirstSeenAt)
+	if err != nil {
+		return false, fmt.Errorf("write deposit %s: %w", d.Key, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 // byAddress locks the payment of an address.
