@@ -57,13 +57,17 @@ func adopt(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	_, home, err := cfg.Keys.shards()
+	if err != nil {
+		return err
+	}
 	db, err := postgres.Open(ctx, cfg.Keys.Postgres, migrations.FS, telemetry.Discard("gateway"))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	by := commandLine(in)
-	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, cfg.Keys.Shard.Home(), time.Now).Adopt(ctx, from, to, by)
+	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, home, time.Now).Adopt(ctx, from, to, by)
 	if err != nil {
 		return err
 	}

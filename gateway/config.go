@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -43,8 +44,6 @@ type settings struct {
 	ReportsKeys    config.Secret `env:"REPORTS_IDENTITY_KEYS,required" doc:"the same for reports"`
 	DispatcherKeys config.Secret `env:"DISPATCHER_IDENTITY_KEYS,required" doc:"the same for callback-dispatcher"`
 
-	Shards config.Secret `env:"SHARDS" doc:"JSON of the shards besides AA, whose services are those of the variables above: for each code the url and the keys of payments, wallets and callback-dispatcher, as in {\"K2\": {\"payments\": {\"url\": …, \"keys\": …}, …}}"`
-
 	CacheTTL     time.Duration `env:"KEY_CACHE_TTL" envDefault:"1m" doc:"time for which a key is cached while this process is notified of changes; half a second while it is not"`
 	CacheSize    int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys in the cache"`
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address ignore callers on this machine itself; for make run, make up and compose"`
@@ -68,6 +67,25 @@ type keySettings struct {
 	Peppers  config.Secret `env:"KEY_PEPPERS,required" doc:"one or two comma separated base64 peppers of at least 32 bytes; the first is for new keys"`
 	Master   config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64 of 32 bytes; the first seals, all open"`
 	Shard    shard.Code    `env:"SHARD" envDefault:"AA" doc:"shard of merchants whose first key is made here, AA or one of SHARDS; a merchant never changes it"`
+	Shards   config.Secret `env:"SHARDS" doc:"JSON of the shards besides AA, whose services are those of the variables above: for each code the url and the keys of payments, wallets and callback-dispatcher, as in {\"K2\": {\"payments\": {\"url\": …, \"keys\": …}, …}}"`
+}
+
+// shardTable is the setting SHARDS: the services of each shard but the first.
+type shardTable map[shard.Code]map[route.Upstream]struct{ URL, Keys string }
+
+// shards reads the table, and the shard of new merchants, which is the first or in the table.
+func (k keySettings) shards() (table shardTable, home shard.Code, err error) {
+	if text := k.Shards.Reveal(); text != "" {
+		in := json.NewDecoder(strings.NewReader(text))
+		in.DisallowUnknownFields()
+		if in.Decode(&table) != nil || in.Decode(&struct{}{}) != io.EOF { //nolint:errorlint // Decode returns it as it is
+			return nil, "", errors.New("SHARDS: not the JSON of a table of shards") // the error of Decode would show keys
+		}
+	}
+	if home = k.Shard.Home(); home != shard.First && table[home] == nil {
+		return nil, "", fmt.Errorf("SHARD: %s is not one of SHARDS", home)
+	}
+	return table, home, nil
 }
 
 func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
@@ -119,7 +137,7 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 	}
 	others, err := s.shards()
 	if err != nil {
-		return nil, fmt.Errorf("SHARDS: %w", err)
+		return nil, err
 	}
 	for _, name := range sharded {
 		further := map[shard.Code]*proxy.Target{}
@@ -128,38 +146,44 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 		}
 		targets[name] = proxy.Sharded(targets[name], further)
 	}
-	if home := s.Keys.Shard.Home(); home != shard.First && others[home] == nil {
-		return nil, fmt.Errorf("SHARD: %s is not one of SHARDS", home)
-	}
 	return targets, nil
 }
 
 // sharded are the services that each shard has for itself. Reports is one for all.
 var sharded = []route.Upstream{route.Payments, route.Wallets, route.Dispatcher}
 
-// shards makes targets of the services of all shards but the first.
+// shards makes targets of the services of all shards but the first. No two shards share a key of identities: the one
+// could use an identity that was signed for the other.
 func (s settings) shards() (map[shard.Code]map[route.Upstream]*proxy.Target, error) {
-	table := map[shard.Code]map[route.Upstream]struct{ URL, Keys string }{}
-	if text := s.Shards.Reveal(); text != "" {
-		in := json.NewDecoder(strings.NewReader(text))
-		in.DisallowUnknownFields()
-		if err := in.Decode(&table); err != nil {
-			return nil, errors.New("not the JSON of a table of shards") // the error would show keys
+	table, _, err := s.Keys.shards()
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, of := range []config.Secret{s.PaymentsKeys, s.WalletsKeys, s.DispatcherKeys} {
+		for _, key := range strings.Split(of.Reveal(), ",") {
+			taken[strings.TrimSpace(key)] = true
 		}
 	}
 	all := map[shard.Code]map[route.Upstream]*proxy.Target{}
 	for code, services := range table {
 		if code.Home() == shard.First || len(services) != len(sharded) {
-			return nil, fmt.Errorf("shard %q: want another than %s with %d services", code, shard.First, len(sharded))
+			return nil, fmt.Errorf("SHARDS: shard %q: want another than %s with %d services", code, shard.First, len(sharded))
 		}
 		all[code] = map[route.Upstream]*proxy.Target{}
 		for _, name := range sharded {
+			for _, key := range strings.Split(services[name].Keys, ",") {
+				if key = strings.TrimSpace(key); taken[key] {
+					return nil, fmt.Errorf("SHARDS: %s of shard %s: another service or shard has one of its keys", name, code)
+				}
+				taken[key] = true
+			}
 			keys, err := httpkit.ParseIdentityKeys(services[name].Keys)
 			if err != nil {
-				return nil, fmt.Errorf("%s of shard %s: %w", name, code, err)
+				return nil, fmt.Errorf("SHARDS: %s of shard %s: %w", name, code, err)
 			}
 			if all[code][name], err = proxy.Service(services[name].URL, keys[0]); err != nil {
-				return nil, fmt.Errorf("%s of shard %s: %w", name, code, err)
+				return nil, fmt.Errorf("SHARDS: %s of shard %s: %w", name, code, err)
 			}
 		}
 	}

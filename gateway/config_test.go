@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/testkit/page"
 )
 
@@ -52,27 +53,37 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 
 // The table of shards names three services for each shard besides the first, and its mistakes show no key.
 func TestSettings_shards(t *testing.T) {
-	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
-	one := `{"url":"http://127.0.0.1:2","keys":"` + key + `"}`
-	table := func(code string) string {
-		return `{"` + code + `":{"payments":` + one + `,"wallets":` + one + `,"callback-dispatcher":` + one + `}}`
+	key := func(n byte) string {
+		return base64.StdEncoding.EncodeToString(append(make([]byte, 31), n))
 	}
+	own := config.Secret(key(1) + ", " + key(2))
+	one := func(n byte) string { return `{"url":"http://127.0.0.1:2","keys":"` + key(n) + `"}` }
+	of := func(code string, from byte) string {
+		return `"` + code + `":{"payments":` + one(from) + `,"wallets":` + one(from+1) + `,"callback-dispatcher":` + one(from+2) + `}`
+	}
+	table := func(code string) string { return "{" + of(code, 10) + "}" }
 	read := func(text string) error {
-		_, err := settings{Shards: config.Secret(text)}.shards()
+		_, err := settings{PaymentsKeys: own, Keys: keySettings{Shards: config.Secret(text)}}.shards()
 		return err
 	}
-	for _, good := range []string{"", "{}", table("K2"), table("A2")} {
+	for _, good := range []string{"", "{}", table("K2"), table("A2"), "{" + of("K2", 10) + "," + of("K3", 20) + "}"} {
 		if err := read(good); err != nil {
 			t.Errorf("read %s: got %v, want no error", good, err)
 		}
 	}
 	for _, bad := range []string{
-		"hunter2", "[]", table("AA"), table("none"), table("GA"), table("k2"), table(""), `{"K2":{"payments":` + one + `}}`,
-		strings.Replace(table("K2"), "wallets", "reports", 1), strings.Replace(table("K2"), "http:", "ftp:", 1), strings.Replace(table("K2"), key, "hunter2", 1),
-		strings.Replace(table("K2"), `"url"`, `"uri"`, 1),
+		"hunter2", "[]", table("AA"), table("none"), table("GA"), table("k2"), table(""), `{"K2":{"payments":` + one(10) + `}}`,
+		strings.Replace(table("K2"), "wallets", "reports", 1), strings.Replace(table("K2"), "http:", "ftp:", 1), strings.Replace(table("K2"), key(10), "hunter2", 1),
+		strings.Replace(table("K2"), `"url"`, `"uri"`, 1), table("K2") + "x", table("K2") + table("K3"),
+		"{" + of("K2", 2) + "}", "{" + of("K2", 10) + "," + of("K3", 11) + "}", // keys that another has
 	} {
-		if err := read(bad); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), key) {
+		if err := read(bad); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), key(10)) {
 			t.Errorf("read %s: got %v, want an error without keys", bad, err)
+		}
+	}
+	for home, good := range map[shard.Code]bool{"": true, shard.First: true, "K2": true, "K3": false} {
+		if _, got, err := (keySettings{Shard: home, Shards: config.Secret(table("K2"))}).shards(); (err == nil) != good || good && got != home.Home() {
+			t.Errorf("read the shard %q of new merchants: got %q, %v, want it taken: %t", home, got, err, good)
 		}
 	}
 }

@@ -63,11 +63,15 @@ func open(ctx context.Context, environ map[string]string) (kept, error) {
 	if err != nil {
 		return kept{}, err
 	}
+	_, home, err := cfg.shards()
+	if err != nil {
+		return kept{}, err
+	}
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard("gateway"))
 	if err != nil {
 		return kept{}, err
 	}
-	k := kept{store.New(db), peppers, ring, cfg.Shard.Home(), db.Close}
+	k := kept{store.New(db), peppers, ring, home, db.Close}
 	if err := k.store.Maintain(ctx); err != nil {
 		k.close()
 		return kept{}, err

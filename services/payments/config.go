@@ -208,6 +208,14 @@ type Erasing struct {
 	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"time for which the law against money laundering requires the records of a live payment after its last move: five years by default; at least 1680h, for which other services hold copies. The erasure of a younger record waits for that time (docs/runbooks/personal-data.md)"`
 }
 
+// placed refuses references without a code in another shard than the first, to which they would lead.
+func (s serveSettings) placed(in shard.Code) error {
+	if !s.MarkGifts && in.Home() != shard.First {
+		return fmt.Errorf("MARK_GIFTS: false makes references without a code, which lead to the shard %s and not to %s", shard.First, in)
+	}
+	return nil
+}
+
 // callbacks judges a callback URL at registration.
 func (s serveSettings) callbacks() func(mode tenant.Mode, url string) error {
 	policies := map[tenant.Mode]guard.Policy{tenant.Test: {Allow: s.AllowTest}, tenant.Live: {Allow: s.AllowLive}}
@@ -320,7 +328,7 @@ const (
 	unclaimedMost  = 87_600 * time.Hour
 )
 
-// bounded refuses an UNCLAIMED_AFTER outside of its bounds.
+// bounded refuses settings outside of their bounds.
 func (s settings) bounded() error {
 	if s.AccountHold < 0 {
 		return fmt.Errorf("SETTLEMENT_ACCOUNT_HOLD: %s is below zero", s.AccountHold)

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/libs/wire"
@@ -164,6 +165,18 @@ func TestSecondAbove(t *testing.T) {
 	for text, real := range map[string]bool{"off": true, "NGN": false, "EUR=1": false, "NGN=-1": false} {
 		if _, err := (settings{SecondOperator: text}).secondAbove(real); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Unmarked gifts have references without a code, which lead to the first shard.
+func TestSettings_placed(t *testing.T) {
+	for in, plain := range map[shard.Code]bool{"": true, shard.First: true, "K2": false} {
+		if err := (serveSettings{MarkGifts: false}).placed(in); (err == nil) != plain {
+			t.Errorf("MARK_GIFTS=false in shard %q: got %v, want it taken: %t", in, err, plain)
+		}
+		if err := (serveSettings{MarkGifts: true}).placed(in); err != nil {
+			t.Errorf("MARK_GIFTS=true in shard %q: got %v, want no error", in, err)
 		}
 	}
 }

@@ -137,6 +137,9 @@ func (p *process) openAPI(ctx context.Context, environ map[string]string) (a api
 	if a.cfg, err = config.Read[serveSettings](environ); err != nil {
 		return a, err
 	}
+	if err := a.cfg.placed(p.cfg.Place.Shard); err != nil {
+		return a, err
+	}
 	if a.verifier, err = a.cfg.Identity.Verifier(wire.Payments); err != nil {
 		return a, err
 	}
