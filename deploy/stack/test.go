@@ -284,9 +284,9 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 // longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs
 // alone at the end.
 var longest = []string{
-	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "gateway", "libs/postgres",
-	"services/payments/internal/store", "services/reports/internal/store", "libs/bus", "deploy/stack",
-	"services/payments/internal/payouts", "services/reports", "services/wallets/internal/store", "services/payments",
+	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "libs/postgres", "gateway", "libs/bus",
+	"services/payments", "services/wallets/internal/store", "services/payments/internal/payouts", "services/reports/internal/store",
+	"services/payments/internal/store", "deploy/stack",
 }
 
 // place is when the tests of a package begin.
