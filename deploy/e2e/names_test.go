@@ -13,8 +13,8 @@ import (
 
 var name = regexp.MustCompile(`"((?:[a-z]{3}_[0-9a-z]{20,}|CW-[A-Z0-9]+))"`)
 
-// TestNames_carryTheShard: every id and reference that a merchant is shown carries the code of the shard, and the answer
-// about a shard that does not exist is that about an unknown name.
+// TestNames_carryTheShard: every id and reference that a merchant is shown carries the code of the shard, and the
+// answer about a shard that does not exist is that about an unknown name.
 func TestNames_carryTheShard(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
