@@ -77,13 +77,6 @@ wallet_id = excluded.wallet_id, asset = excluded.asset, contract = excluded.cont
 state = excluded.state, height = excluded.height, block_hash = excluded.block_hash, block_time = excluded.block_time,
 depth = excluded.depth, head = excluded.head, finalized = excluded.finalized, due_height = excluded.due_height, witness = excluded.witness, changed_at = now()`
 
-	// The caller has locked the rows.
-	deepenSQL = `UPDATE deposits d SET version = k.version, state = k.state, depth = k.depth, head = k.head, finalized = k.finalized,
-due_height = k.due_height, changed_at = now()
-FROM unnest($3::text[], $4::int[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::boolean[], $10::bigint[])
-	AS k(tx_hash, ordinal, version, state, depth, head, finalized, due_height)
-WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
-
 	putTransferSQL = `INSERT INTO transfers (mode, network, height, block_hash, tx_hash, ordinal, address, asset, amount)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::numeric)
 ON CONFLICT (mode, network, block_hash, tx_hash, ordinal) DO UPDATE SET orphaned_at = NULL, scanned_at = now()`
@@ -221,17 +214,13 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 			changed = append(changed, next)
 		}
 	}
-	deeper := len(changed)
 	seen, err := s.see(ctx, tx, c, step, tip)
 	if err != nil {
 		return nil, err
 	}
 	changed = append(changed, seen...)
 	s.raise(changed)
-	if err := s.deepenDeposits(ctx, tx, c, changed[:deeper]); err != nil {
-		return nil, err
-	}
-	return changed, s.putDeposits(ctx, tx, changed[deeper:])
+	return changed, s.putDeposits(ctx, tx, changed)
 }
 
 // see turns the transfers of the step's last block into deposits. It drops a transfer to an address that was not
@@ -459,46 +448,16 @@ func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []
 	return msgs, told, nil
 }
 
-// deepenDeposits stores versions of known deposits that differ from the stored ones in their depth alone, and reports
-// them.
-func (s *Store) deepenDeposits(ctx context.Context, tx pgx.Tx, c scanner.Chain, list []wallet.Deposit) error {
-	if len(list) == 0 {
-		return nil
-	}
-	s.report(ctx, list)
-	n := len(list)
-	hashes, ordinals, versions, states := make([]string, n), make([]int32, n), make([]int64, n), make([]string, n)
-	depths, heads, finals, due := make([]int64, n), make([]int64, n), make([]bool, n), make([]int64, n)
-	for i, d := range list {
-		hashes[i], ordinals[i] = d.TxHash, int32(d.Ordinal) //nolint:gosec // a place in one transaction
-		versions[i], states[i], depths[i], heads[i], finals[i], due[i] = d.Version, string(d.State), d.Depth, d.Head, d.Finalized, d.DueHeight
-	}
-	tag, err := tx.Exec(ctx, deepenSQL, c.Mode, c.Network, hashes, ordinals, versions, states, depths, heads, finals, due)
-	if err != nil {
-		return fmt.Errorf("storing the depth of deposits: %w", err)
-	}
-	if tag.RowsAffected() != int64(n) {
-		return fmt.Errorf("storing the depth of deposits: %d of %d rows were there", tag.RowsAffected(), n)
-	}
-	return nil
-}
-
-// report gives new versions of deposits to Changed.
-func (s *Store) report(ctx context.Context, list []wallet.Deposit) {
-	if s.set.Changed == nil {
-		return
-	}
-	for _, d := range list {
-		s.set.Changed(ctx, d)
-	}
-}
-
 // putDeposits stores versions of deposits and reports them.
 func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {
 	if len(list) == 0 {
 		return nil
 	}
-	s.report(ctx, list)
+	if s.set.Changed != nil {
+		for _, d := range list {
+			s.set.Changed(ctx, d)
+		}
+	}
 	var b pgx.Batch
 	for _, d := range list {
 		state := d.State
