@@ -69,11 +69,18 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		return v.blocks(t, "ethereum"), []string{`"reverted": 0`}
 	},
 	"foreign-transactions": func(t *testing.T, v scene) (map[string]string, []string) {
-		set := map[string]string{"REFUND": "rfd_runbook", "TRANSACTION": "0x" + strings.Repeat("f0", 32)}
+		set := map[string]string{
+			"REFUND": "rfd_runbook", "TRANSACTION": "0x" + strings.Repeat("f0", 32), "SWEEP": "swp_runbook", "OUTPUT": strings.Repeat("f1", 32) + ":0",
+		}
 		value[string](t, v.s, "wallets", `WITH given_up AS (INSERT INTO refunds (id, mode, network, family, asset, contract, amount, address, ordered, state, reason)
 			VALUES ('`+set["REFUND"]+`', 'live', 'ethereum', 'evm', 'ETH', '', 1, 'x', '{}', 'failed', 'given_up') RETURNING id)
 			INSERT INTO outgoing_tx (id, refund, kind, mode, network, sender, nonce, state, version, attempt, from_height, tx_hash)
 			SELECT 'out_runbook', id, 'refund', 'live', 'ethereum', 'x', 0, 'replaced', 1, 1, 0, '`+set["TRANSACTION"]+`' FROM given_up RETURNING refund`)
+		value[string](t, v.s, "wallets", `WITH ended AS (INSERT INTO sweeps (id, mode, network, family, account, idx, address, wallet_id, asset, contract, amount, treasury, state)
+			VALUES ('`+set["SWEEP"]+`', 'live', 'ethereum', 'evm', 0, 0, 'x', '', 'ETH', '', 1, 'x', 'released') RETURNING id)
+			INSERT INTO lost_sweeps (sweep, network, tx_hash, height, block_hash) SELECT id, 'ethereum', '`+set["TRANSACTION"]+`', 1, 'x' FROM ended RETURNING sweep`)
+		value[string](t, v.s, "wallets", `INSERT INTO holding_outputs (network, tx_hash, ordinal, address, amount, height, spent)
+			VALUES ('bitcoin', split_part('`+set["OUTPUT"]+`', ':', 1), 0, 'x', 1, 1, 2) RETURNING address`)
 		return set, nil
 	},
 	"keys": func(t *testing.T, v scene) (map[string]string, []string) {

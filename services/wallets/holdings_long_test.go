@@ -4,6 +4,9 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"causeway.internal/libs/wire"
@@ -90,6 +93,19 @@ func TestHoldings_bitcoin(t *testing.T) {
 	d.prove(t, &r)
 	d.Do("/take", map[string]string{"raw": d.sign(t, r).Raw})
 	h.awaits(t, "somebody takes an output of the station", wire.Holding{Asset: "BTC", RefundStation: fmt.Sprint(left - 202_000)}, "1095000")
+	stolen := fmt.Sprint(in.TxID, ":", in.Vout)
+	counted := func(n string) func() bool {
+		return func() bool {
+			return strings.Contains(get(t, "http://"+d.environ["OPS_ADDR"]+"/metrics"), `wallets_outputs_spent_elsewhere{network="bitcoin",place="refund_station"} `+n)
+		}
+	}
+	d.await(t, "the gauge counts the stolen output", counted("1"))
+	accept := exec.Command(filepath.Join(d.bin, "wallets"), "outputs", "--accept", stolen, "--reason", "incident 7")
+	accept.Env = d.wallets.Env
+	if out, err := accept.CombinedOutput(); err != nil {
+		t.Fatalf("accept %s: got %v, %s, want no error", stolen, err, out)
+	}
+	d.await(t, "the gauge counts nothing more", counted("0"))
 
 	if _, err := d.pool.Exec(t.Context(), `UPDATE deposits SET amount = amount + 9000 WHERE address = $1`, dust.Address); err != nil {
 		t.Fatal(err)

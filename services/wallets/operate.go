@@ -25,7 +25,8 @@ var operations = []command.Verb{
 	{Name: "journals", Args: "--month 2026-10 [--mode live|test]", Run: operate(operator.Journals)},
 	{Name: "tell-addresses", Run: operate(operator.TellAddresses)},
 	{Name: "tell-refunds", Args: "--from TIME", Run: operate(operator.TellRefunds)},
-	{Name: "sweeps", Args: "[--release ID]", Run: operate(operator.Sweeps)},
+	{Name: "sweeps", Args: "[--release ID | --give-up ID --foreign HASH --reason TEXT]", Run: operate(operator.Sweeps)},
+	{Name: "outputs", Args: "[--accept TX:NUMBER --reason TEXT]", Run: operate(operator.Outputs)},
 	{Name: "refunds", Args: "[--release ID | --give-up ID [--foreign HASH --reason TEXT]]", Run: operate(operator.Refunds)},
 }
 

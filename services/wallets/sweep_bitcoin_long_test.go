@@ -69,7 +69,7 @@ func TestSweepBitcoin_stuckAndRefused(t *testing.T) {
 }
 
 // A foreign transaction spends an input of a batch: the batch ends as replaced once that is final, and is planned again
-// without the output.
+// without the output. The sweep of the lost deposit is given up beside the foreign transaction.
 func TestSweepBitcoin_replaced(t *testing.T) {
 	t.Parallel()
 	c := newBTC(t, nil)
@@ -81,8 +81,8 @@ func TestSweepBitcoin_replaced(t *testing.T) {
 	_, requests := c.forms(t, intent.Sweep)
 	// An operator with the words sends one deposit elsewhere: a signer with another policy plays that operator.
 	c.wallets.kill(t)
-	raw := c.elsewhere(t, requests[0], lost)
-	c.Do("/take", map[string]string{"raw": raw})
+	theft := c.elsewhere(t, requests[0], lost)
+	c.Do("/take", map[string]string{"raw": theft.Raw})
 	c.Mine(1)
 	c.startWallets(t)
 	c.mines()
@@ -90,8 +90,17 @@ func TestSweepBitcoin_replaced(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'replaced'`); n != 1 {
 		t.Errorf("%d transactions are replaced, want 1", n)
 	}
-	c.await(t, "the lost deposit waits", func() bool {
-		return c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1 AND state = 'open' AND reason LIKE '%is spent'`, lost.ID) == 1
+	id := c.missed(t, lost)
+	var own string
+	if err := c.pool.QueryRow(t.Context(), `SELECT tx_hash FROM outgoing_tx WHERE state = 'final'`).Scan(&own); err != nil {
+		t.Fatal(err)
+	}
+	c.sweepGoesOn(t, "the sweep of another deposit", id, own, "it pays")
+	c.sweepGoesOn(t, "the payer's transaction", id, requests[0].Bitcoin.Inputs[0].TxID, "spends none")
+	c.sweepGivenUp(t, id, theft.TxHash)
+	c.pay(lost.Address, 100_003)
+	c.await(t, "the next deposit is swept", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1 AND state = 'swept' AND amount = 100003`, lost.ID) == 1
 	})
 }
 

@@ -203,7 +203,7 @@ func TestSweepBitcoin_batch(t *testing.T) {
 }
 
 // elsewhere signs a transaction of one wallet's deposit to another treasury.
-func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string {
+func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) intent.Signed {
 	t.Helper()
 	to := vaultOf(t, 0xfe)
 	c.changePolicy(t, c.treasury, to)
@@ -241,5 +241,5 @@ func (c *btc) elsewhere(t *testing.T, of intent.Request, w wallet.Wallet) string
 		t.Fatalf("sign a transaction to another treasury: %v", err)
 	}
 	c.changePolicy(t, to, c.treasury)
-	return signed.Raw
+	return signed
 }

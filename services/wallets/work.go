@@ -51,6 +51,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 		}).Run)
 	}
 	p.group.Every("refunds of test mode", simulateEvery, drained(p.book.SimulateRefunds))
+	p.group.Every("spent outputs", levelEvery, holdings.NewElsewhereGauge(p.book.Refunds(), p.tel.Registry).Measure)
 	p.group.Every("open refunds", levelEvery, sweeper.NewRefundGauges(p.book.Refunds(), p.tel.Registry).Measure)
 	p.group.Go("unseen coin", unseen.NewWatch(unseen.Options{
 		Networks: chains.Unseen(), Every: p.worker.BalancesEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book,

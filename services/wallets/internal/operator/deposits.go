@@ -124,24 +124,3 @@ func TellAddresses(in command.Input) (Operation, error) {
 		return err
 	}, none(in)
 }
-
-// Sweeps prints the open sweeps with their reasons; --release ends a block.
-func Sweeps(in command.Input) (Operation, error) {
-	var release string
-	err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&release, "release", "", "sweep to release") })
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, p Parts) error {
-		if release != "" {
-			if err := p.Store.Sweeps().ReleaseSweep(ctx, release); err != nil {
-				return err
-			}
-		}
-		list, err := p.Store.Sweeps().Unfinished(ctx)
-		if err != nil {
-			return err
-		}
-		return show(in.Out, list)
-	}, nil
-}

@@ -22,14 +22,12 @@ func Refunds(in command.Input) (Operation, error) {
 	var end giveUp
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&release, "release", "", "refund to try again")
-		f.StringVar(&end.refund, "give-up", "", "refund to end without a transaction")
-		f.StringVar(&end.foreign, "foreign", "", "hash of the foreign transaction that took the place of the refund to give up")
-		f.StringVar(&end.reason, "reason", "", "why, for the audit; needed with --foreign")
+		end.flags(f, "refund to end without a transaction", "hash of the foreign transaction that took the place of the refund to give up")
 	})
 	if err != nil {
 		return nil, err
 	}
-	if release != "" && end.refund != "" || end.foreign != "" && (end.refund == "" || strings.TrimSpace(end.reason) == "") {
+	if !end.complete(release) {
 		return nil, in.Usage()
 	}
 	return func(ctx context.Context, p Parts) error {
@@ -37,9 +35,9 @@ func Refunds(in command.Input) (Operation, error) {
 		switch {
 		case release != "":
 			err = p.Store.Refunds().ReleaseRefund(ctx, release)
-		case end.refund != "":
+		case end.id != "":
 			if err = p.giveUp(ctx, end, in.Operator()); err == nil {
-				p.Log.InfoContext(ctx, "refund given up by operator", "refund", end.refund, "foreign", end.foreign, "operator", in.Operator())
+				p.Log.InfoContext(ctx, "refund given up by operator", "refund", end.id, "foreign", end.foreign, "operator", in.Operator())
 			}
 		}
 		if err != nil {
@@ -53,32 +51,48 @@ func Refunds(in command.Input) (Operation, error) {
 	}, nil
 }
 
-// giveUp is a refund that an operator ends.
-type giveUp struct{ refund, foreign, reason string }
+// giveUp is a refund or a sweep that an operator ends.
+type giveUp struct{ id, foreign, reason string }
+
+func (e *giveUp) flags(f *flag.FlagSet, id, foreign string) {
+	f.StringVar(&e.id, "give-up", "", id)
+	f.StringVar(&e.foreign, "foreign", "", foreign)
+	f.StringVar(&e.reason, "reason", "", "why, for the audit; needed with --foreign")
+}
+
+// complete reports whether the flags make sense together, and with the id to release.
+func (e giveUp) complete(release string) bool {
+	return (release == "" || e.id == "") && (e.foreign == "" || e.id != "" && strings.TrimSpace(e.reason) != "")
+}
+
+// hash is the foreign transaction as the stores and nodes of a family write it.
+func (e giveUp) hash(f money.Family) string {
+	if f == money.Solana {
+		return e.foreign
+	}
+	return strings.ToLower(e.foreign)
+}
 
 // giveUp ends a refund: one for which nothing may be signed at once, and one that is signed when the chain proves that
 // no form of it can land.
 func (p Parts) giveUp(ctx context.Context, end giveUp, operator string) error {
 	refunds := p.Store.Refunds()
 	if end.foreign != "" {
-		if done, err := refunds.GivenUpBeside(ctx, end.refund, end.foreign); err != nil || done {
+		if done, err := refunds.GivenUpBeside(ctx, end.id, end.foreign); err != nil || done {
 			return err
 		}
 	}
-	o, signed, err := refunds.Carried(ctx, end.refund)
+	o, signed, err := refunds.Carried(ctx, end.id)
 	if err != nil {
 		return err
 	}
 	if !signed && end.foreign != "" {
-		return fmt.Errorf("the live refund %.80q has no transaction in whose place another could be", end.refund)
+		return fmt.Errorf("the live refund %.80q has no transaction in whose place another could be", end.id)
 	}
 	if !signed || end.foreign == "" && (o.Sweep.Family != money.Tron || o.State == sweep.Replaced) {
-		return refunds.GiveUpRefund(ctx, end.refund)
+		return refunds.GiveUpRefund(ctx, end.id)
 	}
-	hash := end.foreign
-	if o.Sweep.Family != money.Solana {
-		hash = strings.ToLower(hash)
-	}
+	hash := end.hash(o.Sweep.Family)
 	judge, err := p.Judge(o.Sweep.Network)
 	if err != nil {
 		return err
@@ -90,7 +104,7 @@ func (p Parts) giveUp(ctx context.Context, end giveUp, operator string) error {
 		by, err = judge.Expired(ctx, o)
 	}
 	if err != nil {
-		return fmt.Errorf("refund %s goes on: %w", end.refund, err)
+		return fmt.Errorf("refund %s goes on: %w", end.id, err)
 	}
 	return refunds.EndBeaten(ctx, o, by, scanner.Note{Operator: operator, Reason: end.reason})
 }

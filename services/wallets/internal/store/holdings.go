@@ -24,9 +24,11 @@ const (
 	longReadSQL = `SELECT set_config('statement_timeout', '5min', true)`
 
 	// The accounts with money that no sweep has moved. Their deposits are in blocks up to $2; those of a sweep are final.
+	// Money that a foreign transaction has taken is in the books, so its account is read, and the reading shows the loss.
 	heldAccounts = `(SELECT d.address, d.asset, d.wallet_id FROM deposits d WHERE d.mode = 'live' AND d.network = $1 AND d.state <> 'reverted'
 	AND d.sweep IS NULL AND d.height <= $2
-UNION SELECT s.address, s.asset, s.wallet_id FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state IN ('open', 'blocked'))`
+UNION SELECT s.address, s.asset, s.wallet_id FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state IN ('open', 'blocked')
+UNION SELECT s.address, s.asset, s.wallet_id FROM lost_sweeps l JOIN sweeps s ON s.id = l.sweep WHERE l.network = $1)`
 
 	heldAccountsSQL = `SELECT c.address, c.asset, c.wallet_id FROM ` + heldAccounts + ` AS c
 LEFT JOIN holdings h ON h.network = $1 AND h.address = c.address AND h.asset = c.asset

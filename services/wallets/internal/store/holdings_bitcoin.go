@@ -2,17 +2,22 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/services/wallets/internal/holdings"
+	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/sweeper"
 )
 
-var _ holdings.Outputs = Refunds{}
+var (
+	_ holdings.Outputs   = Refunds{}
+	_ holdings.Elsewhere = Refunds{}
+)
 
 const (
 	// The first addresses begin below everything that this system sent. A later one begins a day of blocks ago: while
@@ -53,9 +58,27 @@ WHERE network = $1 AND address = ANY($2) AND height <= $3 AND (spent IS NULL OR 
 
 	cutMovesSQL = `DELETE FROM holding_outputs WHERE network = $1 AND height > $2`
 
-	cutSpendsSQL = `UPDATE holding_outputs SET spent = NULL WHERE network = $1 AND spent > $2`
+	cutSpendsSQL = `UPDATE holding_outputs SET spent = NULL, accepted = false WHERE network = $1 AND spent > $2`
 
 	cutFollowsSQL = `UPDATE holding_follows SET height = $2 WHERE network = $1 AND height > $2`
+
+	// The outputs that are thought to be unspent: those of a station that no ended transaction has spent, and those of
+	// deposits that no sweep has moved, nor a person given up.
+	elsewhereSQL = `SELECT o.network, k.place, o.address, o.tx_hash || ':' || o.ordinal, o.amount::text, o.spent FROM (
+	SELECT s.network, s.tx_hash, s.ordinal, 'refund_station' AS place FROM station_outputs s
+	UNION ALL
+	SELECT d.network, d.tx_hash, d.ordinal, 'deposits' FROM deposits d
+	WHERE d.mode = 'live' AND d.network = 'bitcoin' AND d.state <> 'reverted' AND d.sweep IS NULL
+	UNION ALL
+	SELECT d.network, d.tx_hash, d.ordinal, 'deposits' FROM sweeps w JOIN deposits d ON d.sweep = w.id
+	WHERE w.mode = 'live' AND w.network = 'bitcoin' AND w.state IN ('open', 'blocked') AND d.state <> 'reverted') AS k
+JOIN holding_outputs o ON o.network = k.network AND o.tx_hash = k.tx_hash AND o.ordinal = k.ordinal
+WHERE o.spent IS NOT NULL AND NOT o.accepted AND NOT EXISTS (SELECT FROM outgoing_inputs i
+	WHERE i.live AND i.mode = 'live' AND i.network = o.network AND i.tx_hash = o.tx_hash AND i.ordinal = o.ordinal)
+ORDER BY o.spent, o.tx_hash, o.ordinal LIMIT 1000`
+
+	acceptOutputSQL = `UPDATE holding_outputs SET accepted = true WHERE tx_hash || ':' || ordinal = $1 AND tx_hash = split_part($1, ':', 1)
+AND spent IS NOT NULL AND NOT accepted RETURNING network, address, amount::text, spent`
 )
 
 // Follow implements holdings.Outputs.
@@ -149,4 +172,32 @@ func (s Refunds) Unspent(ctx context.Context, network string, addresses []string
 		return err
 	})
 	return out, err
+}
+
+// SpentElsewhere implements holdings.Elsewhere.
+func (s Refunds) SpentElsewhere(ctx context.Context) ([]holdings.Spent, error) {
+	rows, err := s.pool.Query(ctx, elsewhereSQL)
+	if err != nil {
+		return nil, fmt.Errorf("listing outputs that were spent elsewhere: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[holdings.Spent])
+}
+
+// AcceptOutput notes that an operator knows who has spent an output.
+func (s Refunds) AcceptOutput(ctx context.Context, output string, note scanner.Note) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		var network, address, units string
+		var spent int64
+		err := tx.QueryRow(ctx, acceptOutputSQL, output).Scan(&network, &address, &units, &spent)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("%.80q is no output that a final block spends, or it was accepted before", output)
+		}
+		if err != nil {
+			return fmt.Errorf("accepting an output: %w", err)
+		}
+		_, err = tx.Exec(ctx, auditSQL, note.Operator, "accept spent output", map[string]any{
+			"network": network, "address": address, "output": output, "units": units, "height": spent, "reason": note.Reason,
+		})
+		return err
+	})
 }

@@ -91,6 +91,9 @@ func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan
 		if err := s.reverseRefunds(ctx, tx, c, plan.Fork); err != nil {
 			return err
 		}
+		if err := findSweeps(ctx, tx, c, plan.Fork); err != nil {
+			return err
+		}
 		_, err = tx.Exec(ctx, auditSQL, note.Operator, "rewind", map[string]any{
 			"mode": c.Mode, "network": c.Network, "from": at.Height, "fork": plan.Fork, "to": plan.To.Height, "hash": plan.To.Hash,
 			"reverted": out.Reverted, "reason": note.Reason,

@@ -52,6 +52,8 @@ func Statements() map[string]string {
 		"sent in block": sentInBlockSQL, "hinted": hintedSQL, "unclear hints": unclearHintsSQL,
 		"unclear counts": unclearCountsSQL, "position": positionSQL, "known block": knownBlockSQL,
 		"take back": takeBackSQL, "keep header": keepHeaderSQL, "gone": goneSQL, "gone outgoing": goneOutgoingSQL,
+		"missed sweep": missedSweepSQL, "forms of wallet": formsOfWalletSQL, "lost by": lostBySQL, "lose sweep": loseSweepSQL,
+		"unspent deposits": unspentDepositsSQL, "found sweeps": foundSweepsSQL,
 		"audit": auditSQL, "together": togetherSQL, "leave": leaveSQL, "kept": keptSQL, "lock sweep": lockSweepSQL,
 		"failed sweep": failedSweepSQL, "present sweep": presentSweepSQL, "adopt sweep": adoptSweepSQL,
 		"blocked authorized": blockedAuthorizedSQL, "unused": unusedSQL, "bind sweeps": bindSweepsSQL,
@@ -70,5 +72,6 @@ func Statements() map[string]string {
 		"begin follows": beginFollowsSQL, "late deposits": lateDepositsSQL, "follows": followsSQL, "deposited in": depositedInSQL,
 		"follow on": followOnSQL, "paid outputs": paidOutputsSQL, "absent outputs": absentOutputsSQL, "spend outputs": spendOutputsSQL,
 		"unspent outputs": unspentOutputsSQL, "cut moves": cutMovesSQL, "cut spends": cutSpendsSQL, "cut follows": cutFollowsSQL,
+		"elsewhere": elsewhereSQL, "accept output": acceptOutputSQL,
 	}
 }

@@ -90,7 +90,7 @@ WHERE id = $1 AND d.sum > 0`
 
 	heldSQL = `SELECT coalesce(sum(d.amount), 0)::text FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep
 WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' AND d.state <> 'reverted'
-AND s.state IS DISTINCT FROM 'swept'`
+AND s.state IS DISTINCT FROM 'swept' AND NOT EXISTS (SELECT FROM lost_sweeps l WHERE l.sweep = d.sweep)`
 
 	// A nonce is free for a sender when nodes have every transaction before it.
 	queueSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),

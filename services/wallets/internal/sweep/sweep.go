@@ -54,6 +54,14 @@ func (s Sweep) Fits(batch []Sweep) bool {
 // Native reports whether the network's own coin is swept, which then pays for itself.
 func (s Sweep) Native() bool { return s.Contract == "" }
 
+// Short fails with ErrThere unless an address has less than the sweep of it.
+func (s Sweep) Short(has *big.Int) error {
+	if has.Cmp(s.Amount) < 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has %s of %s, and the sweep is of %s", ErrThere, s.Address, has, s.Asset, s.Amount)
+}
+
 // State is the state of an outgoing transaction.
 type State string
 

@@ -12,14 +12,17 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// Rivals is a chain that shows at every endpoint that another transaction took the place of an own one.
+// Rivals is a chain that shows at every endpoint that another transaction took the place of an own one, or the money of
+// a sweep.
 type Rivals interface {
 	Chain
 	Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error)
+	// Lost gets a sweep as a transaction of its address that spends all outputs of its deposits.
+	Lost(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error)
 }
 
-// Judge decides for an operator whether the signed transaction of a refund can still land on a network. It believes
-// nothing that one endpoint alone says: the payer would be paid twice.
+// Judge decides for an operator whether the signed transaction of a refund can still land on a network, and whether the
+// money of a sweep is gone. It believes nothing that one endpoint alone says: the payer would be paid twice.
 type Judge struct {
 	Network string
 	Chain   Rivals
@@ -35,6 +38,25 @@ func (j Judge) Rival(ctx context.Context, o sweep.Outgoing, hash string) (r swee
 	if err := j.signed(ctx, o); err != nil {
 		return r, err
 	}
+	if r, err = j.foreign(ctx, o, hash, j.Chain.Rival); err != nil {
+		return r, err
+	}
+	_, err = j.expired(ctx, o)
+	return r, err
+}
+
+// Lost proves that a foreign transaction, which the operator names, is final and has taken the money of a sweep. o has
+// the hashes of all forms that were signed for the address of the sweep.
+func (j Judge) Lost(ctx context.Context, o sweep.Outgoing, hash string) (sweep.Rival, error) {
+	return j.foreign(ctx, o, hash, j.Chain.Lost)
+}
+
+// foreign is the part of a proof that holds for every foreign transaction: it is no own one, and pays nothing to the
+// destination.
+func (j Judge) foreign(
+	ctx context.Context, o sweep.Outgoing, hash string,
+	prove func(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error),
+) (r sweep.Rival, err error) {
 	for _, own := range o.Signed() {
 		if strings.EqualFold(own, hash) {
 			return r, fmt.Errorf("%w: the signer has signed %s for it", sweep.ErrOwn, hash)
@@ -47,7 +69,7 @@ func (j Judge) Rival(ctx context.Context, o sweep.Outgoing, hash string) (r swee
 	if !known {
 		return r, fmt.Errorf("%w: the scan of %s keeps no final block", sweep.ErrNotFinal, j.Network)
 	}
-	if r, err = j.Chain.Rival(ctx, o, hash, final); err != nil {
+	if r, err = prove(ctx, o, hash, final); err != nil {
 		return r, err
 	}
 	if _, proves := j.Chain.(Bitcoin); proves { // its block proves what it pays
@@ -63,8 +85,7 @@ func (j Judge) Rival(ctx context.Context, o sweep.Outgoing, hash string) (r swee
 	case paid.State != wire.TransferFinal:
 		return r, fmt.Errorf("%w at every endpoint", sweep.ErrNotFinal)
 	}
-	_, err = j.expired(ctx, o)
-	return r, err
+	return r, nil
 }
 
 // Expired proves that every form of a refund on tron has expired and that the final blocks hold none of them. It

@@ -45,6 +45,11 @@ func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final
 	})
 }
 
+// Lost shows that another transaction, in a block up to a final one, has spent outputs of a sweep.
+func (d *Driver) Lost(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
+	return d.Rival(ctx, o, hash, final)
+}
+
 // spenderOf is the height of a transaction. A node without an index does not know the block of one whose outputs are
 // spent, so the blocks since the plan of the own one are read then.
 func (d *Driver) spenderOf(ctx context.Context, o sweep.Outgoing, hash string, final int64) (height int64, err error) {
@@ -85,7 +90,7 @@ func pointOf(in sweep.Input) string { return in.TxHash + ":" + strconv.Itoa(in.O
 func (d *Driver) rivalIn(held *block, o sweep.Outgoing, hash string) (r sweep.Rival, err error) {
 	payee, err := btctx.Payee(d.net, o.Sweep.Treasury)
 	if err != nil {
-		return r, fmt.Errorf("the address of the refund: %w", err)
+		return r, fmt.Errorf("the destination: %w", err)
 	}
 	for _, tx := range held.txs {
 		if !strings.EqualFold(tx.id.String(), hash) {

@@ -384,36 +384,44 @@ func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final
 	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return rivalAt(ctx, e, o, hash, final) })
 }
 
-// rivalAt asks one endpoint about a rival.
-func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
-	found := false
-	if r.Receipt, found, err = receiptOf(ctx, e, hash); err != nil {
-		return r, err
+// sent is the part of a transaction that says who sent it.
+type sent struct {
+	From  string   `json:"from"`
+	Nonce quantity `json:"nonce"`
+}
+
+// finalAt reads a transaction and its receipt from one endpoint, which must have it in a block up to a final one.
+func finalAt(ctx context.Context, e *rpc.Endpoint, hash string, final chain.Header) (r sweep.Receipt, tx *sent, err error) {
+	r, found, err := receiptOf(ctx, e, hash)
+	if err != nil {
+		return r, nil, err
 	}
 	if !found {
-		return r, sweep.ErrUnmined
+		return r, nil, sweep.ErrUnmined
 	}
 	if r.Height > final.Height {
-		return r, fmt.Errorf("%w: it is %d, and the newest final one is %d", sweep.ErrNotFinal, r.Height, final.Height)
+		return r, nil, fmt.Errorf("%w: it is %d, and the newest final one is %d", sweep.ErrNotFinal, r.Height, final.Height)
 	}
 	for height, want := range map[int64]string{r.Height: r.Block, final.Height: final.Hash} {
 		b, err := numbered(ctx, e, height, false)
 		if err != nil {
-			return r, err
+			return r, nil, err
 		}
 		if got := b.header().Hash; !strings.EqualFold(got, want) {
-			return r, fmt.Errorf("%w: block %d is %s, and not %s", sweep.ErrDiffer, height, got, want)
+			return r, nil, fmt.Errorf("%w: block %d is %s, and not %s", sweep.ErrDiffer, height, got, want)
 		}
 	}
-	tx, err := query[*struct {
-		From  string   `json:"from"`
-		Nonce quantity `json:"nonce"`
-	}](ctx, e, "eth_getTransactionByHash", hash)
-	if err != nil {
-		return r, err
+	if tx, err = query[*sent](ctx, e, "eth_getTransactionByHash", hash); err == nil && tx == nil {
+		err = sweep.ErrUnmined
 	}
-	if tx == nil {
-		return r, sweep.ErrUnmined
+	return r, tx, err
+}
+
+// rivalAt asks one endpoint about a rival.
+func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
+	var tx *sent
+	if r.Receipt, tx, err = finalAt(ctx, e, hash, final); err != nil {
+		return r, err
 	}
 	nonce, err := tx.Nonce.small()
 	if err != nil {
@@ -428,4 +436,46 @@ func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string
 		}
 	}
 	return r, nil
+}
+
+// Lost shows at every endpoint that another transaction, in a block up to a final one, has moved the asset of a sweep
+// away from its address, and that the address has less than the sweep after the final block.
+func (d *Driver) Lost(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
+	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (r sweep.Rival, err error) {
+		var tx *sent
+		if r.Receipt, tx, err = finalAt(ctx, e, hash, final); err != nil {
+			return r, err
+		}
+		w := o.Sweep
+		moves := w.Native() && strings.EqualFold(tx.From, w.Address) // only its key moves the coin of an address
+		for _, m := range r.Moved {
+			moves = moves || m.Contract == w.Contract && m.From == w.Address && m.Amount.Sign() > 0
+		}
+		if !moves {
+			return r, fmt.Errorf("%w: it moves no %s from %s", sweep.ErrBeside, w.Asset, w.Address)
+		}
+		has, err := hasAt(ctx, e, w, final.Height)
+		if err != nil {
+			return r, err
+		}
+		return r, w.Short(has)
+	})
+}
+
+// hasAt asks one endpoint what the address of a sweep has after a block.
+func hasAt(ctx context.Context, e *rpc.Endpoint, w sweep.Sweep, height int64) (*big.Int, error) {
+	if w.Native() {
+		n, err := query[quantity](ctx, e, "eth_getBalance", w.Address, at(height))
+		return &n.Int, err
+	}
+	owner, err := evmtx.ParseAccount(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	call := map[string]string{"to": w.Contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(owner))}
+	n, err := query[balance](ctx, e, "eth_call", call, at(height))
+	if err != nil {
+		return nil, err
+	}
+	return n.of(w.Contract)
 }

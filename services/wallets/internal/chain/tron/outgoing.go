@@ -413,6 +413,29 @@ func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final
 	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return rivalAt(ctx, e, o, hash, final) })
 }
 
+// Lost shows at every endpoint that another transaction of the address of a sweep is in a block up to a final one, and
+// that the address has less than the sweep after that block.
+func (d *Driver) Lost(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
+	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) {
+		r, err := rivalAt(ctx, e, o, hash, final)
+		if err != nil {
+			return r, err
+		}
+		view, newest, err := settled(ctx, e)
+		if err != nil {
+			return r, err
+		}
+		if newest.number < r.Height {
+			return r, fmt.Errorf("%w: the balance is of block %d, and it is in %d", sweep.ErrNotFinal, newest.number, r.Height)
+		}
+		has, err := holds(ctx, e, view, chain.Account{Address: o.Sweep.Address, Contract: o.Sweep.Contract})
+		if err != nil {
+			return r, err
+		}
+		return r, o.Sweep.Short(has)
+	})
+}
+
 // rivalAt asks one endpoint about a transaction of the sender.
 func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string, final chain.Header) (r sweep.Rival, err error) {
 	found := false
