@@ -46,6 +46,7 @@ var operations = []command.Verb{
 	{Name: "fees end", Args: "--currency NGN --mode live --merchant m1 [--from TIME] --note TEXT", Run: operate(publishFees(true))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
 	{Name: "payouts unmatched", Args: "< REFERENCES", Run: operate(unmatchedReferences)},
+	{Name: "refunds cancel", Args: "--refund ID --reason TEXT", Run: operate(cancelRefund)},
 	{Name: "refunds send", Args: "--from TIME", Run: operate(sendOrders)},
 	{Name: "refunds unmatched", Args: "< REFUNDS", Run: operate(unmatchedRefunds)},
 	{Name: "journals", Args: "--month 2026-10 [--mode live|test]", Run: operate(journals)},
