@@ -211,11 +211,16 @@ type strayView struct {
 	Booked      bool         `json:"inSuspense"`
 	Reverted    bool         `json:"reverted"`
 	FirstSeenAt string       `json:"firstSeenAt"`
+	// Witness says that no second host has confirmed the transfer.
+	Witness payment.Witness `json:"witness,omitempty"`
 }
 
 func strayOf(s StrayDeposit) strayView {
 	d := s.Deposit
-	return strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, timestamp.Text(d.FirstSeenAt)}
+	return strayView{
+		d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, timestamp.Text(d.FirstSeenAt),
+		payment.Doubt([]payment.Deposit{d}),
+	}
 }
 
 // StrayKey is the key of a row in the list of strays.

@@ -22,6 +22,8 @@ type reviewed struct {
 	RefundTx   string      `json:"refundTxHash,omitempty"`
 	WouldPay   *wouldPay   `json:"wouldPay,omitempty"`
 	Reference  *string     `json:"reference"`
+	// Witness says that no second host has confirmed some of the money.
+	Witness payment.Witness `json:"witness,omitempty"`
 	views.Shown
 	Payout *reviewedPayout `json:"payout,omitempty"`
 }
@@ -49,7 +51,8 @@ type wouldPay struct {
 func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	p := v.Payment
 	r := reviewed{
-		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundTx: p.RefundTx, Reference: &p.Reference, Shown: a.Render.ShownOf(v),
+		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundTx: p.RefundTx, Reference: &p.Reference,
+		Witness: payment.Doubt(v.Rows), Shown: a.Render.ShownOf(v),
 	}
 	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
 	if v.Payout != nil {

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/views"
 )
 
@@ -103,6 +104,7 @@ type Unclaimed struct {
 	ReturnedAt   time.Time // zero while it is unclaimed
 	ReturnedBy   string
 	ReturnReason string
+	Witness      payment.Witness // of its deposits, as a list reads them: no second host has confirmed some of the money
 }
 
 // UnclaimedRuling is the result of a rule: a booking, or a request that waits.
@@ -133,12 +135,15 @@ type unclaimedView struct {
 	ReturnedAt   *string      `json:"returnedAt"`
 	ReturnedBy   *string      `json:"returnedBy"`
 	ReturnReason *string      `json:"returnReason"`
+	// Witness says that no second host has confirmed some of the money.
+	Witness payment.Witness `json:"witness,omitempty"`
 }
 
 func unclaimedOf(u Unclaimed) unclaimedView {
 	return unclaimedView{
 		u.ID, u.Mode, orNull(u.PaymentID), orNull(u.MerchantID), orNull(u.Deposit), u.Asset, money.N(u.Amount), timestamp.Text(u.OwedSince),
 		timestamp.Text(u.BookedAt), u.BookedBy, u.Reason, timestamp.OrNull(u.ReturnedAt), orNull(u.ReturnedBy), orNull(u.ReturnReason),
+		u.Witness,
 	}
 }
 
@@ -272,6 +277,12 @@ func UnclaimedLine(u Unclaimed) string {
 	of := u.PaymentID + u.Deposit
 	line := fmt.Sprintf("%s %s %s: %s %s, owed since %s, booked %s by %s: %s", u.ID, u.Mode, of, u.Amount, u.Asset,
 		timestamp.Text(u.OwedSince), timestamp.Text(u.BookedAt), u.BookedBy, u.Reason)
+	switch u.Witness {
+	case payment.WitnessAlone:
+		line += " (one host alone has shown the deposit)"
+	case payment.WitnessPending:
+		line += " (no second host has confirmed the deposit yet)"
+	}
 	if !u.ReturnedAt.IsZero() {
 		line += fmt.Sprintf("; returned %s by %s: %s", timestamp.Text(u.ReturnedAt), u.ReturnedBy, u.ReturnReason)
 	}

@@ -46,6 +46,21 @@ const (
 	WitnessAlone   Witness = "alone"   // one host serves the network, so no other host can confirm the transfer
 )
 
+// Doubt is the weakest answer about transfers that are on their chain: alone if one host alone has shown one of them,
+// pending if another host has not answered about one; "" where nothing is in doubt.
+func Doubt(rows []Deposit) (w Witness) {
+	for _, d := range rows {
+		switch {
+		case d.Reverted:
+		case d.Witness == WitnessAlone:
+			return WitnessAlone
+		case d.Witness == WitnessPending:
+			w = WitnessPending
+		}
+	}
+	return w
+}
+
 // At is the time by which the transfer is on time or late: the earlier of first sighting and block time
 // (docs/architecture.md#deposits).
 func (d Deposit) At() time.Time {

@@ -70,3 +70,25 @@ func TestWitness(t *testing.T) {
 		w.payout("159000")
 	})
 }
+
+// The weakest answer about transfers on their chain is the one that people see.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	row := func(w Witness, reverted bool) Deposit { return Deposit{Witness: w, Reverted: reverted} }
+	for name, c := range map[string]struct {
+		rows []Deposit
+		want Witness
+	}{
+		"nothing":                   {nil, ""},
+		"confirmed and not asked":   {[]Deposit{row("confirmed", false), row("", false)}, ""},
+		"one that waits":            {[]Deposit{row("confirmed", false), row(WitnessPending, false)}, WitnessPending},
+		"one that one host shows":   {[]Deposit{row(WitnessAlone, false), row(WitnessPending, false)}, WitnessAlone},
+		"the other way round":       {[]Deposit{row(WitnessPending, false), row(WitnessAlone, false)}, WitnessAlone},
+		"one that left its chain":   {[]Deposit{row(WitnessAlone, true), row("confirmed", false)}, ""},
+		"a doubt about what stayed": {[]Deposit{row(WitnessAlone, true), row(WitnessPending, false)}, WitnessPending},
+	} {
+		if got := Doubt(c.rows); got != c.want {
+			t.Errorf("doubt %s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -34,7 +34,11 @@ GROUP BY e.account HAVING sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.am
 FROM deposits d WHERE d.mode = $1 AND d.key = $2 AND d.payment_id IS NULL AND d.booked <> '' FOR UPDATE OF d`
 
 	unclaimedColumns = `u.id, u.mode, u.payment_id, u.merchant_id, u.deposit, u.asset, u.amount, u.parts, u.owed_since, u.booked_at, u.booked_by, u.reason,
-	u.returned_at, u.returned_by, u.return_reason`
+	u.returned_at, u.returned_by, u.return_reason, ` + unclaimedWitness
+	// As payment.Doubt, of the deposits behind the money.
+	unclaimedWitness = `coalesce(
+	(SELECT min(d.witness) FROM deposits d WHERE d.payment_id = u.payment_id AND NOT d.reverted AND d.witness IN ('alone', 'pending')),
+	(SELECT d.witness FROM deposits d WHERE d.mode = u.mode AND d.key = u.deposit AND NOT d.reverted AND d.witness IN ('alone', 'pending')), '')`
 	insertUnclaimed = `INSERT INTO unclaimed (id, mode, payment_id, merchant_id, deposit, asset, amount, parts, owed_since, booked_at, booked_by, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 	findUnclaimed = `SELECT ` + unclaimedColumns + ` FROM unclaimed u WHERE u.id = $1`
@@ -52,7 +56,7 @@ func scanUnclaimed(row pgx.Row, more ...any) (u operators.Unclaimed, err error) 
 	var parts []byte
 	err = row.Scan(append([]any{
 		&u.ID, &u.Mode, &u.PaymentID, &u.MerchantID, &u.Deposit, &u.Asset, (*number)(&u.Amount), &parts, (*instant)(&u.OwedSince), (*instant)(&u.BookedAt),
-		&u.BookedBy, &u.Reason, (*instant)(&u.ReturnedAt), &u.ReturnedBy, &u.ReturnReason,
+		&u.BookedBy, &u.Reason, (*instant)(&u.ReturnedAt), &u.ReturnedBy, &u.ReturnReason, &u.Witness,
 	}, more...)...)
 	if err != nil {
 		return u, err
