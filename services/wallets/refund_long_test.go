@@ -3,16 +3,19 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/fixture"
 )
 
 // The station is short at first, and the refund waits. Then the coin and a token are refunded, each once, although
@@ -154,4 +157,42 @@ func TestRefund_reorganised(t *testing.T) {
 		t.Errorf("read the chain's transfers after the reorganisation: got %v, want %s once", got, o.Amount)
 	}
 	d.paid(t, later)
+}
+
+// Refunds that wait at the same time leave in one round, each under the next number of the station.
+func TestRefund_together(t *testing.T) {
+	t.Parallel()
+	const every = 3 * time.Second
+	d := newApprover(t, ether, func(policy string, environ map[string]string) string {
+		environ["SWEEP_EVERY"] = every.String()
+		return policy
+	})
+	d.Mine(4) // the station's money
+	d.await(t, "refunds have started", func() bool {
+		return d.count(t, `SELECT count(*) FROM own_accounts WHERE mode = 'live' AND address = $1`, d.station) == 1
+	})
+	d.signer.kill(t)
+	var orders []order.Order
+	for i := range 4 {
+		o := d.order("USDT", fmt.Sprint(11_000_001+i))
+		orders = append(orders, o)
+		d.approve(t, o)
+	}
+	fixture.Await(t, "wallets has the orders, and has planned the first", func() bool {
+		return d.count(t, `SELECT count(*) FROM refunds`) == 4 && d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund IS NOT NULL`) == 1
+	})
+	d.startSigner(t)
+	d.await(t, "the node has all of them", func() bool {
+		return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund IS NOT NULL AND state = 'broadcast'`) == 4
+	})
+	if n := d.count(t, `SELECT max(nonce) - min(nonce) FROM outgoing_tx WHERE refund IS NOT NULL`); n != 3 {
+		t.Errorf("read the numbers of four refunds: got a range of %d, want 3", n)
+	}
+	if ms := d.count(t, `SELECT (extract(epoch FROM max(created_at) - min(created_at)) * 1000)::bigint FROM outgoing_tx WHERE refund IS NOT NULL AND nonce > 0`); ms >= every.Milliseconds() {
+		t.Errorf("read when three refunds were planned: got %d ms between the first and the last, want one round", ms)
+	}
+	d.Do("/block-time", map[string]string{"every": blockTime})
+	for _, o := range orders {
+		d.confirmed(t, o)
+	}
 }

@@ -26,7 +26,36 @@ func (s evmRefunds) plan(ctx context.Context, idle []sweep.Sweep, note func(what
 		note("the refund station", err)
 		return
 	}
-	s.planEach(ctx, idle, func(w sweep.Sweep) error { return s.planRefund(ctx, w, free) }, note)
+	s.planEach(ctx, idle, func(w sweep.Sweep) error {
+		if err := s.planRefund(ctx, w, free); err != nil {
+			return err
+		}
+		return s.hurry(ctx)
+	}, note)
+}
+
+// hurry signs and sends the transactions of the station that no node has, so that a round sends several. Each is sent
+// before the next one is planned: a refused one gives its number back, and the numbers have no gap.
+func (s evmRefunds) hurry(ctx context.Context) error {
+	for _, state := range []sweep.State{sweep.Planned, sweep.Signed} {
+		underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
+		if err != nil {
+			return err
+		}
+		for _, o := range underway {
+			if o.State != state || len(o.Attempts) > 1 { // a block may hold an older form
+				continue
+			}
+			step := s.sign
+			if state == sweep.Signed {
+				step = s.send
+			}
+			if err := step(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // free are the balances of the station by contract, "" for the coin, without what transactions under way may take.
