@@ -64,7 +64,7 @@ WHERE id = $1 AND state IN ('signing', 'sent')`
 
 	// The station of a transaction is its sender; before the transaction there is none.
 	refundColumns = `r.id, r.mode, r.network, r.family, coalesce(o.sender, ''), r.asset, r.contract, r.amount::text, r.address,
-extract(epoch FROM now() - r.created_at)::bigint, r.ordered`
+extract(epoch FROM now() - r.created_at)::bigint, r.ordered, r.blocked`
 
 	idleRefundsSQL = `SELECT ` + refundColumns + ` FROM refunds r LEFT JOIN outgoing_tx o ON o.refund = r.id
 WHERE r.mode = 'live' AND r.network = $1 AND r.state = 'signing' AND NOT r.blocked AND r.due_at <= now() AND o.id IS NULL AND NOT ` + heldRefund + `
@@ -300,7 +300,7 @@ type refundRow struct {
 // fields are the places of refundColumns.
 func (r *refundRow) fields() []any {
 	w := &r.sweep
-	return []any{&w.ID, &w.Mode, &w.Network, &w.Family, &w.Address, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &r.ordered}
+	return []any{&w.ID, &w.Mode, &w.Network, &w.Family, &w.Address, &w.Asset, &w.Contract, &r.amount, &w.Treasury, &r.age, &r.ordered, &w.Blocked}
 }
 
 func (r *refundRow) read() (w sweep.Sweep, err error) {

@@ -142,12 +142,18 @@ func TestRecover_furtherForm(t *testing.T) {
 	if err := base.Recover(ctx, 10); err != nil {
 		t.Fatal(err)
 	}
+	if !underway().Sweep.Blocked {
+		t.Error("read the refund under way after the restore: got one that is not blocked, want it blocked")
+	}
 	next := sweep.Attempt{Number: 2, Request: underway().Newest().Request}
 	if err := s.Again(ctx, underway(), next); !errors.Is(err, sweeper.ErrStale) {
 		t.Errorf("plan a second form after the restore: got %v, want ErrStale", err)
 	}
 	if err := s.ReleaseRefund(ctx, "rfd_1"); err != nil {
 		t.Fatal(err)
+	}
+	if underway().Sweep.Blocked {
+		t.Error("read the refund under way after its release: got it blocked, want one that is not")
 	}
 	if err := s.Again(ctx, underway(), next); err != nil {
 		t.Errorf("plan a second form of a released refund: got %v, want no error", err)

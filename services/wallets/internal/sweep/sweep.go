@@ -36,6 +36,8 @@ type Sweep struct {
 	// Order makes it a refund: the asset goes from the refund station, which Address names, to Treasury, which is the
 	// payer's address. Nil for a sweep.
 	Order *intent.Ordered
+	// Blocked says of a refund that it waits for an operator, who may end it: on tron it gets no further form.
+	Blocked bool
 	// Authorized is the height of the chain when its address signed its first authorization, which anybody may present
 	// to the token's contract; 0 for none.
 	Authorized int64

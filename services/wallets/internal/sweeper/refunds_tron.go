@@ -82,6 +82,9 @@ func (s tronRefunds) wait(ctx context.Context, o sweep.Outgoing, _ int64) error 
 	if !expired {
 		return s.resend(ctx, o)
 	}
+	if o.Sweep.Blocked { // no other form follows, so nothing need be proved of this one
+		return nil
+	}
 	// A form that was signed so lately has expired before: the signer has just refused the next one.
 	if o.Newest().SignedAgo < s.cfg.Tron.Expiry/2 {
 		return nil
@@ -119,7 +122,8 @@ type tronPurse struct {
 // tronPay is what a transaction of the station takes at most.
 type tronPay struct{ energy, size, coins int64 }
 
-// purse reads the balances of the station, without what transactions under way may take, except for one.
+// purse reads the balances of the station, without what transactions under way may take, except for one. A blocked refund
+// whose form has expired takes nothing: no other form follows before an operator releases it.
 func (s tronRefunds) purse(ctx context.Context, list []sweep.Sweep, except string) (*tronPurse, error) {
 	g, err := s.basis(ctx)
 	if err != nil {
@@ -141,10 +145,12 @@ func (s tronRefunds) purse(ctx context.Context, list []sweep.Sweep, except strin
 		return nil, err
 	}
 	for _, o := range underway {
-		if o.ID == except || o.State == sweep.Mined {
+		newest := o.Newest().Request
+		over := o.Sweep.Blocked && newest.Tron != nil && !g.final.Time.Before(newest.Tron.Expires())
+		if o.ID == except || o.State == sweep.Mined || over {
 			continue
 		}
-		pay, err := p.pay(o.Sweep, o.Newest().Request, false)
+		pay, err := p.pay(o.Sweep, newest, false)
 		if err != nil {
 			return nil, err
 		}
