@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -26,14 +27,11 @@ func TestGateway_twoShards(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
-	secret := []byte(strings.Repeat("s", 32))
-	verifiers := map[string]httpkit.Verifier{}
-	for _, audience := range []string{"payments", "wallets", "callback-dispatcher"} {
-		verifiers[audience] = httpkit.Verifier{Audience: audience, Keys: [][]byte{secret}, BoundOnly: true, Now: time.Now}
-	}
 	second := func(audience string) string {
+		secret := sha256.Sum256([]byte(audience)) // each service has a key of its own
+		verifier := httpkit.Verifier{Audience: audience, Keys: [][]byte{secret[:]}, BoundOnly: true, Now: time.Now}
 		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			who, err := verifiers[audience].Verify(r)
+			who, err := verifier.Verify(r)
 			if err != nil {
 				httpkit.WriteError(w, "", err)
 				return
@@ -49,7 +47,7 @@ func TestGateway_twoShards(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(map[string]any{"success": true, "identity": who, "shard": "K2 " + audience})
 		}))
 		t.Cleanup(service.Close)
-		return fmt.Sprintf(`"%s":{"url":"%s","keys":"%s"}`, audience, service.URL, base64.StdEncoding.EncodeToString(secret))
+		return fmt.Sprintf(`"%s":{"url":"%s","keys":"%s"}`, audience, service.URL, base64.StdEncoding.EncodeToString(secret[:]))
 	}
 	table := `{"K2":{` + second("payments") + `,` + second("wallets") + `,` + second("callback-dispatcher") + `}}`
 	database := pg.URL(t, migrations.FS)
