@@ -122,8 +122,8 @@ type tronPurse struct {
 // tronPay is what a transaction of the station takes at most.
 type tronPay struct{ energy, size, coins int64 }
 
-// purse reads the balances of the station, without what transactions under way may take, except for one. A blocked refund
-// whose form has expired takes nothing: no other form follows before an operator releases it.
+// purse reads the balances of the station, without what transactions under way may take, except for one. A blocked
+// refund whose form has expired takes nothing: no other form follows before an operator releases it.
 func (s tronRefunds) purse(ctx context.Context, list []sweep.Sweep, except string) (*tronPurse, error) {
 	g, err := s.basis(ctx)
 	if err != nil {
