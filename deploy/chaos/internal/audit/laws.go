@@ -62,6 +62,11 @@ var laws = []law{
 		FROM custody_entries GROUP BY mode, network, asset HAVING sum(debit) <> sum(credit)`},
 	{"wallets", cryptoBelowZero, `SELECT mode || ' ' || merchant_id || ' ' || network || ' ' || asset || ' has ' || sum(credit - debit)
 		FROM custody_entries WHERE account = 'merchant' GROUP BY mode, merchant_id, network, asset HAVING sum(credit - debit) < 0`},
+	{"wallets", "balance of a merchant that differs from its entries", `SELECT concat_ws(' ', mode, merchant_id, network, asset) || ' has ' ||
+			coalesce(trim_scale(amount)::text, 'no row') || ', its entries ' || coalesce(trim_scale(sum)::text, 'none')
+		FROM (SELECT mode, merchant_id, network, asset, sum(credit - debit) FROM custody_entries WHERE account = 'merchant'
+			GROUP BY mode, merchant_id, network, asset) AS entries
+		FULL JOIN merchant_balances USING (mode, merchant_id, network, asset) WHERE amount IS DISTINCT FROM sum`},
 	{"wallets", "money of an ended withdrawal that waits", `SELECT r.id || ' ' || r.state || ' holds ' || sum(e.credit - e.debit) FROM refunds r
 		JOIN custody_journals j ON j.mode = r.mode AND j.deposit = r.id JOIN custody_entries e ON e.journal = j.key AND e.account = 'withdrawals'
 		WHERE r.kind = 'withdrawal' AND r.state IN ('confirmed', 'failed') GROUP BY r.id HAVING sum(e.credit - e.debit) <> 0`},
