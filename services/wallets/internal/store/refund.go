@@ -606,6 +606,16 @@ func (s Refunds) GiveUpRefund(ctx context.Context, id string) error {
 	if err == nil {
 		s.wake()
 	}
+	return booking(err)
+}
+
+// ErrBooking means that what an operator has typed waited for a scan, a rewind or a sweep for too long.
+var ErrBooking = errors.New("others work on the refund or on its balance, such as a scan or a rewind: nothing has changed, try again in a minute")
+
+func booking(err error) error {
+	if waitedInVain(err) {
+		return fmt.Errorf("%w (%w)", ErrBooking, err)
+	}
 	return err
 }
 
@@ -615,7 +625,7 @@ func (s Refunds) ReleaseRefund(ctx context.Context, id string) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		err = fmt.Errorf("%.80q is not a refund that waits", id)
 	}
-	return err
+	return booking(err)
 }
 
 // UnfinishedRefund is a refund that has not ended, in the form for an operator.

@@ -53,9 +53,9 @@ func (s Refunds) GivenUpBeside(ctx context.Context, id, hash string) (is bool, e
 var ErrRefundMoved = errors.New("the refund or the scan of its network has changed meanwhile, or the scan does not follow its chain: try again")
 
 // EndBeaten ends a refund none of whose signed forms can land any more, for an operator, and payments gives its money
-// back to the payment. by is the foreign transaction in its place, or the final
-// block alone at which every form has expired. The
-// caller has proved it of this version of the transaction: a form that is planned or sent meanwhile forbids the end.
+// back to the payment. by is the foreign transaction in its place, or the final block alone at which every form has
+// expired. The caller has proved it of this version of the transaction: a form that is planned or sent meanwhile
+// forbids the end.
 func (s Refunds) EndBeaten(ctx context.Context, o sweep.Outgoing, by sweep.Rival, note scanner.Note) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lockRefundSQL, o.Sweep.ID); err != nil {
@@ -104,5 +104,5 @@ func (s Refunds) EndBeaten(ctx context.Context, o sweep.Outgoing, by sweep.Rival
 	if err == nil {
 		s.wake()
 	}
-	return err
+	return booking(err)
 }

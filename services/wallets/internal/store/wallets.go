@@ -172,10 +172,16 @@ func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source de
 
 // busy is errBusy when the counter was held for too long.
 func busy(err error) error {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" {
+	if waitedInVain(err) {
 		return errBusy.Because(err)
 	}
 	return err
+}
+
+// waitedInVain reports that a lock did not become free within lock_timeout.
+func waitedInVain(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "55P03"
 }
 
 // Replay implements app.Wallets.

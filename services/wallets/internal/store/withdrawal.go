@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 
@@ -18,12 +19,13 @@ import (
 // balance of a merchant: the sum of the account merchant.
 
 const (
-	// Withdrawals from one balance are taken one after the other. The lock is a statement of its own: one that waits for
-	// it would not see what was booked meanwhile.
+	// Withdrawals from one balance are taken one after the other, also while it has no row. The lock is a statement of its
+	// own: one that waits for it would not see what was booked meanwhile.
 	lockBalanceSQL = `SELECT pg_advisory_xact_lock(hashtextextended('balance ' || $1 || ' ' || $2 || ' ' || $3 || ' ' || $4, 0))`
 
-	// A trigger keeps merchant_balances: the sums of the accounts merchant.
-	balanceSQL = `SELECT coalesce((SELECT amount FROM merchant_balances WHERE mode = $1 AND merchant_id = $2 AND network = $3 AND asset = $4), 0)::text`
+	// A trigger keeps merchant_balances: the sums of the accounts merchant. A scan or a rewind that books on the balance
+	// holds its row until it commits, and what it takes must be seen.
+	balanceSQL = `SELECT amount::text FROM merchant_balances WHERE mode = $1 AND merchant_id = $2 AND network = $3 AND asset = $4 FOR UPDATE`
 
 	// A balance falls below zero when a chain takes a deposit back whose money was withdrawn.
 	uncoveredRefund = `(r.kind = 'withdrawal' AND EXISTS (SELECT FROM merchant_balances b
@@ -76,9 +78,14 @@ func orElse(err, other error) error {
 	return other
 }
 
+// balance locks a balance until the end of the transaction.
 func balance(ctx context.Context, tx pgx.Tx, o order.Order, merchant string) (*big.Int, error) {
 	var text string
-	if err := tx.QueryRow(ctx, balanceSQL, string(o.Mode), merchant, o.Network, o.Asset).Scan(&text); err != nil {
+	err := tx.QueryRow(ctx, balanceSQL, string(o.Mode), merchant, o.Network, o.Asset).Scan(&text)
+	if errors.Is(err, pgx.ErrNoRows) { // nothing was ever booked on it
+		return new(big.Int), nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading a balance: %w", err)
 	}
 	return integer(text)

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/order"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
@@ -35,13 +36,13 @@ func withdrawal(id string, mode tenant.Mode) app.Refund {
 }
 
 // credit books a deposit of acme; a negative amount takes one back.
-func credit(t *testing.T, pool *pgxpool.Pool, mode tenant.Mode, key string, amount int64) {
+func credit(t *testing.T, db postgres.Querier, mode tenant.Mode, key string, amount int64) {
 	t.Helper()
 	event, debit, credited := "deposit_confirmed", "custody", "merchant"
 	if amount < 0 {
 		event, debit, credited, amount = "deposit_reverted", "merchant", "custody", -amount
 	}
-	_, err := pool.Exec(t.Context(), `WITH j AS (INSERT INTO custody_journals (key, event, mode, merchant_id, wallet_id, deposit)
+	_, err := db.Exec(t.Context(), `WITH j AS (INSERT INTO custody_journals (key, event, mode, merchant_id, wallet_id, deposit)
 VALUES ($1, $2, $3, 'acme', 'wal_1', $1) RETURNING key)
 INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
 SELECT key, line, $3, 'acme', account, 'ethereum', 'USDT', debit, credit FROM j, (VALUES (1, $4, $6::numeric, 0::numeric), (2, $5, 0, $6)) AS l (line, account, debit, credit)`,
@@ -130,6 +131,88 @@ func TestTakeWithdrawals_parallel(t *testing.T) {
 	}
 	if list, err := s.Balances(t.Context(), tenant.Owner{MerchantID: "other", Mode: tenant.Live}); err != nil || len(list) != 0 {
 		t.Errorf("read the balances of another merchant: got %+v, %v, want none", list, err)
+	}
+}
+
+// A withdrawal that comes while a chain takes a deposit back waits for that, and finds the balance without it.
+func TestTakeWithdrawal_whileDepositIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Live, "dep_1", 10)
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it is committed below
+	credit(t, tx, tenant.Live, "dep_1_back", -10)
+	taken := make(chan bool)
+	go func() { taken <- take(t, s, withdrawal("wwd_1", tenant.Live)) }()
+	for waits := false; !waits; {
+		select {
+		case <-taken:
+			t.Fatal("take a withdrawal while its balance changes: got it decided, want it to wait")
+		default:
+		}
+		if err := pool.QueryRow(ctx, lockWaitedFor).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if <-taken {
+		t.Error("take a withdrawal of 5 beside the reversal of the only deposit: got it taken, want insufficient_balance")
+	}
+	booked(t, pool, "take a withdrawal of money that was taken back", "")
+}
+
+// lockWaitedFor reports whether a statement waits for a lock of this database.
+const lockWaitedFor = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`
+
+// A give-up that is typed while a scan or a rewind books on the same balance says that it may be typed again.
+func TestGiveUp_whileBalanceIsBooked(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Live, "dep_1", 10)
+	take(t, s, withdrawal("wwd_1", tenant.Live))
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // nothing is to stay
+	credit(t, tx, tenant.Live, "dep_2", 10)
+	if err := s.Refunds().GiveUpRefund(ctx, "wwd_1"); !errors.Is(err, store.ErrBooking) {
+		t.Errorf("give a withdrawal up while its balance is booked on: got %v, want %v", err, store.ErrBooking)
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refunds().GiveUpRefund(ctx, "wwd_1"); err != nil {
+		t.Errorf("give it up again: got %v, want no error", err)
+	}
+	booked(t, pool, "give a withdrawal up at the second try", "USDT merchant 10")
+}
+
+// A booking updates the row of a balance in place: no index has its amount, below zero or not.
+func TestBook_balanceInPlace(t *testing.T) {
+	t.Parallel()
+	_, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Live, "dep_1", 10)
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // nothing is to stay
+	credit(t, tx, tenant.Live, "dep_2", -20)
+	credit(t, tx, tenant.Live, "dep_3", 30)
+	var all, inPlace int
+	err = tx.QueryRow(ctx, `SELECT pg_stat_get_xact_tuples_updated(c), pg_stat_get_xact_tuples_hot_updated(c) FROM (SELECT 'merchant_balances'::regclass AS c) AS t`).
+		Scan(&all, &inPlace)
+	if err != nil || all != 2 || inPlace != 2 {
+		t.Errorf("book on a balance twice: got %d updates, %d in place, %v, want 2 and 2", all, inPlace, err)
 	}
 }
 

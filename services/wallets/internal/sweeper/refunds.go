@@ -195,7 +195,7 @@ func (g *RefundGauges) Measure(ctx context.Context) error {
 		}
 		g.oldest.WithLabelValues(l.Network, l.Asset).Set(float64(l.Oldest))
 	}
-	// This reads balances, whose history grows: the levels above must not wait for it.
+	// This reads the balances of all merchants: the levels above must not wait for it.
 	short, err := g.book.Uncovered(ctx)
 	if err != nil {
 		return err
