@@ -200,7 +200,8 @@ func unmatchedRefunds(in command.Input) (operation, error) {
 	}, nil
 }
 
-// sendOrders sends the orders of open refunds again, to a wallets whose database was restored, and prints their ids.
+// sendOrders sends the orders of open refunds again, to a wallets whose database was restored, and prints their ids,
+// with the reason where one could not be sent.
 func sendOrders(in command.Input) (operation, error) {
 	var from string
 	if err := in.FlagsOnly(func(f *flag.FlagSet) {
@@ -222,19 +223,20 @@ func sendOrders(in command.Input) (operation, error) {
 	}
 	return func(ctx context.Context, s *store.Store) error {
 		return errors.Join(s.SendOrders(ctx, func(r refund.Refund) (change.Command, error) {
-			tellOrder(in.Out, r)
 			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
-		}), s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
-			tellOrder(in.Out, w.Refund)
+		}, func(r refund.Refund, failed error) { tellOrder(in.Out, r, failed) }), s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
 			return draws.Command(keys, w, time.Now())
-		}))
+		}, func(w draw.Draw, failed error) { tellOrder(in.Out, w.Refund, failed) }))
 	}, nil
 }
 
-// tellOrder prints a refund whose order is sent again. A cancelled one waits at wallets for a person.
-func tellOrder(out io.Writer, r refund.Refund) {
+// tellOrder prints a refund whose order was sent again, or could not be. A cancelled one waits at wallets for a person.
+func tellOrder(out io.Writer, r refund.Refund, failed error) {
 	text := ""
-	if r.Cancelled == refund.CancelRequested {
+	switch {
+	case failed != nil:
+		text = fmt.Sprintf(" not sent: %v", failed)
+	case r.Cancelled == refund.CancelRequested:
 		text = " cancelled"
 	}
 	fmt.Fprintln(out, r.ID, string(r.State)+text)

@@ -472,10 +472,15 @@ func TestDraw_ordersAgain(t *testing.T) {
 	w.SQL(`UPDATE draws SET state = 'confirmed', ended_at = now() - interval '2 hours' WHERE id = $1`, old) // in the backup
 	w.SQL(`UPDATE draws SET approved_at = now() - interval '3 hours'`)                                      // and taken much later
 	w.SQL(`DELETE FROM outbox`)
+	told := 0
 	if err := w.Store.SendDraws(t.Context(), time.Now().Add(-time.Hour), func(d draw.Draw) (change.Command, error) {
 		return draws.Command(signing(), d, time.Now())
-	}); err != nil {
-		t.Fatal(err)
+	}, func(_ draw.Draw, failed error) {
+		if told++; failed != nil {
+			t.Errorf("send the orders again: got %v, want no error", failed)
+		}
+	}); err != nil || told != 3 {
+		t.Fatalf("send the orders again: got %v, and heard of %d, want no error and 3", err, told)
 	}
 	orders := sent[wire.RefundApproved](t, w, wire.RefundApprovedV1)
 	if len(orders) != 3 {

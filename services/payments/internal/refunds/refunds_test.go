@@ -467,27 +467,40 @@ func TestRefund_ordersAgain(t *testing.T) {
 	}
 	w.SQL(`UPDATE refunds SET approved_at = now() - interval '2 hours' WHERE id = $1`, open[0])
 	orders := func() string {
-		return fixture.Ask[string](w, `SELECT string_agg((m ->> 'id') || CASE WHEN (m ->> 'cancelled')::boolean THEN ' cancelled' ELSE '' END, ' ' ORDER BY m ->> 'id')
+		return fixture.Ask[string](w, `SELECT coalesce(string_agg((m ->> 'id') || CASE WHEN (m ->> 'cancelled')::boolean THEN ' cancelled' ELSE '' END, ' ' ORDER BY m ->> 'id'), '')
 FROM (SELECT name, convert_from(body, 'UTF8')::jsonb AS m FROM outbox) AS o WHERE name = $1`, string(wire.RefundApprovedV1))
 	}
 	// The signature of the oldest one cannot be made here. It holds no other up.
 	for _, c := range []struct {
-		what    string
-		refuses string
-		want    []string
-	}{{"all orders", "", []string{open[0], open[1], open[3], "cancelled"}}, {"orders behind one that fails", open[0], []string{open[1], open[3], "cancelled"}}} {
+		what          string
+		refuses       string
+		want, refused []string
+	}{
+		{"all orders", "", []string{open[0], open[1], open[3]}, nil},
+		{"orders behind one that fails", open[0], []string{open[1], open[3]}, []string{open[0] + " no key"}},
+	} {
 		w.SQL(`DELETE FROM outbox`)
+		var told, refused []string
 		err := w.Store.SendOrders(t.Context(), func(r refund.Refund) (change.Command, error) {
 			if r.ID == c.refuses {
 				return change.Command{}, errors.New("no key")
 			}
 			return w.Refunds.Signing.Command(r, money.NGN, time.Now())
+		}, func(r refund.Refund, failed error) {
+			if failed != nil {
+				refused = append(refused, r.ID+" "+failed.Error())
+			} else if told = append(told, r.ID); !strings.Contains(orders(), r.ID) {
+				t.Errorf("send %s again: heard that %s was sent before it was", c.what, r.ID)
+			}
 		})
-		if failed := err != nil; failed != (c.refuses != "") || failed && !strings.Contains(err.Error(), c.refuses) {
-			t.Errorf("send %s again: got %v, want an error about %q", c.what, err, c.refuses)
+		if !slices.Equal(told, c.want) || !slices.Equal(refused, c.refused) {
+			t.Errorf("send %s again: heard of %q as sent and of %q as refused, want %q and %q", c.what, told, refused, c.want, c.refused)
 		}
-		if got := orders(); got != strings.Join(c.want, " ") {
-			t.Errorf("send %s again: got %s, want %v", c.what, got, c.want)
+		if failed := err != nil; failed != (c.refuses != "") || failed && err.Error() != "1 orders were not sent again" {
+			t.Errorf("send %s again: got %v, want an error for %q", c.what, err, c.refuses)
+		}
+		if got, want := orders(), strings.Join(c.want, " ")+" cancelled"; got != want {
+			t.Errorf("send %s again: got %s, want %s", c.what, got, want)
 		}
 	}
 }

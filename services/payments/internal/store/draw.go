@@ -386,12 +386,12 @@ func drawList(rows pgx.Rows, err error) ([]draw.Draw, error) {
 
 // SendDraws sends the orders of all withdrawals again that have not ended, or were confirmed since a time, no matter
 // when they were approved. Wallets that has an order already ignores it. A confirmed one is among them: the balance of
-// its merchant is without it only at a wallets that has the order.
-func (s *Store) SendDraws(ctx context.Context, since time.Time, order func(draw.Draw) (change.Command, error)) error {
+// its merchant is without it only at a wallets that has the order. report hears of each as in SendOrders.
+func (s *Store) SendDraws(ctx context.Context, since time.Time, order func(draw.Draw) (change.Command, error), report func(draw.Draw, error)) error {
 	return s.sendAgain(ctx, func(tx pgx.Tx, after string, most int) (list []unended, err error) {
 		found, err := drawList(tx.Query(ctx, orderedDraws, since, after, most))
 		for _, w := range found {
-			list = append(list, unended{w.ID, func() (change.Command, error) { return order(w) }})
+			list = append(list, unended{w.ID, func() (change.Command, error) { return order(w) }, func(failed error) { report(w, failed) }})
 		}
 		return list, err
 	})

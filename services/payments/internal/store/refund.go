@@ -123,8 +123,9 @@ func (s *Store) ReportRefund(ctx context.Context, messageID, refundID string, f 
 }
 
 // SendOrders sends the orders of all refunds again that have not ended, no matter when they were approved, and gives
-// each refund to order, which makes its message. Wallets that has an order already ignores it.
-func (s *Store) SendOrders(ctx context.Context, order func(refund.Refund) (change.Command, error)) error {
+// each refund to order, which makes its message, and to report once that is on its way, or could not be made. Wallets
+// that has an order already ignores it.
+func (s *Store) SendOrders(ctx context.Context, order func(refund.Refund) (change.Command, error), report func(refund.Refund, error)) error {
 	return s.sendAgain(ctx, func(tx pgx.Tx, after string, most int) (list []unended, err error) {
 		rows, err := tx.Query(ctx, unendedRefunds, after, most)
 		if err != nil {
@@ -132,7 +133,7 @@ func (s *Store) SendOrders(ctx context.Context, order func(refund.Refund) (chang
 		}
 		found, err := pgx.CollectRows(rows, scanRefund)
 		for _, r := range found {
-			list = append(list, unended{r.ID, func() (change.Command, error) { return order(r) }})
+			list = append(list, unended{r.ID, func() (change.Command, error) { return order(r) }, func(failed error) { report(r, failed) }})
 		}
 		return list, wrap(err, "list refunds")
 	})
@@ -140,29 +141,30 @@ func (s *Store) SendOrders(ctx context.Context, order func(refund.Refund) (chang
 
 // unended is a refund, or a withdrawal from wallets, whose order is sent again.
 type unended struct {
-	id    string
-	order func() (change.Command, error)
+	id     string
+	order  func() (change.Command, error)
+	report func(failed error)
 }
 
 // sendAtOnce bounds a transaction of sendAgain.
 const sendAtOnce = 500
 
-// sendAgain sends orders in pages, each in one transaction. One that cannot be made holds no other up.
+// sendAgain sends orders in pages, each in one transaction. One that cannot be made holds no other up. A page is
+// reported after its commit: before that no order of it is on its way.
 func (s *Store) sendAgain(ctx context.Context, page func(tx pgx.Tx, after string, most int) ([]unended, error)) error {
-	var first error
 	failed, after, more := 0, "", true
 	for more {
 		var list []unended
-		var problems []error
+		var failures []error // by the places of the list
 		err := s.inTx(ctx, func(tx pgx.Tx, done *effects) (err error) {
 			if list, err = page(tx, after, sendAtOnce); err != nil {
 				return err
 			}
-			problems = nil
-			for _, o := range list {
+			failures = make([]error, len(list))
+			for i, o := range list {
 				c, err := o.order()
 				if err != nil {
-					problems = append(problems, fmt.Errorf("order %s: %w", o.id, err))
+					failures[i] = err
 					continue
 				}
 				if err := send(ctx, tx, c); err != nil {
@@ -175,15 +177,18 @@ func (s *Store) sendAgain(ctx context.Context, page func(tx pgx.Tx, after string
 		if err != nil {
 			return err
 		}
-		if failed += len(problems); first == nil && failed > 0 {
-			first = problems[0]
+		for i, o := range list {
+			o.report(failures[i])
+			if failures[i] != nil {
+				failed++
+			}
 		}
 		if more = len(list) == sendAtOnce; more {
 			after = list[len(list)-1].id
 		}
 	}
-	if first != nil {
-		return fmt.Errorf("%d orders were not sent again, the first: %w", failed, first)
+	if failed > 0 {
+		return fmt.Errorf("%d orders were not sent again", failed)
 	}
 	return nil
 }
