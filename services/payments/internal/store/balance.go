@@ -39,9 +39,11 @@ WHERE (s.merchant_id, s.mode, s.currency) > ($1, $2, $3) AND s.mode = ANY ($4) A
 	AND NOT EXISTS (SELECT FROM settlement_days d
 		WHERE d.merchant_id = s.merchant_id AND d.mode = s.mode AND d.currency = s.currency AND d.day = (now() AT TIME ZONE 'UTC')::date)
 ORDER BY s.merchant_id, s.mode, s.currency LIMIT $5`
-	// A day is asked about for two days: while it is today, and while its withdrawal is younger than 24 hours.
-	forgetDays = `DELETE FROM settlement_days WHERE (merchant_id, mode, currency, day) IN (SELECT merchant_id, mode, currency, day FROM settlement_days
-	WHERE day < (now() AT TIME ZONE 'UTC')::date - 30 ORDER BY day LIMIT 10000)`
+	// recentWithdrawals asks about a day while its withdrawal waits for operators, however long, and for 24 hours after
+	// its approval.
+	forgetDays = `DELETE FROM settlement_days WHERE (merchant_id, mode, currency, day) IN (SELECT merchant_id, mode, currency, day FROM settlement_days d
+	WHERE day < (now() AT TIME ZONE 'UTC')::date - 30 AND NOT EXISTS (SELECT FROM withdrawals w
+		WHERE w.id = d.withdrawal_id AND (w.state = 'requested' OR w.approved_at > now() - interval '2 days')) ORDER BY day LIMIT 10000)`
 	// 1, 2, 4 … 64 minutes after failures that follow each other within a day.
 	putOffSettlement = `WITH f AS (SELECT merchant_id, mode, currency, CASE WHEN retry_at > now() - interval '1 day' THEN least(failures + 1, 7) ELSE 1 END AS n
 	FROM settlement_schedules WHERE merchant_id = $1 AND mode = $2 AND currency = $3)
@@ -141,7 +143,8 @@ func (s *Store) PutOffSettlement(ctx context.Context, d withdrawals.Due) error {
 	return wrap(err, "put off a daily settlement")
 }
 
-// ForgetDays deletes days of daily settlements of more than thirty days ago, some at a time.
+// ForgetDays deletes days of daily settlements of more than thirty days ago, some at a time. It keeps those whose
+// withdrawal waits for operators, or was approved in the last two days.
 func (s *Store) ForgetDays(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, forgetDays)
 	return wrap(err, "forget days of settlements")

@@ -188,16 +188,27 @@ func TestChangeSettings_daily(t *testing.T) {
 	}
 }
 
-// TestRetain_settlementDays: days of daily settlements are forgotten after thirty days.
+// TestRetain_settlementDays: days of daily settlements are forgotten after thirty days, unless their withdrawal still
+// counts towards the bound of two operators.
 func TestRetain_settlementDays(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
+	account := settled(w, fixture.Owner, number)
+	w.SQL(`INSERT INTO withdrawals (id, merchant_id, mode, key_id, currency, amount, account_id, rail, state, attempt, holds, takes, version, sequence, created_at, approved_at, ended_at)
+		SELECT id, 'm2', 'live', 1, 'NGN', 5, $1, 'sim', state, 1, 0, 0, 1, 1, now() - interval '40 days', approved, ended
+		FROM (VALUES ('wdr_waits', 'requested', NULL::timestamptz, NULL::timestamptz), ('wdr_today', 'approved', now() - interval '23 hours', NULL),
+			('wdr_old', 'paid', now() - interval '40 days', now())) AS v (id, state, approved, ended)`, account)
+	w.SQL(`INSERT INTO settlement_days (merchant_id, mode, currency, day, withdrawal_id)
+		SELECT 'm2', 'live', 'NGN', (now() AT TIME ZONE 'UTC')::date - d, id FROM (VALUES (40, 'wdr_waits'), (41, 'wdr_today'), (42, 'wdr_old')) AS v (d, id)`)
 	w.SQL(`INSERT INTO settlement_days (merchant_id, mode, currency, day)
 		SELECT 'm1', 'live', 'NGN', (now() AT TIME ZONE 'UTC')::date - d FROM unnest(ARRAY[0, 29, 32, 400]) d`)
 	if err := w.Store.Retain(t.Context()); err != nil {
 		t.Fatalf("Retain() = %v, want no error", err)
 	}
-	if got := fixture.Ask[int](w, `SELECT count(*) FROM settlement_days`); got != 2 {
+	if got, want := fixture.Ask[string](w, `SELECT coalesce(string_agg(withdrawal_id, ' ' ORDER BY withdrawal_id), 'none') FROM settlement_days WHERE merchant_id = 'm2'`), "wdr_today wdr_waits"; got != want {
+		t.Errorf("days after Retain() of withdrawals made 40 days ago = %s, want %s: one waits, and one was approved within 24 hours", got, want)
+	}
+	if got := fixture.Ask[int](w, `SELECT count(*) FROM settlement_days WHERE merchant_id = 'm1'`); got != 2 {
 		t.Errorf("days after Retain() = %d, want 2: those of today and of 29 days ago", got)
 	}
 }
