@@ -57,30 +57,53 @@ func OfTron(c Tron) Chain { return tron{c} }
 
 type tron struct{ chain Tron }
 
-// tronAtOnce is how many deposit addresses are read of one block: the next one comes after three seconds.
-const tronAtOnce = 10
+// Bounds of a reading of tron's deposit addresses.
+const (
+	tronAtOnce = 10 // of one block at most: the next one comes after three seconds
+	tronFaults = 3  // accounts that were not read, after which the others wait for the next reading
+)
 
-// Balances implements Chain. The places have one block, and each few deposit addresses have one.
-func (t tron) Balances(ctx context.Context, of []Account, _ int64) ([]Balance, error) {
+// Balances implements Chain. The places have one block, and each few deposit addresses have one. The places come first:
+// without them there is no reading.
+func (t tron) Balances(ctx context.Context, of []Account, _ int64) (out []Balance, err error) {
 	places := slices.IndexFunc(of, func(a Account) bool { return a.Place == Deposits })
 	if places < 0 {
 		places = len(of)
 	}
-	parts := slices.Collect(slices.Chunk(of[places:], tronAtOnce))
 	if places > 0 {
-		parts = append(parts, of[:places])
+		if out, err = t.read(ctx, of[:places]); err != nil {
+			return nil, err
+		}
 	}
-	read := make([][]Balance, len(parts))
-	g, asking := errgroup.WithContext(ctx)
-	g.SetLimit(askedAtOnce)
-	for i, part := range parts {
-		g.Go(func() (err error) {
-			read[i], err = t.read(asking, part)
-			return err
-		})
+	held, err := t.deposits(ctx, of[places:])
+	return append(out, held...), err
+}
+
+// deposits reads deposit addresses. A part that was not read, as when no block lasts for its answers, is read again in
+// halves. An account that is not read alone stays unread, and does not hide the places.
+func (t tron) deposits(ctx context.Context, of []Account) ([]Balance, error) {
+	var out []Balance
+	size, faults := tronAtOnce, 0
+	for len(of) > 0 && faults < tronFaults {
+		part := of[:min(size, len(of))]
+		read, err := t.read(ctx, part)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil:
+			size = min(size+1, tronAtOnce)
+		case len(part) > 1:
+			size = len(part) / 2
+			continue
+		default:
+			if faults++; faults == tronFaults {
+				err = fmt.Errorf("%w; %d others wait for the next reading", err, len(of)-1)
+			}
+			read = []Balance{{Account: part[0], Fault: err}}
+		}
+		out, of = append(out, read...), of[len(part):]
 	}
-	err := g.Wait()
-	return slices.Concat(read...), err
+	return out, nil
 }
 
 // read reads accounts of one block.

@@ -2,8 +2,11 @@ package holdings_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -90,5 +93,93 @@ func TestOfTron_oneBlock(t *testing.T) {
 	}
 	if at := (holdings.Reading{Balances: got}).Settled(); len(blocks) != 1 || !blocks[fmt.Sprint("h", at)] {
 		t.Errorf("read the treasury and the stations: got the blocks %v, settled at %d, want one block", blocks, at)
+	}
+}
+
+var errMoved = errors.New("the chain moved")
+
+// slow is a tron that answers about so many deposit addresses within one block, and about any number of places.
+type slow struct {
+	most  int
+	down  error // of places
+	calls int
+}
+
+// Holds implements holdings.Tron.
+func (s *slow) Holds(_ context.Context, of []chain.Account) ([]*big.Int, chain.Header, error) {
+	s.calls++
+	if of[0].Address == "place" {
+		return make([]*big.Int, len(of)), chain.Header{Height: 1}, s.down
+	}
+	broken := slices.ContainsFunc(of, func(a chain.Account) bool { return a.Address == "broken" })
+	if broken || len(of) > s.most {
+		return nil, chain.Header{}, errMoved
+	}
+	return make([]*big.Int, len(of)), chain.Header{Height: 1}, nil
+}
+
+// A part of tron's deposit addresses that is not read within one block is read again in halves. An account that is not
+// read alone stays unread, and only the treasury and the stations can fail the reading.
+func TestOfTron_slow(t *testing.T) {
+	t.Parallel()
+	places, down := []holdings.Account{{Place: holdings.Treasury, Address: "place"}, {Place: holdings.GasStation, Address: "place"}}, errors.New("down")
+	held := func(broken ...int) (list []holdings.Account) {
+		list = append(list, places...)
+		for n := range 200 {
+			list = append(list, holdings.Account{Place: holdings.Deposits, Address: fmt.Sprint("d", n)})
+		}
+		for _, n := range broken {
+			list[len(places)+n].Address = "broken"
+		}
+		return list
+	}
+	for name, c := range map[string]struct {
+		node   slow
+		of     []holdings.Account
+		read   int // deposit addresses
+		faults int
+		calls  int // at most
+		want   error
+	}{
+		"a fast node":                        {node: slow{most: 10}, of: held(), read: 200, calls: 21},
+		"a slow node":                        {node: slow{most: 4}, of: held(), read: 200, calls: 100},
+		"a node with time for one":           {node: slow{most: 1}, of: held(), read: 200, calls: 405},
+		"two accounts that move each time":   {node: slow{most: 10}, of: held(3, 77), read: 198, faults: 2, calls: 50},
+		"a node without time for an account": {node: slow{most: 0}, of: held(), faults: 3, calls: 10},
+		"a node that does not read places":   {node: slow{most: 10, down: down}, of: held(), calls: 1, want: down},
+		"no places":                          {node: slow{most: 10}, of: held()[len(places):], read: 200, calls: 20},
+	} {
+		got, err := holdings.OfTron(&c.node).Balances(t.Context(), c.of, 0)
+		faults, treasury, read := 0, 0, map[string]bool{}
+		for _, b := range got {
+			switch {
+			case b.Place != holdings.Deposits:
+				treasury++
+			case b.Fault != nil:
+				faults++
+			default:
+				read[b.Address] = true
+			}
+		}
+		if !errors.Is(err, c.want) || faults != c.faults || len(read) != c.read || c.node.calls > c.calls {
+			t.Errorf("read 200 deposit addresses from %s: got %d read and %d faults in %d calls, %v, want %d and %d in at most %d, %v",
+				name, len(read), faults, c.node.calls, err, c.read, c.faults, c.calls, c.want)
+		}
+		if err == nil && treasury != len(c.of)-200 {
+			t.Errorf("read the places from %s: got %d, want %d", name, treasury, len(c.of)-200)
+		}
+	}
+}
+
+// Each reading that gives up says how many accounts it left.
+func TestOfTron_left(t *testing.T) {
+	t.Parallel()
+	of := make([]holdings.Account, 30)
+	for n := range of {
+		of[n] = holdings.Account{Place: holdings.Deposits, Address: fmt.Sprint("d", n)}
+	}
+	got, err := holdings.OfTron(&slow{}).Balances(t.Context(), of, 0)
+	if err != nil || len(got) != 3 || !strings.Contains(got[2].Fault.Error(), "27 others") {
+		t.Errorf("read 30 accounts from a node that has time for none: got %+v, %v, want three faults, the last with 27 others", got, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/big"
 
+	"golang.org/x/sync/errgroup"
+
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/evmtx"
@@ -45,6 +47,9 @@ func (o owned) coins() *big.Int {
 // holdsTries is how often accounts are read anew because a block came meanwhile.
 const holdsTries = 5
 
+// holdsAtOnce bounds concurrent reads of accounts: the scan has priority.
+const holdsAtOnce = 4
+
 // Holds is what accounts have, staked coins included, all after the same final block. Nodes do not say which block an
 // answer is of: it is the one that is the newest before and after the answers.
 func (d *Driver) Holds(ctx context.Context, of []chain.Account) (sums []*big.Int, at chain.Header, err error) {
@@ -54,13 +59,8 @@ func (d *Driver) Holds(ctx context.Context, of []chain.Account) (sums []*big.Int
 			if err != nil {
 				return err
 			}
-			sums = sums[:0]
-			for _, a := range of {
-				sum, err := holds(ctx, e, view, a)
-				if err != nil {
-					return fmt.Errorf("the balance of %s at endpoint %s: %w", a.Address, e.Name, err)
-				}
-				sums = append(sums, sum)
+			if sums, err = holdsAll(ctx, e, view, of); err != nil {
+				return err
 			}
 			after, err := now(ctx, e, view)
 			if err != nil {
@@ -83,6 +83,22 @@ func settled(ctx context.Context, e *rpc.Endpoint) (view string, newest *block, 
 	}
 	newest, err = now(ctx, e, "wallet")
 	return "wallet", newest, err
+}
+
+// holdsAll asks an endpoint about several accounts at once, so that few of its answers lie between two blocks.
+func holdsAll(ctx context.Context, e *rpc.Endpoint, view string, of []chain.Account) ([]*big.Int, error) {
+	sums := make([]*big.Int, len(of))
+	g, asking := errgroup.WithContext(ctx)
+	g.SetLimit(holdsAtOnce)
+	for i, a := range of {
+		g.Go(func() (err error) {
+			if sums[i], err = holds(asking, e, view, a); err != nil {
+				err = fmt.Errorf("the balance of %s at endpoint %s: %w", a.Address, e.Name, err)
+			}
+			return err
+		})
+	}
+	return sums, g.Wait()
 }
 
 func holds(ctx context.Context, e *rpc.Endpoint, view string, a chain.Account) (*big.Int, error) {

@@ -1,7 +1,9 @@
 package tron
 
 import (
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"causeway.internal/services/wallets/internal/chain"
@@ -34,5 +36,29 @@ func TestHolds(t *testing.T) {
 			t.Errorf("read two balances of %s: got %v after block %d %s, %v, want %v after block %d %s",
 				name, got, at.Height, at.Hash, err, c.want, c.at.Height, c.at.Hash)
 		}
+	}
+}
+
+// Accounts are asked about at once: one after the other, a slow node would never answer about all within one block.
+func TestHolds_atOnce(t *testing.T) {
+	t.Parallel()
+	n := serving(t)
+	n.Set("/walletsolidity/getaccount", `{"balance":7}`)
+	answer, all, asked := n.Config.Handler, make(chan struct{}), atomic.Int64{}
+	n.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/walletsolidity/getaccount" {
+			if asked.Add(1) == holdsAtOnce {
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-r.Context().Done():
+			}
+		}
+		answer.ServeHTTP(w, r)
+	})
+	of := slices.Repeat([]chain.Account{{Address: usdt}}, holdsAtOnce)
+	if sums, _, err := newDriver(t, n).Holds(t.Context(), of); err != nil || len(sums) != len(of) || sums[0].Int64() != 7 {
+		t.Errorf("read %d balances from a node that answers once it is asked for all: got %v, %v, want 7 for each", len(of), sums, err)
 	}
 }
