@@ -36,10 +36,10 @@ ORDER BY h.read_at NULLS FIRST, c.address, c.asset LIMIT $3`
 
 	// A transaction that blocks up to $2 hold or may hold, and that is not booked. One that was mined may be; so may one
 	// that no round of sweeping has looked for in these blocks. A blocked refund whose transaction is final stays as it is
-	// until an operator decides: the reading shows it.
+	// until an operator decides: the reading shows it. One that a restore alone holds is booked once its block is final.
 	unbookedSQL = `SELECT coalesce((SELECT o.id FROM outgoing_tx o LEFT JOIN refunds r ON r.id = o.refund
 WHERE o.mode = 'live' AND o.network = $1 AND o.state IN ('planned', 'signed', 'broadcast', 'mined')
-AND (o.state = 'mined' AND o.height <= $2 AND NOT coalesce(r.blocked, false)
+AND (o.state = 'mined' AND o.height <= $2 AND (NOT coalesce(r.blocked, false) OR r.reason = ` + restoredReason + `)
 	OR o.state <> 'mined' AND NOT EXISTS (SELECT FROM sweep_rounds l
 		WHERE l.network = $1 AND l.refunds = (o.refund IS NOT NULL) AND l.height >= $2))
 ORDER BY o.created_at LIMIT 1), '')`

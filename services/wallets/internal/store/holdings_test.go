@@ -92,6 +92,74 @@ func TestSendHoldings_waits(t *testing.T) {
 	tell("read block 2 while its refund is blocked", 2, "", 1)
 }
 
+// After a restore the refunds of tron are held. One whose form a block has by then is booked soon, so a reading of that
+// block waits. The hold stays until the block is final: one node alone may have shown the block.
+func TestSendHoldings_held(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]bool{"signed": false, "sent": true} {
+		base, pool := open(t)
+		s, ctx := base.Refunds(), t.Context()
+		follows(t, base, pool)
+		if err := base.TakeRefund(ctx, approved("rfd_1", tenant.Live)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(ctx, `UPDATE refunds SET family = 'tron'`); err != nil {
+			t.Fatal(err)
+		}
+		idle, err := s.Idle(ctx, "ethereum", 10)
+		if err != nil || len(idle) != 1 {
+			t.Fatalf("list the refunds that wait: got %+v, %v, want one", idle, err)
+		}
+		underway := func() sweep.Outgoing {
+			t.Helper()
+			list, err := s.Underway(ctx, "ethereum", 10)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("list what is under way: got %+v, %v, want one", list, err)
+			}
+			return list[0]
+		}
+		if err := s.Plan(ctx, plannedRefund("out_1", idle[0], 0)); err != nil {
+			t.Fatal(err)
+		}
+		if may, err := s.Ask(ctx, underway()); err != nil || !may {
+			t.Fatalf("ask for the signature: got %t, %v, want true", may, err)
+		}
+		if err := s.Signed(ctx, underway(), []byte("raw"), "0x1"); err != nil {
+			t.Fatal(err)
+		}
+		if sent {
+			if err := s.Sent(ctx, underway(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := base.Recover(ctx, 10); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Mined(ctx, underway(), sweep.Receipt{TxHash: "0x1", Height: 2, Block: "h2", OK: true, Fee: big.NewInt(7)}); err != nil {
+			t.Fatal(err)
+		}
+		if !underway().Sweep.Blocked {
+			t.Errorf("see a refund in a block that was %s before the restore: got it open, want it held", name)
+		}
+		now, err := s.Time(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := holdings.Reading{Network: "ethereum", At: now, Through: 2, Balances: []holdings.Balance{{
+			Account: holdings.Account{Place: holdings.RefundStation, Address: "0xstation", Asset: "USDT", Contract: "0xusdt"}, Amount: new(big.Int), Height: 2,
+		}}}
+		if waits, err := s.SendHoldings(ctx, read); err != nil || waits != "out_1" {
+			t.Errorf("read the block of a held refund that was %s: got a wait for %q, %v, want one for out_1", name, waits, err)
+		}
+		if err := s.Block(ctx, underway().Sweep, "its log shows no such transfer"); err != nil {
+			t.Fatal(err)
+		}
+		if waits, err := s.SendHoldings(ctx, read); err != nil || waits != "" {
+			t.Errorf("read the block of a refund that an operator decides: got a wait for %q, %v, want none", waits, err)
+		}
+	}
+}
+
 // Deposits that the books have beyond the chain, as after a theft from addresses that were swept, are sent as they are.
 func TestSendHoldings_negative(t *testing.T) {
 	t.Parallel()

@@ -43,9 +43,11 @@ DELETE FROM outgoing_inputs WHERE outgoing IN (SELECT id FROM gone)`
 
 	// Payments may have refunded the money of such a refund again since the backup: nothing was signed for it, or each of
 	// its forms on tron had expired.
-	holdRefundsSQL = `UPDATE refunds SET blocked = true, reason = 'the database was restored: compare the refund with payments'
+	holdRefundsSQL = `UPDATE refunds SET blocked = true, reason = ` + restoredReason + `
 WHERE mode = 'live' AND (family = 'tron' AND state IN ('signing', 'sent')
 	OR state = 'signing' AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = refunds.id))`
+
+	restoredReason = `'the database was restored: compare the refund with payments'`
 
 	endRecoverySQL = `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL`
 

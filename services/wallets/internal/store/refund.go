@@ -97,8 +97,12 @@ WHERE r.id = $2 AND r.state = 'signing' AND NOT r.blocked AND NOT ` + heldRefund
 	// After a restore a version is above those of the lost time, except in test mode, where everything happens again.
 	nextRefundVersion = `greatest(version, (SELECT max(version_base) FROM recoveries WHERE refunds.mode = 'live')) + 1`
 
+	// On tron one node that shows a block, or takes a form, does not end the hold of a restore: another form could follow.
+	heldRestored = `(blocked AND family = 'tron' AND $2 = 'sent' AND reason = ` + restoredReason + `)`
+
 	// A snapshot that says nothing new gets no version.
-	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric, reason = $5, blocked = false,
+	changeRefundSQL = `UPDATE refunds SET state = $2, tx_hash = $3, fee = $4::text::numeric,
+reason = CASE WHEN ` + heldRestored + ` THEN reason ELSE $5 END, blocked = ` + heldRestored + `,
 version = ` + nextRefundVersion + `, changed_at = now()
 WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text, kind`
 
