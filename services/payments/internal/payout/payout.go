@@ -88,6 +88,9 @@ type Payout struct {
 	// Written is the database's number of the transaction that wrote the row, by which a later write notices that another
 	// one came first. Zero is unknown: only due payouts and saved ones have it, and no decision uses it.
 	Written uint32
+	// ReadAt is when the row was read or saved, by the database's clock. ReadHere is the same moment by this process's
+	// clock, which may be wrong, so only the time that has passed on it counts. Payouts without Written have neither.
+	ReadAt, ReadHere time.Time
 
 	// Fields of the payment, for logs and traces. Only due payouts have them, and no decision uses them.
 	MerchantID string

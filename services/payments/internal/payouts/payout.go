@@ -267,10 +267,11 @@ type look struct {
 // A query that is due changes nothing, and an answer without an outcome changes the row alone. So neither takes the
 // payment's lock, unless somebody else has written the row since the worker read it.
 func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
-	if l.seen.Seen == payout.Tick && set.Timing.Asks(o, w.Now()) {
+	now := o.ReadAt.Add(time.Since(o.ReadHere)) // by the database's clock, because it says when the row is due
+	if l.seen.Seen == payout.Tick && set.Timing.Asks(o, now) {
 		return o, payout.Query, nil
 	}
-	if next, step, ok := set.Timing.Alone(o, l.seen, w.Now()); ok {
+	if next, step, ok := set.Timing.Alone(o, l.seen, now); ok {
 		if saved, err := w.Store.SavePayout(ctx, next); err != nil || saved {
 			return next, step, err
 		}

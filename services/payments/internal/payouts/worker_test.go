@@ -311,6 +311,35 @@ func TestPayout_answerBesideAnotherWrite(t *testing.T) {
 	}
 }
 
+// The database's clock says when a payout is due, so it also times an answer: a worker whose own clock is wrong asks
+// neither late nor without a pause.
+func TestPayout_answerTimedByTheDatabase(t *testing.T) {
+	t.Parallel()
+	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			p := w.ConfirmedWith("0123456789")
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			w.Hurry()
+			w.With(func(d *fixture.Deps) { d.Now = func() time.Time { return time.Now().Add(skew) } })
+			w.Rig(fixture.Rigged{OnQuery: func(reference string) (rail.Status, error) {
+				return rail.Status{Ref: reference, State: rail.Pending, Amount: p.Quote.PayoutAmount, Currency: p.Currency}, nil
+			}})
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			if got := fixture.Ask[string](w, `SELECT concat_ws(' ', state, polls, abs(extract(epoch FROM clock_timestamp() - answer_at)) < 60, next_at > answer_at)
+				FROM payouts`); got != "pending 2 t t" {
+				t.Errorf("after an answer to a worker whose clock is an hour %s: state, polls, answered within a minute of now, next query after it = %s, want pending 2 t t",
+					name, got)
+			}
+		})
+	}
+}
+
 // A payout that is revived keeps its id in every event.
 func TestPayout_revivedKeepsItsID(t *testing.T) {
 	t.Parallel()

@@ -196,7 +196,7 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver), stopped = $18, first_sent_at = $19, answer = $20,
 	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
-	savePayoutNoted = savePayout + ` RETURNING xmin`
+	savePayoutNoted = savePayout + ` RETURNING xmin, clock_timestamp()`
 	// Every write of the row changes its xmin.
 	savePayoutAlone = savePayout + ` AND xmin = $25`
 	voidPayout      = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
@@ -206,7 +206,7 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
 	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
 	ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) AS due
-WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, ''), o.xmin`
+WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, ''), o.xmin, clock_timestamp()`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of

@@ -131,7 +131,8 @@ func (s vault) scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 // scanDuePayout reads a row of duePayouts.
 func (s vault) scanDuePayout(row pgx.CollectableRow) (*payout.Payout, error) {
 	var o payout.Payout
-	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace, &o.Written)
+	o.ReadHere = time.Now()
+	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace, &o.Written, (*instant)(&o.ReadAt))
 }
 
 // scanPayoutWith reads payoutColumns into o, and the columns after them into more.

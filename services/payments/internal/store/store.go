@@ -586,7 +586,8 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
 		batch.Queue(savePayoutNoted, payoutValues(*o, receiver)...).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&o.Written)
+			o.ReadHere = time.Now()
+			err := row.Scan(&o.Written, (*instant)(&o.ReadAt))
 			if errors.Is(err, pgx.ErrNoRows) {
 				return errStale
 			}
