@@ -150,6 +150,20 @@ func TestMagicAccounts(t *testing.T) {
 	}
 }
 
+// The last query after a success comes well after the return, because the row's clock is the database's and the bank's
+// another.
+func TestReturnIsAskedAboutWithAMargin(t *testing.T) {
+	const margin = 400 * time.Millisecond
+	after := payout.TestTiming().After
+	var last time.Duration
+	for _, gap := range after {
+		last += gap
+	}
+	if last < returnAfter+margin {
+		t.Errorf("the sandbox asks for the last time %s after a success, want at least %s after the return, which is %s after it", last, margin, returnAfter)
+	}
+}
+
 func TestNames(t *testing.T) {
 	r := newCustomer(t, "").rail
 	if _, err := r.Resolve(t.Context(), money.NGN, "058", AccountNotFound); !errors.Is(err, rail.ErrNotFound) {
