@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -141,6 +142,49 @@ func TestLife_finalAfterItWasConverted(t *testing.T) {
 	}
 	w.See(less, fixture.Coin{Key: "t3", Amount: "20", Version: 2, Depth: 64, Final: true})
 	w.Want(less, "pending reorged")
+	w.Balanced()
+}
+
+// A final snapshot of a converted transfer is decided on where it brings anything else that is new.
+func TestLife_finalWithSomethingNew(t *testing.T) {
+	t.Parallel()
+	w, s := fixture.Screened(t)
+	for i, c := range []struct {
+		name   string
+		before func()
+		edit   func(*wire.DepositChanged)
+		status string
+		row    string
+	}{
+		{"nothing", func() {}, func(*wire.DepositChanged) {}, "confirmed", "{" + fixture.CleanSender + "} clear pending true"},
+		{"a witness", func() {}, func(m *wire.DepositChanged) {
+			m.Witness = wire.WitnessConfirmed
+		}, "confirmed", "{" + fixture.CleanSender + "} clear confirmed true"},
+		{"other senders", func() {}, func(m *wire.DepositChanged) {
+			m.Senders = []string{"another"}
+		}, "confirmed", "{another} clear pending true"},
+		{"no block", func() { w.SQL(`UPDATE deposits SET block_hash = '', booked_block = '' WHERE key = 'tron:t3:0'`) }, func(m *wire.DepositChanged) {
+			m.BlockHeight, m.BlockHash, m.BlockTime = 0, "", time.Time{}
+		}, "confirming", "{" + fixture.CleanSender + "} clear pending true"},
+		{
+			"another verdict", func() { s.Set(false, fixture.CleanSender) }, func(*wire.DepositChanged) {},
+			"needs_review screening_hold", "{" + fixture.CleanSender + "} hit pending true",
+		},
+	} {
+		p := w.Make(fixture.Command())
+		m := w.Message(p, fixture.Coin{Key: fmt.Sprint("t", i), Amount: "31.25", Version: 1, Depth: fixture.Enough})
+		m.Senders, m.Witness = []string{fixture.CleanSender}, wire.WitnessPending
+		w.Deliver(m)
+		w.Want(p, "confirmed")
+		m.Version, m.Depth, m.Finalized = 2, 64, true
+		c.before()
+		c.edit(&m)
+		w.Deliver(m)
+		w.Want(p, c.status)
+		if got := fixture.Ask[string](w, `SELECT concat_ws(' ', senders, screening, witness, finalized::text) FROM deposits WHERE payment_id = $1`, p.ID); got != c.row {
+			t.Errorf("senders, verdict, witness and finality after a final snapshot with %s new = %s, want %s", c.name, got, c.row)
+		}
+	}
 	w.Balanced()
 }
 

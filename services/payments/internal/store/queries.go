@@ -133,7 +133,7 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 ), done AS (
 	UPDATE deposits d SET version = $3, depth = $7, finalized = true FROM p
 	WHERE d.mode = $1 AND d.key = $2 AND d.network = $5 AND d.payment_id = p.id AND d.version < $3 AND NOT d.reverted AND d.counted > 0
-	AND d.counted = $9 AND d.booked_amount = $9 AND d.amount = $9 AND d.booked_block = $10 AND d.block_hash = $10
+	AND d.counted = $9 AND d.booked_amount = $9 AND d.amount = $9 AND d.booked_block = $10 AND d.block_hash = $10 AND d.block_hash <> ''
 	AND d.senders = $11 AND d.witness = $12 AND $13 IN ('', d.screening) AND d.first_seen_at <= $14 RETURNING d.key
 ), taken AS (
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $5, $8::bigint FROM done WHERE $8 > 0 ON CONFLICT DO NOTHING
