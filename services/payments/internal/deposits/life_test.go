@@ -188,6 +188,20 @@ func TestLife_finalWithSomethingNew(t *testing.T) {
 	w.Balanced()
 }
 
+// One statement makes new shared accounts in the order of their codes, so that two of them cannot wait for each other.
+func TestLife_sharedAccountsInOrder(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Pay(w.ConfirmedWith("0123456789"))
+	made := fixture.Ask[string](w, `SELECT coalesce(string_agg(codes, '; '), '') FROM (
+		SELECT string_agg(code, ' ' ORDER BY ctid) AS codes FROM ledger_accounts WHERE payment_id IS NULL GROUP BY xmin::text, cmin::text
+		HAVING array_agg(code ORDER BY ctid) <> array_agg(code ORDER BY code)) AS wrong`)
+	if made != "" {
+		t.Errorf("statements made shared accounts in the order %s, want that of their codes", made)
+	}
+	w.Balanced()
+}
+
 // A payment expires only after its network is scanned a minute past the end of its window. Money that was sent in time
 // and is reported later is on time.
 func TestLife_expiryWaitsForTheScanner(t *testing.T) {

@@ -210,7 +210,7 @@ WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, '
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
-	// their codes under the payment's lock. A shared account is inserted without a balance.
+	// their codes under the payment's lock. New shared accounts have no balance and are inserted in that order too.
 	insertJournals = `WITH j AS (
 	INSERT INTO ledger_journals (key, event, payment_id) SELECT key, event, nullif(payment, '')
 	FROM unnest($1::text[], $2::text[], $3::text[]) AS t(key, event, payment) ON CONFLICT (key) DO NOTHING RETURNING id, key
@@ -221,7 +221,7 @@ WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, '
 ), entries AS (
 	INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) SELECT id, line, code, asset, side, amount FROM e
 ), shared AS (
-	INSERT INTO ledger_accounts (code, asset, normal) SELECT DISTINCT code, asset, normal FROM e WHERE owner = '' ON CONFLICT (code) DO NOTHING
+	INSERT INTO ledger_accounts (code, asset, normal) SELECT DISTINCT code, asset, normal FROM e WHERE owner = '' ORDER BY code ON CONFLICT (code) DO NOTHING
 )
 INSERT INTO ledger_accounts AS a (code, asset, normal, payment_id, balance)
 SELECT code, asset, normal, owner, sum(CASE WHEN side = normal THEN amount ELSE -amount END) FROM e WHERE owner <> ''
