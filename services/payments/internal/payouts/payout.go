@@ -265,7 +265,8 @@ type look struct {
 // was reorganised away or a person holds it; then the worker asks for the outcome of the first send instead.
 //
 // A query that is due changes nothing, and an answer without an outcome changes the row alone. So neither takes the
-// payment's lock, unless somebody else has written the row since the worker read it.
+// payment's lock, unless somebody else has written the row since the worker read it. A row that somebody made due in
+// that time stays due after an answer without an outcome.
 func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	now := o.ReadAt.Add(time.Since(o.ReadHere)) // by the database's clock, because it says when the row is due
 	if l.seen.Seen == payout.Tick && set.Timing.Asks(o, now) {
@@ -286,6 +287,10 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			return change.Result{}, fmt.Errorf("payout %s not found", o.ID)
 		}
 		next, d := set.Timing.Next(*v.Payout, l.seen, now)
+		answered := l.seen.Seen != payout.Tick && d.Step != payout.Send && d.Outcome == payout.None
+		if at := v.Payout.NextAt; answered && at.After(o.NextAt) && !at.After(now) { // a hint came meanwhile
+			next.NextAt = at
+		}
 		alert := d.Alert
 		unasked := w.AskFirst && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -272,7 +274,7 @@ func TestPayout_askedAboutBesideALockedPayment(t *testing.T) {
 		if err := w.Step(); err != nil {
 			t.Fatalf("work beside a locked payment: %v, want the payout %s", err, want)
 		}
-		if got := fixture.Ask[string](w, `SELECT state || ' ' || polls FROM payouts WHERE next_at > now() AND taken_until IS NULL`); got != want {
+		if got := fixture.Ask[string](w, `SELECT state || ' ' || polls FROM payouts WHERE next_at > answer_at AND taken_until IS NULL`); got != want {
 			t.Errorf("the payout is %s, want %s", got, want)
 		}
 		w.SQL(`UPDATE payouts SET next_at = now()`)
@@ -335,6 +337,56 @@ func TestPayout_answerTimedByTheDatabase(t *testing.T) {
 				FROM payouts`); got != "pending 2 t t" {
 				t.Errorf("after an answer to a worker whose clock is an hour %s: state, polls, answered within a minute of now, next query after it = %s, want pending 2 t t",
 					name, got)
+			}
+		})
+	}
+}
+
+// Somebody who hints at a payout while its rail is asked may know more than the answer says, so it is asked again.
+func TestPayout_hintBesideAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, hint := range map[string]func(w *fixture.Payments, reference string) error{
+		"of the rail": func(w *fixture.Payments, reference string) error {
+			return w.Store.Hint(t.Context(), sim.Name, reference)
+		},
+		"of an operator": func(w *fixture.Payments, _ string) error {
+			d := operators.PayoutOrder{Operator: "ada", Reason: "the customer calls"}
+			_, err := w.Operators.AskPayout(t.Context(), fixture.Ask[string](w, `SELECT id FROM payouts`), d, &fault.Problems{}, idempotency.Key{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			p := w.ConfirmedWith("0123456789")
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			w.Hurry()
+			answer := func(hinted bool) func(string) (rail.Status, error) {
+				return func(reference string) (rail.Status, error) {
+					s := rail.Status{Ref: reference, State: rail.Pending, Amount: p.Quote.PayoutAmount, Currency: p.Currency}
+					if hinted {
+						return s, hint(w, reference)
+					}
+					return s, nil
+				}
+			}
+			w.Rig(fixture.Rigged{OnQuery: answer(true)})
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			const due = `SELECT concat_ws(' ', state, polls, next_at <= answer_at) FROM payouts`
+			if got := fixture.Ask[string](w, due); got != "pending 2 t" {
+				t.Errorf("after a hint %s beside the rail's answer: state, polls, due = %s, want pending 2 t", name, got)
+			}
+			w.SQL(`UPDATE payouts SET taken_until = NULL`) // the worker keeps it for a few seconds
+			w.Rig(fixture.Rigged{OnQuery: answer(false)})
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			if got := fixture.Ask[string](w, due); got != "pending 3 f" {
+				t.Errorf("after the query that the hint %s asked for: state, polls, due = %s, want pending 3 f", name, got)
 			}
 		})
 	}
