@@ -22,22 +22,26 @@ type extent struct {
 	pure    string   // build tags of the tests that need nothing
 	served  string   // and of those that need servers
 	race    string   // -race for the tests that need servers, "" without; the pure tests always run under the race detector
+	atATime string   // packages that need servers, at a time
 	timeout string   // of one package
 	environ []string // of go test
 }
 
 var (
 	// usual is everything that a change must pass.
-	usual = extent{served: "integration", timeout: "15m"}
+	usual = extent{served: "integration", atATime: "3", timeout: "15m"}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
+	long = extent{pure: "long", served: "integration,long", race: "-race", atATime: "2", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
 )
 
 const (
 	// cgo is for the race detector. The product does without, and make compiles everything else as it compiles the
 	// product.
 	cgo = "CGO_ENABLED=1"
+
+	// lean links tests without tables for a debugger, which saves a second of each package.
+	lean = "-ldflags=-s -w"
 
 	// atOnce ends a program at once that the race detector watches: it would wait for a second in each of 120 packages,
 	// for races of goroutines that nobody waited for.
@@ -72,7 +76,7 @@ func (l *launcher) test(ctx context.Context) error {
 		return err
 	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
-	pure := []string{"-race", "-vet", "off", "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
+	pure := []string{"-race", "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
 	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: slices.Concat(l.environ, how.environ, []string{cgo, atOnce})})
 	if err == nil {
 		err = l.onStack(ctx, root, how, one)
@@ -176,13 +180,13 @@ func (e extent) raced() []string {
 // tiers are the calls of go test on the running servers. The race detector finds races inside the broker's client
 // library when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
 func tiers(how extent, served []string) []tier.Tier {
-	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-timeout", how.timeout}
+	common := []string{"-vet", "off", lean, "-count", "1", "-tags", how.served, "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
 	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
 	// there are processors.
-	parallel := append(how.raced(), "-p", "2", "-parallel", "6")
+	parallel := append(how.raced(), "-p", how.atATime, "-parallel", "6")
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race != "" {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
