@@ -22,17 +22,16 @@ type extent struct {
 	pure    string   // build tags of the tests that need nothing
 	served  string   // and of those that need servers
 	race    string   // -race for the tests that need servers, "" without; the pure tests always run under the race detector
-	atATime string   // packages that need servers, at a time
 	timeout string   // of one package
 	environ []string // of go test
 }
 
 var (
 	// usual is everything that a change must pass.
-	usual = extent{served: "integration", atATime: "3", timeout: "15m"}
+	usual = extent{served: "integration", timeout: "15m"}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", atATime: "2", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
+	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
 )
 
 const (
@@ -186,7 +185,7 @@ func tiers(how extent, served []string) []tier.Tier {
 	}
 	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
 	// there are processors.
-	parallel := append(how.raced(), "-p", how.atATime, "-parallel", "6")
+	parallel := append(how.raced(), "-p", "3", "-parallel", "6")
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race != "" {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
