@@ -48,14 +48,20 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ(), os.Stdin, os.Stdout)
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case err != nil:
 		slog.Error("signer stopped", "err", err)
 		os.Exit(1)
 	}
 }
 
-var errUsage = errors.New(`usage: signer serve | new-seed --out FILE [--recipient age1…]… | seal-seed --out FILE [--recipient age1…]… |
-	new-log | xpubs | addresses --from INDEX --count N --out FILE | verify-log | health | version`)
+var errUsage = errors.New(`usage: signer [serve | new-log | xpubs | verify-log | health | version]
+       signer new-seed --out FILE [--recipient age1…]…
+       signer seal-seed --out FILE [--recipient age1…]…
+       signer addresses --from INDEX --count N --out FILE`)
 
 func run(ctx context.Context, args []string, environ map[string]string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read[settings](environ)

@@ -1,0 +1,160 @@
+package check
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	blocks  = regexp.MustCompile("(?s)```.*?```")
+	span    = regexp.MustCompile("`[^`]+`")
+	between = regexp.MustCompile(`[|;&\n]|\$\(`)
+	word    = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	flag    = regexp.MustCompile(`--[a-z][a-z-]*`)
+	making  = regexp.MustCompile(`(?m)^([a-z0-9/]+|image/%):`)
+)
+
+// programs are those with commands that an operator types.
+var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "signer"}
+
+// usages are the commands of the programs, each with its flags.
+type usages map[string][]string
+
+// TestCommands: every command that a page tells its reader to type exists, with its flags. The end-to-end tests type
+// those of the runbooks; this one reads all pages.
+func TestCommands(t *testing.T) {
+	known := usages{}
+	for _, p := range programs {
+		out, err := exec.Command(filepath.Join(root, "bin", p), "help").CombinedOutput()
+		if len(out) == 0 {
+			t.Fatalf("%s help: %v (make build makes it)", p, err)
+		}
+		known.read(p, string(out))
+	}
+	recipes, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range making.FindAllStringSubmatch(string(recipes), -1) {
+		known["make "+m[1]] = nil
+	}
+	checked := 0
+	for _, name := range texts(t) {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, problems := known.wrong(string(raw))
+		checked += n
+		for _, p := range problems {
+			t.Errorf("%s names a command that does not exist: %s", name, p)
+		}
+	}
+	if least := 300; checked < least {
+		t.Errorf("the pages name %d commands, want at least %d", checked, least)
+	}
+}
+
+func TestCommands_wrong(t *testing.T) {
+	known := usages{"make test": nil, "make image/%": nil}
+	known.read("payments", "usage: payments [serve | books]\n       payments pause payouts [--rail paystack]\n")
+	known.read("signer", "usage: signer [serve | xpubs]\n       signer new-seed --out FILE [--recipient age1…]…")
+	for text, want := range map[string]int{
+		"`payments books`, `payments serve` and `payments`":    0,
+		"`payments pause payouts --rail paystack`":             0,
+		"`payments pause …` for the forms of it":               0,
+		"`payments pause payouts --rails paystack`":            1,
+		"`payments paused`":                                    1,
+		"`payments pause quote`":                               1,
+		"`signer new-seed --out F --recipient R`":              0,
+		"`signer xpubs --out F`":                               1,
+		"`make test`, `make image/payments`":                   0,
+		"`make tests`":                                         1,
+		"the payments table":                                   0,
+		"```\nkubectl exec deploy/x -- payments bookz\n```":    1,
+		"```\nSELECT 1 FROM payments WHERE true\n```":          0,
+		"```\npayments books | payments pause \\\n quote\n```": 1,
+	} {
+		if _, got := known.wrong(text); len(got) != want {
+			t.Errorf("%q: %d commands are wrong, want %d: %q", text, len(got), want, got)
+		}
+	}
+}
+
+// read adds the commands of a program from its usage: a form a line. A form is words, and then what they take. The
+// first one lists the commands that take nothing.
+func (u usages) read(program, usage string) {
+	_, usage, _ = strings.Cut(usage, "usage: ")
+	for form := range strings.Lines(usage) {
+		form, ok := strings.CutPrefix(strings.TrimSpace(form), program+" ")
+		if list, bare := strings.CutPrefix(form, "["); bare && ok {
+			for name := range strings.SplitSeq(strings.TrimSuffix(list, "]"), " | ") {
+				u[program+" "+name] = nil
+			}
+		} else if ok {
+			name := strings.Join(append([]string{program}, leading(strings.Fields(form))...), " ")
+			u[name] = append(u[name], flag.FindAllString(form, -1)...)
+		}
+	}
+}
+
+// wrong lists the commands in the code of a page that do not exist, and counts all.
+func (u usages) wrong(page string) (checked int, problems []string) {
+	code := blocks.FindAllString(page, -1)
+	for _, s := range span.FindAllString(blocks.ReplaceAllString(page, ""), -1) {
+		code = append(code, strings.ReplaceAll(s, "\n", " "))
+	}
+	for _, c := range code {
+		for _, command := range between.Split(strings.ReplaceAll(c, "\\\n", " "), -1) {
+			words := strings.Fields(strings.Trim(command, "`"))
+			i := slices.IndexFunc(words, func(w string) bool { return w == "make" || slices.Contains(programs, filepath.Base(w)) })
+			if i < 0 || i+1 == len(words) || words[0] == "for" || !word.MatchString(strings.ReplaceAll(words[i+1], "/", "")) {
+				continue
+			}
+			checked++
+			if !u.has(filepath.Base(words[i]), words[i+1:]) {
+				problems = append(problems, strings.Join(words[i:], " "))
+			}
+		}
+	}
+	return checked, problems
+}
+
+// has says whether a program has a command with these flags. A page may name the beginning of several commands.
+func (u usages) has(program string, words []string) bool {
+	if program == "make" {
+		_, ok := u["make "+words[0]]
+		return ok || strings.HasPrefix(words[0], "image/")
+	}
+	flags := flag.FindAllString(strings.Join(words, " "), -1)
+	for n := len(leading(words)); n > 0; n-- {
+		name := program + " " + strings.Join(words[:n], " ")
+		if known, ok := u[name]; ok {
+			return !slices.ContainsFunc(flags, func(f string) bool { return !slices.Contains(known, f) })
+		}
+		for k := range u {
+			if strings.HasPrefix(k, name+" ") && n == len(leading(words)) && len(flags) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leading are the words of a command before what it takes.
+func leading(words []string) []string {
+	for i, w := range words {
+		if !word.MatchString(w) {
+			return words[:i]
+		}
+	}
+	return words
+}
