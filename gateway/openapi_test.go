@@ -87,15 +87,20 @@ func TestOpenAPI_access(t *testing.T) {
 	}
 }
 
-// The document and the table agree on the query parameters of a route that have one value.
+// The document and the table agree on the query parameters of a route. Each has one value; several are separated by
+// commas.
 func TestOpenAPI_query(t *testing.T) {
 	doc := document(t)
 	for _, r := range route.Table() {
 		item := doc.Paths.Value(r.Pattern)
 		var described []string
 		for _, p := range slices.Concat(item.Parameters, item.GetOperation(r.Method).Parameters) {
-			if p.Value.In == "query" && !p.Value.Schema.Value.Type.Is("array") {
-				described = append(described, p.Value.Name)
+			if p.Value.In != "query" {
+				continue
+			}
+			described = append(described, p.Value.Name)
+			if p.Value.Schema.Value.Type.Is("array") && (p.Value.Style != "form" || p.Value.Explode == nil || *p.Value.Explode) {
+				t.Errorf("%s: the parameter %s has several values, want one with commas (style form, explode false)", r.Name(), p.Value.Name)
 			}
 		}
 		served := slices.Clone(r.Query)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ func item(list string, i int, field string) string { return list + "." + strconv
 func TestPaymentList(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
-	mine := key(t, s, c, "test", unique("list"), "*")
+	merchant := unique("list")
+	mine := key(t, s, c, "test", merchant, "*")
 	var made []string
 	for i := range 7 {
 		body := transfer(nil)
@@ -62,7 +64,51 @@ func TestPaymentList(t *testing.T) {
 			t.Errorf("%v lists %d, want %d", query, len(refs), want)
 		}
 	}
-	for _, query := range []string{"status=paid", "type=loan", "limit=0", "limit=101", "limit=x", "cursor=x", "from=yesterday"} {
+	one := mine.Call(t, http.MethodGet, "/v1/payments/"+made[0], nil).Want(t, http.StatusOK)
+	deposit(t, mine, made[0], nil)
+	awaitStatus(t, mine, made[0], "settled")
+	paid := mine.Call(t, http.MethodGet, "/v1/payments/"+made[0], nil).Want(t, http.StatusOK)
+	chat := transfer(nil)["payer"].(api.Object)["chatId"].(string)
+	for name, c := range map[string]struct {
+		query url.Values
+		want  []string
+	}{
+		"several statuses":     {url.Values{"status": {"created,settled"}}, []string{made[0], made[1], made[3], made[5]}},
+		"a payer":              {url.Values{"payerChatId": {chat}}, []string{made[0], made[2], made[4], made[6]}},
+		"a payer and a status": {url.Values{"payerChatId": {chat}, "status": {"pending"}, "limit": {"2"}}, []string{made[2], made[4]}},
+		"another payer":        {url.Values{"payerChatId": {"nobody"}}, nil},
+		"an address":           {url.Values{"address": {one.Text(t, "payment.depositAddress")}}, made[:1]},
+		"a transaction":        {url.Values{"txHash": {strings.ToUpper(paid.Text(t, "payment.txHash"))}}, made[:1]},
+	} {
+		if refs, _ := list(c.query); !slices.Equal(refs, c.want) {
+			t.Errorf("list by %s: got %v, want %v", name, refs, c.want)
+		}
+	}
+	operator := c.With(s.AdminToken)
+	for query, want := range map[string]int{
+		"reference=" + made[1]: 1, "txHash=" + paid.Text(t, "payment.txHash"): 1, "merchantId=" + merchant + "&status=all": 7,
+		"merchantId=" + merchant: 0, "merchantId=" + merchant + "&status=all&mode=live": 0, "merchantId=" + merchant + "&exception=overpaid": 0,
+		"merchantId=" + merchant + "&status=created,settled": 4,
+	} {
+		if a := operator.Call(t, http.MethodGet, "/v1/admin/payments?"+query, nil).Want(t, http.StatusOK); a.Len(t, "payments") != want {
+			t.Errorf("list payments of every merchant by %s: got %d, want %d", query, a.Len(t, "payments"), want)
+		}
+	}
+	if a := operator.Call(t, http.MethodGet, "/v1/admin/payments/"+made[0], nil).Want(t, http.StatusOK); a.Text(t, "payment.merchantId") != merchant || a.Text(t, "payment.reference") != made[0] {
+		t.Errorf("read payment %s as an operator: got %s", made[0], a.Body)
+	}
+	operator.Call(t, http.MethodGet, "/v1/admin/payments/CW-AA2222222222", nil).Want(t, http.StatusNotFound)
+	mine.Call(t, http.MethodGet, "/v1/admin/payments/"+made[0], nil).Want(t, http.StatusUnauthorized)
+	for _, query := range []string{"reference=x", "mode=both", "exception=odd", "payerChatId=1", "merchantId=%00"} {
+		operator.Call(t, http.MethodGet, "/v1/admin/payments?"+query, nil, bad).Want(t, http.StatusBadRequest)
+	}
+	for _, name := range []string{"payer", "metadata.o", "merchantId", "mode", "state"} { // once ignored, so that the list had everything
+		a := mine.Call(t, http.MethodGet, "/v1/payments?"+name+"=x", nil, bad).Want(t, http.StatusBadRequest)
+		if !slices.Equal(a.FieldErrors(), []string{name}) {
+			t.Errorf("list payments by the unknown parameter %s: got %s, want a refusal that names it", name, a.Body)
+		}
+	}
+	for _, query := range []string{"address=here", "txHash=none", "status=pending,paid", "status=pending,", "payerChatId=%00", "status=paid", "type=loan", "limit=0", "limit=101", "limit=x", "cursor=x", "from=yesterday"} {
 		mine.Call(t, http.MethodGet, "/v1/payments?"+query, nil, bad).Want(t, http.StatusBadRequest)
 	}
 	other := key(t, s, c, "test", unique("list"), "payment:read")

@@ -71,6 +71,27 @@ func TestReports_update(t *testing.T) {
 		}
 	}
 
+	// The merchant lists its own reports with their notes; nobody else does.
+	list := func(client *api.Client, query string) *api.Answer {
+		t.Helper()
+		return client.Call(t, http.MethodGet, "/v1/reports"+query, nil).Want(t, http.StatusOK)
+	}
+	own := list(mine, "?status=resolved,pending&complaintType="+made.Text(t, "data.report.complaintType"))
+	if own.Len(t, "data.reports") != 1 || own.Text(t, "data.reports.0.reportId") != id || own.Text(t, "data.reports.0.adminNotes") != "money is back" ||
+		!own.Null("data.pagination.nextCursor") {
+		t.Errorf("list own reports: got %s, want %s with its notes alone", own.Body, id)
+	}
+	if a := list(mine, "?status=pending"); a.Len(t, "data.reports") != 0 {
+		t.Errorf("list own pending reports: got %s, want none", a.Body)
+	}
+	if a := list(key(t, s, c, "live", merchant, "report:manage"), ""); a.Len(t, "data.reports") != 0 {
+		t.Errorf("list own reports of live mode: got %s, want none", a.Body)
+	}
+	key(t, s, c, "test", merchant, "report:create").Call(t, http.MethodGet, "/v1/reports", nil).Want(t, http.StatusForbidden)
+	for _, query := range []string{"?status=open", "?cursor=x", "?limit=101", "?merchantId=" + merchant} {
+		mine.Call(t, http.MethodGet, "/v1/reports"+query, nil, bad).Want(t, http.StatusBadRequest)
+	}
+
 	awaitExactly(t, hook, path, "report.created", "report.updated", "report.updated")
 	for i, d := range events(hook, path) {
 		e := api.Parse(t, d.Body)

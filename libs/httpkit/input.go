@@ -71,6 +71,35 @@ func (in *Input) QueryOneOf(name string, options ...string) string {
 	return text
 }
 
+// QuerySomeOf reads the options that a query parameter lists, separated by commas, each once.
+func (in *Input) QuerySomeOf(name string, options ...string) []string {
+	text := in.Query(name)
+	if text == "" {
+		return nil
+	}
+	var some []string
+	for one := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(options, one) {
+			in.Problems.Add(name, "must be one or several, separated by commas, of %s", strings.Join(options, ", "))
+			return nil
+		}
+		if !slices.Contains(some, one) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// QueryText reads a query parameter of at most limit characters, which PostgreSQL can compare with a text.
+func (in *Input) QueryText(name string, limit int) string {
+	text := in.Query(name)
+	if utf8.RuneCountInString(text) > limit || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		in.Problems.Add(name, "must be a text of at most %d characters without NUL characters", limit)
+		return ""
+	}
+	return text
+}
+
 // Deferred moves the problems of decoding out of the input, so that the use case adds its own and the caller gets all
 // of them at once.
 func (in *Input) Deferred() fault.Problems {

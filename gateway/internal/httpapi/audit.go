@@ -13,10 +13,13 @@ import (
 
 type actsRequest struct{ filter audit.Filter }
 
+// wordMax bounds a filter; actors, acts and objects are shorter.
+const wordMax = 200
+
 // Read implements httpkit.Reader.
 func (a *actsRequest) Read(in *httpkit.Input) {
 	a.filter = audit.Filter{
-		Actor: in.Query("actor"), Act: in.Query("act"), Object: in.Query("object"),
+		Actor: in.QueryText("actor", wordMax), Act: in.QueryText("act", wordMax), Object: in.QueryText("object", wordMax),
 		From: since(in, "from"), To: since(in, "to"), Limit: in.QueryInt("limit", 50, 1, 100),
 	}
 	if text := in.Query("cursor"); text != "" {

@@ -240,7 +240,7 @@ type listRequest struct{ filter apikey.Filter }
 // Read implements httpkit.Reader.
 func (l *listRequest) Read(in *httpkit.Input) {
 	l.filter = apikey.Filter{
-		MerchantID: in.Query("merchantId"), Mode: tenant.Mode(in.QueryOneOf("mode", "live", "test")), Limit: in.QueryInt("limit", 50, 1, 100),
+		MerchantID: in.QueryText("merchantId", 50), Mode: tenant.Mode(in.QueryOneOf("mode", "live", "test")), Limit: in.QueryInt("limit", 50, 1, 100),
 	}
 	if text := in.Query("cursor"); text != "" {
 		before, err := readCursor(text)

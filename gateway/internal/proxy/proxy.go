@@ -264,8 +264,12 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	if err = unambiguous(r, c.Route); err != nil {
 		return err
 	}
-	if c.Route.Member != "" {
-		c.object = member(body, c.Route.Member)
+	switch name := c.Route.Member; {
+	case name == "":
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		c.object = r.URL.Query().Get(name)
+	default:
+		c.object = member(body, name)
 	}
 	if c.Route.Static {
 		p.Targets[c.Route.Upstream].serve(out, r, c, body)

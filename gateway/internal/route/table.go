@@ -49,8 +49,8 @@ type Route struct {
 	Names      bool              // asks a bank for a person's name: paced by address
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
-	Query      []string          // query parameters that have one value; a repeated one is refused
-	Member     string            // member of the body that names what the path does not, as its shard's service needs it
+	Query      []string          // the parameters of its query, of one value each; see Strict
+	Member     string            // member of the body, or parameter of a GET, that names the object that the path does not name
 
 	named int // place of the segment that names an object, from 1; 0 is none
 }
@@ -73,6 +73,10 @@ func (r *Route) Object(escapedPath string) string {
 	}
 	return ""
 }
+
+// Strict reports whether the route refuses query parameters that it does not have. Pages ignore them, and so does the
+// route of banks' notices, which a bank may send with parameters of its own.
+func (r *Route) Strict() bool { return strings.HasPrefix(r.Pattern, "/v1/") && !r.AnyHeaders }
 
 // reads names the query parameters of a route.
 func (r Route) reads(names ...string) Route {
@@ -147,7 +151,8 @@ func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
-		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).reads("status", "type", "from", "to", "limit", "cursor"),
+		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).
+			reads("status", "type", "from", "to", "payerChatId", "txHash", "address", "limit", "cursor"),
 		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format"),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
@@ -202,6 +207,7 @@ func Table() []Route {
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 
 		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
+		keyed(http.MethodGet, "/v1/reports", Reports, apikey.ReportManage).reads("status", "complaintType", "limit", "cursor"),
 		open(http.MethodGet, "/v1/reports/lookup", Reports).knowing().
 			reads("phoneNumber", "walletAddress", "status", "complaintType", "limit", "offset", "cursor"),
 		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports).knowing(),
@@ -246,7 +252,12 @@ func Table() []Route {
 		operated(http.MethodDelete, "/v1/admin/operators/{id}"),
 		operated(http.MethodPost, "/v1/admin/operators/{id}/rotate"),
 		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
-		operatedBy(http.MethodGet, "/v1/admin/payments", Payments).reads("status", "type", "from", "to", "limit", "cursor"),
+		{
+			Method: http.MethodGet, Pattern: "/v1/admin/payments", Upstream: Payments, Access: Operated, Member: "reference", Query: []string{
+				"status", "type", "from", "to", "txHash", "address", "reference", "merchantId", "mode", "exception", "limit", "cursor",
+			},
+		},
+		operatedBy(http.MethodGet, "/v1/admin/payments/{reference}", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/refund-address/confirm", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),

@@ -37,7 +37,7 @@ func (r *feeListRequest) Read(in *httpkit.Input) {
 	var page operatorListRequest
 	page.Read(in)
 	r.filter = operators.FeeFilter{Before: page.before, Most: page.limit, Scope: fees.Scope{
-		Currency: fiat(in, "fiatCurrency"), Mode: tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test))), MerchantID: in.Query("merchantId"),
+		Currency: fiat(in, "fiatCurrency"), Mode: tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test))), MerchantID: in.QueryText("merchantId", merchantMax),
 	}}
 }
 

@@ -2,11 +2,17 @@ package httpapi
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/views"
@@ -19,6 +25,9 @@ func listRoutes(s *httpkit.Server, u UseCases) {
 	})
 	httpkit.Handle(s, "GET /v1/admin/payments", httpkit.ForOperators, func(ctx context.Context, r adminListRequest) ([]byte, error) {
 		return u.Operators.ListAll(ctx, r.filter)
+	})
+	httpkit.Handle(s, "GET /v1/admin/payments/{reference}", httpkit.ForOperators, func(ctx context.Context, r referenceRequest) ([]byte, error) {
+		return u.Operators.Show(ctx, r.reference)
 	})
 	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/resolve", httpkit.ForOperators, func(ctx context.Context, r resolveRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
@@ -38,12 +47,20 @@ const (
 	reasonMax   = 1000
 	txHashMax   = 128
 	txHashesMax = 8
+	merchantMax = 50
 )
 
 func statuses() []string {
 	names := []string{"all"}
 	for _, s := range payment.Statuses() {
 		names = append(names, string(s))
+	}
+	return names
+}
+
+func exceptions() (names []string) {
+	for _, e := range payment.Exceptions() {
+		names = append(names, string(e))
 	}
 	return names
 }
@@ -59,16 +76,21 @@ func names(types []payment.Type) []string {
 type listRequest struct{ filter views.Filter }
 
 // Read takes the filters and the cursor out of the query (docs/api-contract.md#pagination).
-func (r *listRequest) Read(in *httpkit.Input) { r.read(in, payment.Types()) }
+func (r *listRequest) Read(in *httpkit.Input) {
+	r.read(in, payment.Types())
+	r.filter.Payer = in.QueryText("payerChatId", chatMax)
+}
 
 // read is Read with the types that the caller may ask for.
 func (r *listRequest) read(in *httpkit.Input, types []payment.Type) {
 	r.filter = views.Filter{
 		Type: payment.Type(in.QueryOneOf("type", names(types)...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
-		From: instant(in, "from"), To: instant(in, "to"),
+		From: instant(in, "from"), To: instant(in, "to"), Address: depositAddress(in), TxHash: transaction(in),
 	}
-	if s := in.QueryOneOf("status", statuses()...); s != "" && s != "all" {
-		r.filter.Statuses = []payment.Status{payment.Status(s)}
+	if some := in.QuerySomeOf("status", statuses()...); !slices.Contains(some, "all") {
+		for _, s := range some {
+			r.filter.Statuses = append(r.filter.Statuses, payment.Status(s))
+		}
 	}
 	if text := in.Query("cursor"); text != "" {
 		before, ok := views.ReadCursor(text)
@@ -77,6 +99,36 @@ func (r *listRequest) read(in *httpkit.Input, types []payment.Type) {
 		}
 		r.filter.Before = before
 	}
+}
+
+// depositAddress reads an address of any network and returns its canonical spelling.
+func depositAddress(in *httpkit.Input) string {
+	text := in.Query("address")
+	if text == "" {
+		return ""
+	}
+	for _, family := range money.Families() {
+		if address.Check(family, address.Any, text) == nil {
+			return address.Canonical(family, text)
+		}
+	}
+	in.Problems.Add("address", "must be an address of a network")
+	return ""
+}
+
+// transaction reads the hash of a transaction on any network. Hexadecimal digits are stored in lower case.
+func transaction(in *httpkit.Input) string {
+	text := in.Query("txHash")
+	if text == "" || address.IsTransaction(money.Solana, text) {
+		return text
+	}
+	for _, family := range []money.Family{money.Bitcoin, money.EVM, money.Tron} {
+		if lower := strings.ToLower(text); address.IsTransaction(family, lower) {
+			return lower
+		}
+	}
+	in.Problems.Add("txHash", "must be the hash of a transaction")
+	return ""
 }
 
 // instant reads an ISO 8601 time, or a day, which is its first moment in UTC.
@@ -96,11 +148,18 @@ func instant(in *httpkit.Input, name string) time.Time {
 
 type adminListRequest struct{ listRequest }
 
-// Read takes the filters of a merchant's list, and the type of payments that no merchant sees; without a status it
-// lists the payments that wait for a decision.
+// Read takes the filters of a merchant's list, and those of operators. A list that nothing else narrows has the
+// payments that wait for a decision.
 func (r *adminListRequest) Read(in *httpkit.Input) {
 	r.read(in, payment.StoredTypes())
-	if in.Query("status") == "" {
+	f := &r.filter
+	f.Owner = tenant.Owner{MerchantID: in.QueryText("merchantId", merchantMax), Mode: tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test)))}
+	f.Exception = payment.Exception(in.QueryOneOf("exception", exceptions()...))
+	if f.Reference = in.Query("reference"); f.Reference != "" && !id.IsPaymentReference(f.Reference) {
+		in.Problems.Add("reference", "must be the reference of a payment")
+		return
+	}
+	if in.Query("status") == "" && f.Reference == "" && f.Address == "" && f.TxHash == "" && f.Exception == payment.None {
 		r.filter.Statuses = []payment.Status{payment.StatusNeedsReview}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
@@ -85,8 +86,21 @@ func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, er
 	return r, err
 }
 
+// Show is the body of GET /v1/admin/payments/:reference. The path names the payment by its reference or its id.
+func (a *Operators) Show(ctx context.Context, name string) ([]byte, error) {
+	v, _, _, err := a.reviewing(ctx, name, idempotency.Key{})
+	if err != nil {
+		return nil, err
+	}
+	r := a.reviewedOf(v, !id.IsPayment(name))
+	if r.RefundOurs, err = a.Access.Ours(ctx, v.Payment.RefundAddress); err != nil {
+		return nil, err
+	}
+	return views.Encode(views.PaymentAnswer{Success: true, Payment: r})
+}
+
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *Operators) ListAll(ctx context.Context, f views.Filter) ([]byte, error) {
-	f.Owner = tenant.Owner{}
+	f.Operated = true
 	return views.Page(ctx, a.Store.List, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
 }

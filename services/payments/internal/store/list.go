@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -20,9 +22,10 @@ import (
 // merchant, newest first. The statements use the collation of that index. With the collation of the primary key, the
 // planner would walk the primary key in search of a few payments.
 const (
-	ownedRuns = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
+	merchantsRuns = `SELECT found.id FROM unnest($2::text[]) AS m(mode) CROSS JOIN unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type)
+CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
-	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
+	WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 	// Some payments of all merchants, for operators. It skips from run to run, keeps the runs with the newest payments,
@@ -40,6 +43,7 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 		SELECT p.id FROM payments p
 		WHERE p.status = r.status AND p.type = r.type AND p.mode = r.mode AND p.merchant_id = r.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" < $4%[1]s
 		ORDER BY p.id COLLATE "C" DESC LIMIT 1) AS f
+	WHERE r.mode = ANY($6)
 	ORDER BY f.id COLLATE "C" DESC LIMIT $5
 )
 SELECT found.id FROM newest n CROSS JOIN LATERAL (
@@ -47,6 +51,25 @@ SELECT found.id FROM newest n CROSS JOIN LATERAL (
 	WHERE p.status = n.status AND p.type = n.type AND p.mode = n.mode AND p.merchant_id = n.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" <= n.id%[1]s
 	ORDER BY p.id COLLATE "C" DESC LIMIT $5) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $5`
+	// Every filter of a list but a run. The statements that end with it find payments by one filter, through its index,
+	// and hold the few that it finds against the others. Null filters nothing.
+	within = `p.merchant_id = coalesce($1, p.merchant_id) AND p.mode = ANY($2) AND p.status = ANY($3) AND p.type = ANY($4)
+	AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6 AND ($8::text IS NULL OR p.address = $8)
+	AND ($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10))
+	AND ($11::text IS NULL OR p.exception = $11)
+	ORDER BY p.id COLLATE "C" DESC LIMIT $7`
+	narrowed = `($9::bytea[] IS NULL OR p.payer_index = ANY($9)) AND ` + within
+	// The modes and the families are few, and the index of addresses begins with them.
+	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($12) AND p.address = $8 AND ` + narrowed
+	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10)) AND ` + narrowed
+	byException   = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
+	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $12 AND ` + narrowed
+	// Of a payer with several indexes, under several master keys, each gives a page in the order of ids. A condition on
+	// all of them besides would give up that order.
+	byPayer = `SELECT found.id FROM unnest($9::bytea[]) AS i(payer) CROSS JOIN LATERAL (
+	SELECT p.id FROM payments p WHERE p.payer_index = i.payer AND ` + within + `) AS found
+ORDER BY found.id COLLATE "C" DESC LIMIT $7`
+
 	listRows     = `SELECT d.payment_id, ` + depositColumns + ` FROM deposits d WHERE d.payment_id = ANY($1) ORDER BY d.first_seen_at, d.key`
 	listPayouts  = `SELECT DISTINCT ON (o.payment_id) ` + payoutColumns + ` FROM payouts o WHERE o.payment_id = ANY($1) ORDER BY o.payment_id, o.attempt DESC`
 	listHeads    = `SELECT mode, network, height, block_time FROM scan_progress`
@@ -54,7 +77,18 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 )
 
 var (
-	listOwned = pageOf(shownColumns, ownedRuns)
+	listOwned = pageOf(shownColumns, merchantsRuns)
+
+	listOwnedByAddress     = pageOf(shownColumns, byAddress)
+	listOwnedByTransaction = pageOf(shownColumns, byTransaction)
+	listOwnedByPayer       = pageOf(shownColumns, byPayer)
+
+	listMerchants     = pageOf(reviewedColumns, merchantsRuns)
+	listByAddress     = pageOf(reviewedColumns, byAddress)
+	listByTransaction = pageOf(reviewedColumns, byTransaction)
+	listByException   = pageOf(reviewedColumns, byException)
+	listByReference   = pageOf(reviewedColumns, byReference)
+
 	listEvery = "SELECT " + reviewedColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
 	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someRuns, ""))
 	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someRuns, " AND p.hold <> ''"))
@@ -66,17 +100,68 @@ func pageOf(columns, ids string) string {
 	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
 
-// List implements views.Store.
+// List implements views.Store and operators.Store.
 func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error) {
-	low, high := bounds(f)
-	switch {
-	case f.Owner.MerchantID != "":
-		return s.list(ctx, shown, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type, payment.Types()), low, high, f.Limit)
-	case len(f.Statuses) == 0 && f.Type == "":
-		return s.list(ctx, reviewed, f.Limit, listEvery, low, high, f.Limit)
-	default:
-		return s.list(ctx, reviewed, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type, payment.StoredTypes()), low, high, f.Limit)
+	if f.Operated {
+		return s.listReviewed(ctx, f)
 	}
+	low, high := bounds(f)
+	args := []any{f.Owner.MerchantID, []string{string(f.Owner.Mode)}, statusNames(f.Statuses), typeNames(f.Type, payment.Types()), low, high, f.Limit}
+	var payer [][]byte
+	if f.Payer != "" {
+		payer = s.keys.Blinds(f.Payer, blindPlace(f.Owner.Mode, f.Owner.MerchantID))
+	}
+	narrow := slices.Concat(args, []any{nullText(f.Address), payer, nullText(f.TxHash), nil})
+	switch {
+	case f.Address != "":
+		return s.list(ctx, shown, f.Limit, listOwnedByAddress, append(narrow, families())...)
+	case f.TxHash != "":
+		return s.list(ctx, shown, f.Limit, listOwnedByTransaction, narrow...)
+	case f.Payer != "":
+		return s.list(ctx, shown, f.Limit, listOwnedByPayer, narrow...)
+	}
+	return s.list(ctx, shown, f.Limit, listOwned, args...)
+}
+
+// listReviewed is List for operators.
+func (s *Store) listReviewed(ctx context.Context, f views.Filter) ([]change.View, error) {
+	low, high := bounds(f)
+	statuses, types, modes := statusNames(f.Statuses), typeNames(f.Type, payment.StoredTypes()), modeNames(f.Owner.Mode)
+	narrow := []any{
+		nullText(f.Owner.MerchantID), modes, statuses, types, low, high, f.Limit, nullText(f.Address), [][]byte(nil), nullText(f.TxHash),
+		nullText(string(f.Exception)),
+	}
+	switch {
+	case f.Reference != "":
+		return s.list(ctx, reviewed, f.Limit, listByReference, append(narrow, f.Reference)...)
+	case f.Address != "":
+		return s.list(ctx, reviewed, f.Limit, listByAddress, append(narrow, families())...)
+	case f.TxHash != "":
+		return s.list(ctx, reviewed, f.Limit, listByTransaction, narrow...)
+	case f.Exception != payment.None:
+		return s.list(ctx, reviewed, f.Limit, listByException, narrow...)
+	case f.Owner.MerchantID != "":
+		return s.list(ctx, reviewed, f.Limit, listMerchants, f.Owner.MerchantID, modes, statuses, types, low, high, f.Limit)
+	case len(f.Statuses) == 0 && f.Type == "" && f.Owner.Mode == "":
+		return s.list(ctx, reviewed, f.Limit, listEvery, low, high, f.Limit)
+	}
+	return s.list(ctx, reviewed, f.Limit, listSome, statuses, types, low, high, f.Limit, modes)
+}
+
+// modeNames are the mode of a filter, or both when it has none.
+func modeNames(one tenant.Mode) []string {
+	if one != "" {
+		return []string{string(one)}
+	}
+	return []string{string(tenant.Live), string(tenant.Test)}
+}
+
+// families are the names of the families of addresses.
+func families() (names []string) {
+	for _, f := range money.Families() {
+		names = append(names, string(f))
+	}
+	return names
 }
 
 // list reads a page of at most most payments, and their deposits and payouts in a second round trip, if they have any.

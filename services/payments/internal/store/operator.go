@@ -124,7 +124,7 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 
 // Holds implements operators.Store.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]operators.Held, error) {
-	held, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames("", payment.StoredTypes()), "", orLast(before), most)
+	held, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames("", payment.StoredTypes()), "", orLast(before), most, modeNames(""))
 	if err != nil || len(held) == 0 {
 		return nil, err
 	}

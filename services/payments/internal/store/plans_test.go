@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"crypto/md5" //nolint:gosec // as PostgreSQL makes the rows
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -60,20 +61,31 @@ func whole(w *fixture.Payments, n json.Number) int {
 }
 
 // populate makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have
-// the type bank_confirmation or are in review, and those are the oldest.
+// the type bank_confirmation or are in review, and those are the oldest. One payer makes every second payment, and one
+// payment in fifty is overpaid.
 func populate(w *fixture.Payments) {
 	w.T.Helper()
 	w.SQL(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
-			created_at, expires_at, settled_at)
+			created_at, expires_at, settled_at, family, address, payer_index, exception)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
 			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
 			CASE WHEN n % 3 = 0 THEN 'expired' WHEN n BETWEEN 100 AND 200 THEN 'needs_review' ELSE 'settled' END,
 			CASE WHEN n BETWEEN 100 AND 200 THEN 'late' ELSE '' END,
-			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END
+			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END,
+			'tron', 'T' || n, CASE WHEN n % 2 = 1 THEN '\x02'::bytea ELSE decode(md5((n / 100)::text), 'hex') END, CASE WHEN n % 50 = 0 THEN 'overpaid' ELSE '' END
 		FROM generate_series(1, 100000) n`)
 	w.SQL(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
 		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
-	w.SQL(`ANALYZE payments, differences`)
+	w.SQL(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
+			first_seen_at, depth, finalized, senders, screening)
+		SELECT 'test', 'k' || n, 1, 'pay_' || lpad(n::text, 26, '0'), 'tron', 'tron', 'T' || n, 'USDT', '', 'h' || n / 3, 1, false, 1, '', now(), 1, true, '{}', 'clear'
+		FROM generate_series(1, 100000) n`)
+	w.SQL(`ANALYZE payments, differences, deposits`)
+}
+
+func md5Of(text string) []byte {
+	sum := md5.Sum([]byte(text)) //nolint:gosec // as PostgreSQL makes the rows
+	return sum[:]
 }
 
 // A page costs the same over a hundred thousand payments as over a few, for any filter: it reads no whole table and no
@@ -86,32 +98,47 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 	for _, s := range payment.Statuses() {
 		every = append(every, string(s))
 	}
-	for _, one := range payment.Types() {
-		types = append(types, string(one))
+	for _, kind := range payment.Types() {
+		types = append(types, string(kind))
 	}
 	rare = []string{string(payment.BankConfirmation)}
 	settled, review := []string{"settled"}, []string{"needs_review"}
+	one, modes := []string{"test"}, []string{"live", "test"}
 	const low, high, middle = "pay_", "pay_z", "pay_00000000000000000000000150"
 	const page = 51
 	from := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	narrowed := func(merchant any, address, payer, tx, exception any, more ...any) []any {
+		return append([]any{merchant, modes, every, types, low, high, page, address, payer, tx, exception}, more...)
+	}
 	for name, c := range map[string]struct {
 		statement string
 		args      []any
 		pages     int // most of the database's
 	}{
-		"a merchant's":                {"listOwned", []any{"big", "test", every, types, low, high, page}, 1500},
-		"of a rare type":              {"listOwned", []any{"big", "test", every, rare, low, high, page}, 300},
-		"of a rare status":            {"listOwned", []any{"big", "test", review, types, low, high, page}, 300},
-		"of a rare type and status":   {"listOwned", []any{"big", "test", settled, rare, low, high, page}, 300},
-		"of a time":                   {"listOwned", []any{"big", "test", every, types, low, middle, page}, 500},
-		"of a small merchant":         {"listOwned", []any{"m3", "test", every, types, low, high, page}, 1500},
-		"of nobody":                   {"listOwned", []any{"m99", "test", every, types, low, high, page}, 300},
+		"a merchant's":                {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
+		"of a rare type":              {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
+		"of a rare status":            {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
+		"of a rare type and status":   {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
+		"of a time":                   {"listOwned", []any{"big", one, every, types, low, middle, page}, 500},
+		"of a small merchant":         {"listOwned", []any{"m3", one, every, types, low, high, page}, 1500},
+		"of nobody":                   {"listOwned", []any{"m99", one, every, types, low, high, page}, 300},
+		"of an address":               {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
+		"of a transaction":            {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
+		"of a payer":                  {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},
+		"of a payer of very many":     {"listOwnedByPayer", narrowed("big", nil, [][]byte{{2}}, nil, nil), 500},
+		"of a payer and an address":   {"listOwnedByAddress", narrowed("big", "T77777", [][]byte{{2}}, nil, nil, []string{"tron"}), 100},
+		"operators', by reference":    {"listByReference", narrowed(nil, nil, nil, nil, nil, "CW-000000077777"), 100},
+		"operators', by address":      {"listByAddress", narrowed(nil, "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
+		"operators', by transaction":  {"listByTransaction", narrowed(nil, nil, nil, "h777", nil), 100},
+		"operators', by exception":    {"listByException", narrowed(nil, nil, nil, nil, "overpaid"), 500},
+		"operators', a merchant's":    {"listMerchants", []any{"m3", modes, every, types, low, high, page}, 1500},
+		"operators', of a mode":       {"listSome", []any{every, types, low, high, page, one}, 9000},
 		"operators', all":             {"listEvery", []any{low, high, page}, 100},
-		"operators', a rare status":   {"listSome", []any{review, types, low, high, page}, 2000},
-		"operators', no such status":  {"listSome", []any{[]string{"refunded"}, types, low, high, page}, 100},
-		"operators', a rare type":     {"listSome", []any{every, rare, low, high, page}, 1000},
-		"operators', a common status": {"listSome", []any{settled, types, low, high, page}, 5000},
-		"holds":                       {"listHolds", []any{review, types, "", high, page}, 2000},
+		"operators', a rare status":   {"listSome", []any{review, types, low, high, page, modes}, 2000},
+		"operators', no such status":  {"listSome", []any{[]string{"refunded"}, types, low, high, page, modes}, 100},
+		"operators', a rare type":     {"listSome", []any{every, rare, low, high, page, modes}, 1000},
+		"operators', a common status": {"listSome", []any{settled, types, low, high, page, modes}, 5000},
+		"holds":                       {"listHolds", []any{review, types, "", high, page, modes}, 2000},
 		"settlements of an hour":      {"listSettled", []any{"big", "test", from, "", from.Add(time.Minute), 2000}, 200},
 		"what is open":                {"exposure", []any{"test", types}, 300},
 		"how many are open":           {"countOpen", []any{[]string{"created", "pending", "confirming", "confirmed", "settling", "needs_review"}, types, 20_000}, 3000},

@@ -14,12 +14,20 @@ import (
 
 // Filter chooses payments of a list, newest first. Zero values choose all.
 type Filter struct {
-	Owner    tenant.Owner // MerchantID "" is an operator's list: all merchants and modes
+	Owner    tenant.Owner
+	Operated bool // an operator's list: with Owner's merchant or mode "" of every one, with what a decision needs
 	Statuses []payment.Status
 	Type     payment.Type
 	From, To time.Time // of creation; From included, To not
-	Before   string    // id of the last payment of the page before
-	Limit    int
+	Address  string    // deposit address in its canonical spelling
+	TxHash   string    // of a transfer to the payment, in its canonical spelling
+	Payer    string    // the merchant's identifier for the payer; not in an operator's list
+
+	Reference string            // in an operator's list alone
+	Exception payment.Exception // in an operator's list alone
+
+	Before string // id of the last payment of the page before
+	Limit  int
 }
 
 // Store reads payments as their owner sees them.

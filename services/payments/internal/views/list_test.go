@@ -5,6 +5,7 @@ package views_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,102 @@ func TestList(t *testing.T) {
 	}
 	if _, ok := views.ReadCursor("nonsense"); ok {
 		t.Error("nonsense is read as a cursor")
+	}
+}
+
+// A list by payer, address, transaction and several statuses holds exactly those payments of its owner, in pages that
+// join, and also under a master key that another has replaced.
+func TestList_filters(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(12)
+	of := func(chat string) payment.Payment {
+		t.Helper()
+		c := fixture.Command()
+		c.Payer.ChatID = chat
+		p := w.Make(c)
+		w.NextMillisecond()
+		return p
+	}
+	ada, ben, again := of("ada"), of("ben"), of("ada")
+	gift := w.Make(fixture.Gift())
+	if _, err := w.Merchants.Cancel(t.Context(), fixture.Owner, again.Reference, idempotency.Key{}); err != nil {
+		t.Fatalf("cancel payment %s: %v", again.Reference, err)
+	}
+	hash := fixture.Hash("one transaction of two transfers")
+	for i, p := range []payment.Payment{ada, ben} {
+		m := w.Message(p, fixture.Coin{Key: "t" + strconv.Itoa(i), Amount: "40", Version: 1, Depth: fixture.Enough})
+		m.TxHash = hash
+		w.Deliver(m)
+	}
+	w.Want(ada, "confirmed overpaid")
+	other := tenant.Owner{MerchantID: "m2", Mode: tenant.Test}
+	for name, c := range map[string]struct {
+		filter views.Filter
+		want   []payment.Payment
+	}{
+		"a payer":                   {views.Filter{Payer: "ada"}, []payment.Payment{again, ada}},
+		"a payer page by page":      {views.Filter{Payer: "ada", Limit: 1}, []payment.Payment{again, ada}},
+		"a payer that nobody knows": {views.Filter{Payer: "Ada"}, nil},
+		"a payer and a status":      {views.Filter{Payer: "ada", Statuses: []payment.Status{payment.StatusCancelled}}, []payment.Payment{again}},
+		"a payer and a type":        {views.Filter{Payer: "ada", Type: payment.Gift}, nil},
+		"a payer and a time":        {views.Filter{Payer: "ada", To: again.CreatedAt.Truncate(time.Millisecond)}, []payment.Payment{ada}},
+		"an address":                {views.Filter{Address: ben.Address}, []payment.Payment{ben}},
+		"an address of another payer": {
+			views.Filter{Address: ben.Address, Payer: "ada"}, nil,
+		},
+		"a transaction":                 {views.Filter{TxHash: hash}, []payment.Payment{ben, ada}},
+		"a transaction and a payer":     {views.Filter{TxHash: hash, Payer: "ada"}, []payment.Payment{ada}},
+		"a transaction that nobody saw": {views.Filter{TxHash: fixture.Hash("none")}, nil},
+		"several statuses": {
+			views.Filter{Statuses: []payment.Status{payment.StatusPending, payment.StatusCancelled}}, []payment.Payment{gift, again},
+		},
+		"another merchant's payer":       {views.Filter{Owner: other, Payer: "ada"}, nil},
+		"another merchant's address":     {views.Filter{Owner: other, Address: ada.Address}, nil},
+		"another merchant's transaction": {views.Filter{Owner: other, TxHash: hash}, nil},
+		"the other mode's address":       {views.Filter{Owner: tenant.Owner{MerchantID: "m1", Mode: tenant.Live}, Address: ada.Address}, nil},
+		"operators: a transaction":       {views.Filter{Operated: true, TxHash: hash}, []payment.Payment{ben, ada}},
+		"operators: an address":          {views.Filter{Operated: true, Address: gift.Address}, []payment.Payment{gift}},
+		"operators: a reference":         {views.Filter{Operated: true, Reference: ben.Reference}, []payment.Payment{ben}},
+		"operators: an exception":        {views.Filter{Operated: true, Exception: payment.ExceptionOverpaid}, []payment.Payment{ben, ada}},
+		"operators: an exception of another merchant": {
+			views.Filter{Operated: true, Owner: other, Exception: payment.ExceptionOverpaid}, nil,
+		},
+		"operators: a merchant":       {views.Filter{Operated: true, Owner: tenant.Owner{MerchantID: "m1"}, Limit: 2}, []payment.Payment{gift, again, ben, ada}},
+		"operators: another merchant": {views.Filter{Operated: true, Owner: other}, nil},
+		"operators: a mode":           {views.Filter{Operated: true, Owner: tenant.Owner{Mode: tenant.Test}, Limit: 3}, []payment.Payment{gift, again, ben, ada}},
+		"operators: the other mode":   {views.Filter{Operated: true, Owner: tenant.Owner{Mode: tenant.Live}}, nil},
+		"operators: a merchant's other mode": {
+			views.Filter{Operated: true, Owner: tenant.Owner{MerchantID: "m1", Mode: tenant.Live}}, nil,
+		},
+	} {
+		f := c.filter
+		if f.Owner == (tenant.Owner{}) && !f.Operated {
+			f.Owner = fixture.Owner
+		}
+		if f.Limit == 0 {
+			f.Limit = 10
+		}
+		var got, want []string
+		for _, p := range c.want {
+			want = append(want, p.ID)
+		}
+		for {
+			page, err := w.Store.List(t.Context(), f)
+			if err != nil {
+				t.Fatalf("list by %s: %v", name, err)
+			}
+			for _, v := range page {
+				got = append(got, v.Payment.ID)
+			}
+			if len(page) < f.Limit {
+				break
+			}
+			f.Before = page[len(page)-1].Payment.ID
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("list by %s: got %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -92,6 +92,8 @@ type Page struct {
 type Reading interface {
 	Lookup(ctx context.Context, modes []tenant.Mode, l report.Lookup) (Page, error)
 	Find(ctx context.Context, modes []tenant.Mode, reference string) (report.Report, error)
+	// Own lists a merchant's reports; one more than the limit when there are more.
+	Own(ctx context.Context, o tenant.Owner, q report.Own) ([]report.Report, error)
 }
 
 // Decision is the result of a change: the row, and its event.

@@ -29,6 +29,18 @@ func (a *App) Lookup(ctx context.Context, viewer tenant.Owner, asked report.Aske
 	return a.listed(viewer, l, page)
 }
 
+// Own is the body of GET /v1/reports: the reports of a merchant, with the internal fields, which only the merchant
+// sees.
+func (a *App) Own(ctx context.Context, o tenant.Owner, q report.Own) ([]byte, error) {
+	limit := q.Limit
+	q.Limit++
+	found, err := a.Reading.Own(ctx, o, q)
+	if err != nil {
+		return nil, err
+	}
+	return ownList(limit, found)
+}
+
 // subjects are the subjects of a look-up. They are cleaned, because another spelling is the same subject.
 func subjects(l report.Lookup) []string {
 	var all []string

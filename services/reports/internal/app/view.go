@@ -84,11 +84,31 @@ func (a *App) shown(viewer tenant.Owner, r report.Report) reportView {
 	return viewOf(r)
 }
 
-// managed shows a report with its internal fields to a key of its merchant with report:manage.
-func managed(r report.Report) ([]byte, error) {
+// managedView is a report with its internal fields, for keys of its merchant with report:manage.
+func managedView(r report.Report) reportView {
 	v := viewOf(r)
 	v.Confirmer, v.Notes = textOrNull(r.Confirmer), textOrNull(r.Notes)
-	return success(reportData{v})
+	return v
+}
+
+func managed(r report.Report) ([]byte, error) { return success(reportData{managedView(r)}) }
+
+type ownData struct {
+	Reports    []reportView `json:"reports"`
+	Pagination pagination   `json:"pagination"`
+}
+
+func ownList(limit int, found []report.Report) ([]byte, error) {
+	out := ownData{Reports: []reportView{}, Pagination: pagination{Limit: limit, HasMore: len(found) > limit}}
+	if out.Pagination.HasMore {
+		found = found[:limit]
+		last := found[limit-1]
+		out.Pagination.NextCursor = textOrNull(report.Position{At: last.CreatedAt, ID: last.ID}.Cursor())
+	}
+	for _, r := range found {
+		out.Reports = append(out.Reports, managedView(r))
+	}
+	return success(out)
 }
 
 type listData struct {

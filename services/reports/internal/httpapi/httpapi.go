@@ -20,6 +20,7 @@ type UseCases interface {
 	File(ctx context.Context, o tenant.Owner, f report.Filing, problems *fault.Problems, unread []string, k idempotency.Key) (idempotency.Answer, error)
 	Lookup(ctx context.Context, viewer tenant.Owner, asked report.Asked) ([]byte, error)
 	Show(ctx context.Context, viewer tenant.Owner, clientIP, reference string) ([]byte, error)
+	Own(ctx context.Context, o tenant.Owner, q report.Own) ([]byte, error)
 	Change(ctx context.Context, o tenant.Owner, requestID, reference string, c report.Change) ([]byte, error)
 	Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error)
 	Suspects(ctx context.Context, q app.Suspects) ([]byte, error)
@@ -32,6 +33,9 @@ func Routes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "POST /v1/reports", httpkit.ForMerchants, func(ctx context.Context, r fileRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		return u.File(ctx, in.Owner, r.filing, &r.problems, r.unread, in.Key())
+	})
+	httpkit.Handle(s, "GET /v1/reports", httpkit.ForMerchants, func(ctx context.Context, r ownRequest) ([]byte, error) {
+		return u.Own(ctx, httpkit.From(ctx).Owner, r.asked)
 	})
 	httpkit.Handle(s, "GET /v1/reports/lookup", httpkit.ForAll, func(ctx context.Context, r lookupRequest) ([]byte, error) {
 		return u.Lookup(ctx, httpkit.From(ctx).Owner, r.asked)
@@ -112,6 +116,32 @@ func (r *lookupRequest) Read(in *httpkit.Input) {
 		r.asked.After = &after
 	}
 	r.asked.Check(&in.Problems)
+}
+
+type ownRequest struct{ asked report.Own }
+
+// ownMax is the largest page of a list that has no offset (docs/api-contract.md#pagination).
+const ownMax = 100
+
+// Read decodes the query of GET /v1/reports (docs/api-contract.md#reports).
+func (r *ownRequest) Read(in *httpkit.Input) {
+	r.asked = report.Own{Statuses: report.Statuses(), Kinds: report.Kinds(), Limit: in.QueryInt("limit", limitDefault, 1, ownMax)}
+	if some := in.QuerySomeOf("status", append(words(report.Statuses()), report.AnyStatus)...); len(some) > 0 && !slices.Contains(some, report.AnyStatus) {
+		r.asked.Statuses = nil
+		for _, s := range some {
+			r.asked.Statuses = append(r.asked.Statuses, report.Status(s))
+		}
+	}
+	if kind := in.QueryOneOf("complaintType", words(report.Kinds())...); kind != "" {
+		r.asked.Kinds = []report.Kind{report.Kind(kind)}
+	}
+	if text := in.Query("cursor"); text != "" {
+		after, ok := report.ParseCursor(text)
+		if !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		r.asked.After = &after
+	}
 }
 
 func words[T ~string](all []T) []string {

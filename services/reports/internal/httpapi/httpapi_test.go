@@ -79,6 +79,13 @@ func (s *strict) Lookup(_ context.Context, _ []tenant.Mode, l report.Lookup) (ap
 	return app.Page{}, storable(l)
 }
 
+func (s *strict) Own(_ context.Context, _ tenant.Owner, q report.Own) ([]report.Report, error) {
+	if len(q.Statuses) == 0 || len(q.Kinds) == 0 || q.Limit < 2 || q.Limit > 101 {
+		return nil, errUnstorable
+	}
+	return nil, nil
+}
+
 func (s *strict) Find(context.Context, []tenant.Mode, string) (report.Report, error) {
 	if s.found != nil {
 		return *s.found, nil
@@ -236,6 +243,9 @@ func TestRefusals(t *testing.T) {
 		"filed by nobody":       {public, "POST", "/v1/reports", `{}`, 401, "This route needs an API key.", ""},
 		"look-up of nothing":    {public, "GET", "/v1/reports/lookup", ``, 400, asked, "phoneNumber walletAddress"},
 		"look-up of empty":      {public, "GET", "/v1/reports/lookup?phoneNumber=&walletAddress=&limit=0&status=open", ``, 400, asked, "status limit phoneNumber walletAddress"},
+		"own, limit 101":        {merchant, "GET", "/v1/reports?limit=101", ``, 400, "limit: must be a whole number from 1 to 100", "limit"},
+		"own, another status":   {merchant, "GET", "/v1/reports?status=pending,open", ``, 400, "", "status"},
+		"own, broken cursor":    {merchant, "GET", "/v1/reports?cursor=x", ``, 400, "", "cursor"},
 		"limit 0":               {public, "GET", "/v1/reports/lookup?phoneNumber=123456&limit=0", ``, 400, "limit: must be a whole number from 1 to 200", "limit"},
 		"limit 201":             {public, "GET", "/v1/reports/lookup?phoneNumber=123456&limit=201", ``, 400, "limit: must be a whole number from 1 to 200", "limit"},
 		"limit 1.5":             {public, "GET", "/v1/reports/lookup?phoneNumber=123456&limit=1.5", ``, 400, "", "limit"},
@@ -285,6 +295,9 @@ func TestAccepted(t *testing.T) {
 	}{
 		"unknown fields":       {merchant, "POST", "/v1/reports", `{"complaintType":"fraud","name":"A","phoneNumber":"123456","status":"resolved","apiKeyId":1,"merchantId":"x","confirmer":"me"}`, 201},
 		"nulls":                {merchant, "POST", "/v1/reports", `{"complaintType":"fraud","name":"A","phoneNumber":"123456","walletAddress":null,"description":null,"sessionReference":""}`, 201},
+		"own":                  {merchant, "GET", "/v1/reports", ``, 200},
+		"own, filtered":        {merchant, "GET", "/v1/reports?status=pending,dismissed&complaintType=fraud&limit=1", ``, 200},
+		"own, all":             {merchant, "GET", "/v1/reports?status=all&cursor=&limit=", ``, 200},
 		"plus in a query":      {public, "GET", "/v1/reports/lookup?phoneNumber=+234801234", ``, 200},
 		"no phone at all":      {public, "GET", "/v1/reports/lookup?phoneNumber=%25", ``, 200},
 		"NUL":                  {public, "GET", "/v1/reports/lookup?walletAddress=a%00b", ``, 200},

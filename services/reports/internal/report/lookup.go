@@ -57,6 +57,14 @@ type Asked struct {
 	After         *Position
 }
 
+// Own is a list of a merchant's own reports, newest first. Statuses and types are all of them without a filter.
+type Own struct {
+	Statuses []Status
+	Kinds    []Kind
+	Limit    int
+	After    *Position
+}
+
 // AnyStatus asks for every status, as no status at all does (docs/api-contract.md#pagination).
 const AnyStatus = "all"
 

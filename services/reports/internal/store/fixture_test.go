@@ -109,6 +109,10 @@ type answered struct {
 		Offset     int
 		NextCursor *string
 		HasMore    *bool
+		Pagination struct {
+			NextCursor *string
+			HasMore    bool
+		}
 	}
 }
 

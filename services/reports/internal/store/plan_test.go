@@ -103,6 +103,27 @@ func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 	}
 }
 
+// A page of a merchant's own reports reads no more than the page from each run that the filters leave open.
+func TestOwn_readsNoMoreThanItGives(t *testing.T) {
+	t.Parallel()
+	exec := newFixture(t).session()
+	exec(strings.Replace(seedMany, "$1", "40000", 1))
+	exec(`UPDATE reports SET merchant_id = 'small' WHERE id % 1000 = 0`)
+	exec(`VACUUM FULL ANALYZE reports`)
+	const given = 51
+	every, kinds := "{pending,processing,resolved,dismissed}", "{track_transaction,stolen_funds,fraud}"
+	exec("PREPARE own AS " + store.Statements()["selectOwn"])
+	for _, tc := range []struct {
+		merchant, statuses, kinds string
+		runs                      int
+	}{{"acme", every, kinds, 12}, {"acme", "{resolved}", kinds, 3}, {"acme", "{resolved}", "{fraud}", 1}, {"small", every, kinds, 12}, {"nobody", every, kinds, 12}} {
+		rows := exec(fmt.Sprintf("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE own('%s', 'test', '%s', '%s', '9999-12-31', 0, %d)", tc.merchant, tc.statuses, tc.kinds, given))
+		if read, bad := reads(t, rows[0][0]); len(bad) > 0 || read > (tc.runs+2)*given {
+			t.Errorf("list %s's %s %s: %v, %d rows read, want at most %d\n%s", tc.merchant, tc.statuses, tc.kinds, bad, read, (tc.runs+2)*given, rows[0][0])
+		}
+	}
+}
+
 // A deep offset costs the days down to it, and not all that a subject has.
 func TestLookup_aDeepOffsetReadsTheDaysBeforeIt(t *testing.T) {
 	t.Parallel()

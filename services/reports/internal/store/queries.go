@@ -63,8 +63,16 @@ UPDATE accused SET convictions = convictions + 1, convicted_by = convicted_by + 
 WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_version, confirmed`
 
 	selectByReference = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.mode = ANY($2)`
-	lockOwned         = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.merchant_id = $2 AND r.mode = $3 FOR UPDATE`
-	updateReport      = `UPDATE reports SET status = $3, confirmer = $4, notes = $5, version = $6, sequence = $7, updated_at = $8, person = $9
+	// Every status and type is a run of the index reports_own in the order of the list.
+	selectOwn = `SELECT ` + columns + ` FROM (
+	SELECT f.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS k(kind) CROSS JOIN LATERAL (
+		SELECT id, created_at FROM reports
+		WHERE merchant_id = $1 AND mode = $2 AND status = s.status AND kind = k.kind AND (created_at, id) < ($5, $6)
+		ORDER BY created_at DESC, id DESC LIMIT $7) AS f
+	ORDER BY f.created_at DESC, f.id DESC LIMIT $7
+) AS p CROSS JOIN LATERAL (SELECT * FROM reports WHERE id = p.id OFFSET 0) AS r ORDER BY r.created_at DESC, r.id DESC`
+	lockOwned    = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.merchant_id = $2 AND r.mode = $3 FOR UPDATE`
+	updateReport = `UPDATE reports SET status = $3, confirmer = $4, notes = $5, version = $6, sequence = $7, updated_at = $8, person = $9
 WHERE id = $1 AND version = $2`
 	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -276,7 +284,7 @@ func Statements() map[string]string {
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectWaiting": selectWaiting, "selectConfirmed": selectConfirmed,
 		"countWaiting": countWaiting, "lockAccused": lockAccused, "selectAsked": selectAsked, "putAsked": putAsked, "dropAsked": dropAsked,
 		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
-		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark, "lostReports": lostReports,
+		"selectOwn": selectOwn, "ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark, "lostReports": lostReports,
 		"skipIDs": skipIDs,
 		"outbox":  outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}

@@ -229,6 +229,26 @@ func notFound(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// Own implements app.Reading.
+func (s *Store) Own(ctx context.Context, o tenant.Owner, q report.Own) ([]report.Report, error) {
+	at := newest()
+	if q.After != nil {
+		at = *q.After
+	}
+	rows, err := s.pool.Query(ctx, selectOwn, o.MerchantID, string(o.Mode), words(q.Statuses), words(q.Kinds), at.At, at.ID, q.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list a merchant's reports: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(from pgx.CollectableRow) (report.Report, error) {
+		r, err := s.scan(from)
+		return r.Report, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list a merchant's reports: %w", err)
+	}
+	return found, nil
+}
+
 // shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the counts of days find
 // the day in which the page begins, so that no offset costs more than the rows of one day.
 const shallow = 1000

@@ -105,6 +105,82 @@ func TestRead_hidesGifts(t *testing.T) {
 	}
 }
 
+// A merchant lists its own reports with their notes, newest first, page by page, by status and type. It sees nothing of
+// another merchant or of the other mode.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	other := tenant.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}
+	live := tenant.Owner{MerchantID: acme.MerchantID, KeyID: 7, Mode: tenant.Live}
+	w.file(other, report.Filing{Phone: "111111"})
+	w.file(live, report.Filing{Phone: "111111"})
+	var made []string
+	for i := range 7 {
+		made = append(made, w.file(acme, report.Filing{Phone: "111111", Kind: []string{"fraud", "stolen_funds"}[i%2], Session: "CW-GABCDEFGHJKMN"}).ReportID)
+	}
+	note := "the exchange has frozen it"
+	for i, c := range []report.Change{{To: report.Processing, Notes: &note}, {To: report.Dismissed}} {
+		if _, err := w.Change(t.Context(), acme, "req_1", made[i], c); err != nil {
+			t.Fatalf("move report %s to %s: %v", made[i], c.To, err)
+		}
+	}
+	slices.Reverse(made)
+	list := func(o tenant.Owner, q report.Own) (ids []string, a answered) {
+		t.Helper()
+		if q.Statuses == nil {
+			q.Statuses = report.Statuses()
+		}
+		if q.Kinds == nil {
+			q.Kinds = report.Kinds()
+		}
+		body, err := w.Own(t.Context(), o, q)
+		if err != nil {
+			t.Fatalf("list the reports of %s: %v", o.MerchantID, err)
+		}
+		a = parse(t, body)
+		for _, r := range a.Data.Reports {
+			ids = append(ids, r.ReportID)
+		}
+		return ids, a
+	}
+	var got []string
+	for q := (report.Own{Limit: 3}); ; {
+		ids, a := list(acme, q)
+		got = append(got, ids...)
+		if !a.Data.Pagination.HasMore {
+			break
+		}
+		after, ok := report.ParseCursor(*a.Data.Pagination.NextCursor)
+		if !ok || len(ids) != 3 {
+			t.Fatalf("read a page of three: got %v and the cursor %s", ids, *a.Data.Pagination.NextCursor)
+		}
+		q.After = &after
+	}
+	if !slices.Equal(got, made) {
+		t.Errorf("list own reports page by page: got %v, want %v", got, made)
+	}
+	for want, q := range map[int]report.Own{
+		5: {Statuses: []report.Status{report.Pending}}, 2: {Statuses: []report.Status{report.Processing, report.Dismissed}},
+		4: {Kinds: []report.Kind{report.Fraud}}, 0: {Statuses: []report.Status{report.Resolved}},
+	} {
+		if q.Limit = 100; len(first(list(acme, q))) != want {
+			t.Errorf("list own reports by %+v: got %d, want %d", q, len(first(list(acme, q))), want)
+		}
+	}
+	_, a := list(acme, report.Own{Limit: 10, Statuses: []report.Status{report.Processing}})
+	if r := a.Data.Reports[0]; text(r.AdminNotes) != note || text(r.SessionReference) != "CW-GABCDEFGHJKMN" {
+		t.Errorf("list own reports: got notes %q and reference %q, want both as the merchant wrote them", text(r.AdminNotes), text(r.SessionReference))
+	}
+	if ids, _ := list(tenant.Owner{MerchantID: "nobody", Mode: tenant.Test}, report.Own{Limit: 10}); len(ids) != 0 {
+		t.Errorf("list the reports of a merchant without any: got %v", ids)
+	}
+	if ids, _ := list(live, report.Own{Limit: 10}); len(ids) != 1 {
+		t.Errorf("list the reports of live mode: got %v, want the one", ids)
+	}
+}
+
+func first[T, U any](v T, _ U) T { return v }
+
 // The answer at creation equals later reads, by id and by look-up, and the event.
 func TestFile_roundTrip(t *testing.T) {
 	t.Parallel()
