@@ -58,18 +58,19 @@ tidy: tools ## tidy every module, align their versions, format
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
 	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
 
-docs: ## render the generated pages of docs/, the golden messages and the golden schemas again
+docs: ## render the generated pages of docs/, the golden messages and schemas, and the types of the clients again
 	UPDATE=1 go test -count=1 -p 1 -run TestConfigPage ./gateway ./services/payments ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	go test -count=1 ./libs/wire -update
 	go test -count=1 -run Docs ./services/payments/internal/payment -update
 	UPDATE=1 go test -count=1 -run 'TestSchemas$$' ./gateway
+	UPDATE=1 go test -count=1 -run 'TestClients$$' ./gateway/sdk/generate
 
 verify: tools ## modules tidy, listed, unchanged and licensed, generated pages current, files formatted, go vet
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy -diff || exit 1; done
 	deploy/lint/modules
 	go mod verify
 	GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
-	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
+	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas|TestClients' ./gateway ./gateway/sdk/generate ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
 	go vet -tags integration,long work
 
