@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/page"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/config"
@@ -29,6 +30,7 @@ type settings struct {
 	OpsAddr  string `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 
 	PublicURL      string `env:"PUBLIC_URL" doc:"base URL that callers use; https makes browsers stay on https"`
+	PageLanguages  string `env:"PAGE_LANGUAGES" envDefault:"en" doc:"comma separated languages of the pages of live payments, of en, fr, sw, ha, yo, pt and ar; English always is one. Name a language only once a speaker has signed its texts off (gateway/internal/page/texts). Pages of test payments have all"`
 	TrustedProxies string `env:"TRUSTED_PROXIES" doc:"comma separated networks whose X-Forwarded-For is believed; empty: none"`
 
 	OperatorTokens config.Secret `env:"OPERATOR_TOKENS" doc:"comma separated name:hex of the SHA-256 of a token, for development and tests: such tokens never expire and end with a restart only. Operators get theirs from gateway operators create (docs/operators.md)"`
@@ -98,6 +100,15 @@ func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
 		return nil, nil, fmt.Errorf("MASTER_KEYS: %w", err)
 	}
 	return peppers, ring, nil
+}
+
+// offer reads the languages of the pages of live payments.
+func (s settings) offer() (page.Offer, error) {
+	offer, err := page.NewOffer(s.PageLanguages)
+	if err != nil {
+		return nil, fmt.Errorf("PAGE_LANGUAGES: %w", err)
+	}
+	return offer, nil
 }
 
 // callers reads the operators' tokens and the trusted proxies.

@@ -35,7 +35,8 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 	for name, value := range map[string]string{
 		"KEY_PEPPERS": "hunter2", "MASTER_KEYS": "k1:hunter2", "OPERATOR_TOKENS": "ops:hunter2", "TRUSTED_PROXIES": "hunter2",
 		"PAYMENTS_URL": "hunter2", "PAYMENTS_IDENTITY_KEYS": "hunter2", "LONG_ANSWERS_MAX": "0", "IN_FLIGHT_MAX": "-1", "HELD_BYTES_MAX": "2097159",
-		"SHARDS": `{"K2":{"payments":{"keys":"hunter2"}}}`, "SHARD": "K2",
+		"PAGE_LANGUAGES": "en, tlh",
+		"SHARDS":         `{"K2":{"payments":{"keys":"hunter2"}}}`, "SHARD": "K2",
 	} {
 		environ := map[string]string{}
 		for k, v := range good {
@@ -43,7 +44,7 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 		}
 		environ[name] = value
 		err := program.Run(t.Context(), command.Input{Environ: environ})
-		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL" && name != "SHARD"
+		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL" && name != "SHARD" && name != "PAGE_LANGUAGES"
 		if err == nil || !strings.Contains(err.Error(), name) ||
 			(secret && strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("run with a wrong %s: got %v, want an error that names the setting and no secret", name, err)

@@ -75,6 +75,10 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	offer, err := cfg.offer()
+	if err != nil {
+		return err
+	}
 	tel, err := telemetry.Start(ctx, "gateway", cfg.Telemetry)
 	if err != nil {
 		return err
@@ -99,7 +103,7 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	cache := apikey.NewCache(keys, lookups, peppers, ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, cfg.Keys.Shard.Home(), time.Now)
-	pages, err := page.New(targets[route.Payments], tel.Log, time.Now)
+	pages, err := page.New(targets[route.Payments], offer, tel.Log, time.Now)
 	if err != nil {
 		return err
 	}

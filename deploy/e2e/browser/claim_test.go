@@ -25,11 +25,18 @@ func TestClaim(t *testing.T) {
 		b.click(`a.quiet[href^="/claim/"]`)
 		b.stage("claim-form")
 		b.sound()
+		for typed, code := range map[string]string{"GTBank": "058", "gt": "058", "UBA": "033", "first bank": "011"} {
+			js[bool](b, `document.querySelector("#bank").value = "", true`)
+			b.enter("#bank", typed)
+			b.see("#bank-" + code)
+			b.gone("#bank-057")
+		}
+		js[bool](b, `document.querySelector("#bank").value = "", true`)
 		b.enter("#bank", "first bank")
 		b.gone("#bank-058")
 		b.shoot("searched")
 		b.click("#bank-011")
-		b.enter("#account", "0123456789")
+		b.enter("#account", "0123 456 789")
 		b.submit(".account .button")
 		b.stage("claim-confirm")
 		b.shows("Is this you?", "First Bank of Nigeria", "0123456789", "Yes, pay NGN 25,000 to this account")
@@ -78,7 +85,17 @@ func TestClaimWrong(t *testing.T) {
 		b.shoot("empty")
 		b.sound()
 		b.click("#bank-058")
-		b.enter("#account", "0000000001") // no such account
+		b.enter("#account", "01234")
+		b.submit(".account .button")
+		b.see("#account-wrong")
+		b.shows("An account number has 10 digits")
+		if inView := js[bool](b, `(() => { const list = document.querySelector("#banks").getBoundingClientRect(),
+			chosen = document.querySelector("#bank-058:checked").getBoundingClientRect();
+			return chosen.top >= list.top && chosen.bottom <= list.bottom; })()`); !inView {
+			t.Error("after a mistake the chosen bank is out of view")
+		}
+		b.shoot("short")
+		b.do(chromedp.SetValue(chromedp.CSS("#account"), "0000000001")) // no such account
 		b.submit(".account .button")
 		b.see("#account-wrong")
 		b.shows("The bank does not know this account number")

@@ -127,7 +127,7 @@ func TestPayConfirming(t *testing.T) {
 			b.visit("/pay/" + ref)
 			b.see(`[data-stage="confirming"], [data-stage="confirmed"], [data-stage="settling"], [data-stage="settled"]`)
 			if shown := strings.Join(strings.Fields(b.text()), " "); strings.Contains(shown, "We see your payment") {
-				b.contains(shown, "of 128 network confirmations", "may close this page")
+				b.contains(shown, "once the network calls it final, after 128 confirmations at the latest", "may close this page")
 				break
 			}
 			if tries == 10 {

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // claimView is what /claim/:reference shows.
@@ -18,10 +21,10 @@ type claimView struct {
 	Banks   []bank
 	Bank    string // the code of the selected bank
 	Account string
-	Digits  bool     // account numbers of this currency are digits only
-	Found   receiver // the receiver of stage confirm
-	Problem string
-	Wrong   map[string]string // by field
+	Digits  bool              // account numbers of this currency are digits only
+	Found   receiver          // the receiver of stage confirm
+	Problem string            // the key of the reason why a form was refused
+	Wrong   map[string]string // the same by field
 }
 
 type bank struct {
@@ -73,7 +76,10 @@ func (p *Pages) showClaim(w http.ResponseWriter, r *http.Request) {
 // gift renders the page of a gift; the handler has filled in the rest of the view.
 func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, v claimView) {
 	v.P, v.Unpaid, v.Steps = found, unpaid(found), claimSteps(found)
-	v.view = view{Title: text("claim.title", found.Payout()), Test: found.Mode == "test"}
+	said := p.speak(r, found.Mode, found.Locale)
+	v.view = view{
+		Title: said.text("claim.title", "amount", said.payout(found)), Test: found.Mode == "test", Path: "/claim/" + found.Reference, Speech: said,
+	}
 	if v.Stage == "" {
 		v.Stage = claimStage(found)
 	}
@@ -88,13 +94,13 @@ func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag 
 			return
 		}
 	}
-	v.Tag = `"` + tag + "-" + v.Stage + `"`
+	v.Tag = `"` + tag + "-" + v.Stage + "-" + said.Code + `"`
 	w.Header().Set("ETag", v.Tag)
 	if status == http.StatusOK && r.Header.Get("If-None-Match") == v.Tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	p.render(w, r, status, "claim", v)
+	p.render(w, r, said.language, status, "claim", v)
 }
 
 const searchMax = 100
@@ -102,7 +108,7 @@ const searchMax = 100
 // fillBanks lists the banks of the gift's currency whose name contains the search text.
 func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) bool {
 	v.Search = v.Search[:min(len(v.Search), searchMax)]
-	v.Digits = v.P.FiatCurrency == "NGN"
+	v.Digits = digitsOnly(v.P)
 	query := url.Values{"currency": {v.P.FiatCurrency}, "name": {v.Search}}
 	var answer struct {
 		Banks []bank `json:"banks"`
@@ -115,7 +121,27 @@ func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) 
 	if len(v.Banks) == 1 && v.Bank == "" {
 		v.Bank = v.Banks[0].Code
 	}
+	if i := slices.IndexFunc(v.Banks, func(b bank) bool { return b.Code == v.Bank }); i > 0 { // the list shows its beginning
+		chosen := v.Banks[i]
+		v.Banks = slices.Insert(slices.Delete(v.Banks, i, i+1), 0, chosen)
+	}
 	return true
+}
+
+// accountNumber is a typed account number without what people put between its digits, and with the digits of an Arabic
+// keyboard as 0 to 9.
+func accountNumber(typed string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), unicode.In(r, unicode.Pd, unicode.Cf), r == '.':
+			return -1
+		case r >= '\u0660' && r <= '\u0669':
+			return r - '\u0660' + '0'
+		case r >= '\u06f0' && r <= '\u06f9':
+			return r - '\u06f0' + '0'
+		}
+		return r
+	}, typed)
 }
 
 // checkAccount looks up the holder of the typed account and asks the claimant to confirm it.
@@ -125,13 +151,13 @@ func (p *Pages) checkAccount(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if claimStage(found) != "form" {
-		p.back(w, r, "/claim/"+found.Reference)
+		p.back(w, r, found)
 		return
 	}
 	typed := form(r, "bank", "account")
-	v := claimView{Bank: typed[0], Account: typed[1]}
-	if v.wrong("bank", typed[0] == "", "claim.bank.missing") || v.wrong("account", typed[1] == "", "claim.account.missing") {
-		v.wrong("account", typed[1] == "", "claim.account.missing")
+	v := claimView{Bank: typed[0], Account: accountNumber(typed[1])}
+	if v.wrong("bank", v.Bank == "", "claim.bank.missing") || v.wrong("account", v.Account == "", "claim.account.missing") {
+		v.wrong("account", v.Account == "", "claim.account.missing")
 		p.gift(w, r, found, tag, http.StatusBadRequest, v)
 		return
 	}
@@ -140,7 +166,7 @@ func (p *Pages) checkAccount(w http.ResponseWriter, r *http.Request) {
 	}
 	body := map[string]string{"bankCode": v.Bank, "accountNumber": v.Account, "reference": found.Reference}
 	if _, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/verify-receiver", body, &answer); refused != nil {
-		v.refuse(refused)
+		v.refuse(found, refused)
 		p.gift(w, r, found, tag, refused.status, v)
 		return
 	}
@@ -154,25 +180,38 @@ func (v *claimView) wrong(field string, is bool, key string) bool {
 		if v.Wrong == nil {
 			v.Wrong = map[string]string{}
 		}
-		v.Wrong[field] = text(key)
+		v.Wrong[field] = key
 	}
 	return is
 }
 
+// noAccount is how payments says that the bank has no such account; any other fault of a number is one of its form.
+const noAccount = "no such account at this bank"
+
+// digitsOnly reports a gift whose account numbers have ten digits and nothing else.
+func digitsOnly(p payment) bool { return p.FiatCurrency == "NGN" }
+
 // refuse shows a refusal of payments in the form.
-func (v *claimView) refuse(why *refusal) {
+func (v *claimView) refuse(found payment, why *refusal) {
 	for _, f := range why.problem.Error.Fields {
 		switch f.Field {
 		case "bankCode", "receiver.bankCode":
 			v.wrong("bank", true, "claim.bank.unknown")
 		case "accountNumber", "receiver.accountNumber":
-			v.wrong("account", true, "claim.account.unknown")
+			key := "claim.account.shape"
+			switch {
+			case f.Message == noAccount:
+				key = "claim.account.unknown"
+			case digitsOnly(found):
+				key = "claim.account.digits"
+			}
+			v.wrong("account", true, key)
 		}
 	}
 	if v.Wrong == nil {
-		v.Problem = text("claim.failed")
+		v.Problem = "claim.failed"
 		if why.status >= http.StatusInternalServerError || why.status == http.StatusTooManyRequests {
-			v.Problem = text("claim.unavailable")
+			v.Problem = "claim.unavailable"
 		}
 	}
 }
@@ -184,14 +223,14 @@ func (p *Pages) claim(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	typed := form(r, "bank", "account")
-	v := claimView{Bank: typed[0], Account: typed[1]}
+	v := claimView{Bank: typed[0], Account: accountNumber(typed[1])}
 	body := map[string]any{"receiver": map[string]string{"bankCode": v.Bank, "accountNumber": v.Account}}
 	var answer json.RawMessage
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/gifts/"+found.Reference+"/claim/confirm", body, &answer)
 	if refused == nil || claimStage(found) != "form" || refused.status == http.StatusConflict {
-		p.back(w, r, "/claim/"+found.Reference) // the gift's new state says more than the refusal
+		p.back(w, r, found) // the gift's new state says more than the refusal
 		return
 	}
-	v.refuse(refused)
+	v.refuse(found, refused)
 	p.gift(w, r, found, tag, refused.status, v)
 }

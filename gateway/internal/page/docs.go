@@ -6,8 +6,8 @@ import "net/http"
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// showDocs serves the OpenAPI document as a reference for people.
+// showDocs serves the OpenAPI document as a reference for programmers, in English as the document is.
 func (p *Pages) showDocs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", docsPolicy)
-	p.render(w, r, http.StatusOK, "docs", view{Title: text("docs.title")})
+	p.render(w, r, languages[0], http.StatusOK, "docs", nil)
 }

@@ -48,9 +48,10 @@ var assets embed.FS
 // Pages serves the pages. It is safe for concurrent use.
 type Pages struct {
 	payments Payments
+	offer    Offer
 	log      *slog.Logger
 	now      func() time.Time
-	views    map[string]*template.Template
+	views    map[string]*template.Template // by language and name
 	files    map[string]file
 	version  string // changes with everything that a page is made of
 }
@@ -61,26 +62,34 @@ type file struct {
 	contentType string
 }
 
-// New parses every embedded file and reports what is wrong with it.
-func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, error) {
-	p := &Pages{payments: payments, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
+// New parses every embedded file and reports what is wrong with it. Pages of live payments have the languages of the
+// offer.
+func New(payments Payments, offer Offer, log *slog.Logger, now func() time.Time) (*Pages, error) {
+	p := &Pages{payments: payments, offer: offer, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	helpers := template.FuncMap{"t": text, "asset": p.asset, "qr": qrCode}
-	for name, files := range map[string][]string{
-		"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "docs": {"docs"},
-	} {
-		view := template.New(files[0] + ".html").Funcs(helpers)
-		for _, file := range files {
-			if _, err := view.ParseFS(templates, "templates/"+file+".html"); err != nil {
-				return nil, fmt.Errorf("page %s: %w", name, err)
-			}
+	for _, l := range languages {
+		helpers := template.FuncMap{
+			"t": l.text, "money": l.money, "fiat": l.fiat, "payout": l.payout, "date": l.date, "asset": p.asset, "qr": qrCode, "brand": brand,
 		}
-		p.views[name] = view
+		for name, files := range map[string][]string{
+			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "docs": {"docs"},
+		} {
+			view := template.New(files[0] + ".html").Funcs(helpers)
+			for _, file := range files {
+				if _, err := view.ParseFS(templates, "templates/"+file+".html"); err != nil {
+					return nil, fmt.Errorf("page %s: %w", name, err)
+				}
+			}
+			p.views[l.Code+" "+name] = view
+		}
 	}
 	return p, nil
 }
+
+// brand is the name on the pages.
+func brand() string { return "Causeway" }
 
 // load reads the assets and computes their common version.
 func (p *Pages) load() error {
@@ -91,7 +100,7 @@ func (p *Pages) load() error {
 			p.files[path.Base(name)] = file{body, kind}
 		}
 	}
-	for _, from := range []embed.FS{assets, templates} {
+	for _, from := range []embed.FS{assets, templates, texts} {
 		err := fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
@@ -111,7 +120,6 @@ func (p *Pages) load() error {
 		}
 		add(name, body)
 	}
-	_, _ = sum.Write(texts)
 	p.version = hex.EncodeToString(sum.Sum(nil))[:16]
 	return nil
 }
@@ -161,9 +169,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // render writes a page. Caches never keep pages: anybody who has a reference may see its payment.
-func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, l *language, status int, name string, data any) {
 	var body bytes.Buffer
-	if err := p.views[name].Execute(&body, data); err != nil {
+	if err := p.views[l.Code+" "+name].Execute(&body, data); err != nil {
 		p.log.ErrorContext(r.Context(), "page not rendered", "page", name, "err", err)
 		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), err)
 		return
@@ -174,7 +182,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name 
 		h.Set("Content-Security-Policy", policy)
 	}
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Accept")
+	h.Set("Vary", "Accept, Accept-Language")
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the reader may be gone
 }
@@ -186,6 +194,8 @@ type view struct {
 	Poll    int    // milliseconds between two polls of the script; 0 never polls
 	Tag     string // digest of the shown state, for those polls
 	Test    bool   // test mode: no real money
+	Path    string // of the page itself; its forms lie below
+	Speech  speech
 }
 
 // failure is the content of the error page.
@@ -213,11 +223,19 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAf
 		}
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	f := failure{view: view{Title: text(key + ".title")}, Heading: text(key + ".title"), Text: text(key + ".text"), RequestID: requestID}
+	said := p.speak(r, "", "")
+	title := said.text(key + ".title")
+	f := failure{view: view{Title: title, Path: pagePath(r), Speech: said}, Heading: title, Text: said.text(key + ".text"), RequestID: requestID}
 	if f.Retry = key == "error.passing" && r.Method == http.MethodGet; f.Retry {
 		f.Refresh, _ = strconv.Atoi(retryAfter)
 	}
-	p.render(w, r, status, "error", f)
+	p.render(w, r, said.language, status, "error", f)
+}
+
+// pagePath is the path of the page that a request is about; a form's lies below it.
+func pagePath(r *http.Request) string {
+	parts := strings.SplitN(r.URL.Path, "/", 4)
+	return strings.Join(parts[:min(len(parts), 3)], "/")
 }
 
 // Refuse answers a call that the proxy refused, such as one beyond a rate limit, with an error page.

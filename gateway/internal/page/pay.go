@@ -23,10 +23,10 @@ type payView struct {
 	Wallet  template.URL // opens a wallet app; "" when there is none for this payment
 	Coins   []coin       // the choices of a request
 	Chosen  string       // the selected choice
-	Problem string
-	Play    []string // what a simulated payer of a test payment may do now
-	Named   bool     // the payer has just named a transaction
-	Typed   string   // the refund address that was refused
+	Problem string       // the key of the reason why a form was refused
+	Play    []string     // what a simulated payer of a test payment may do now
+	Named   bool         // the payer has just named a transaction
+	Typed   string       // the refund address that was refused
 	Now     time.Time
 }
 
@@ -46,7 +46,7 @@ func (p *Pages) showPay(w http.ResponseWriter, r *http.Request) {
 }
 
 // shown is the state of the page's forms: the pair that is chosen, the refund address that was typed and, when a form
-// was refused, why.
+// was refused, the key of the reason.
 type shown struct {
 	status                   int
 	problem, chosen, address string
@@ -55,8 +55,8 @@ type shown struct {
 // pay renders the page.
 func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag string, f shown) {
 	now := p.now()
-	s := stageOf(found, now)
-	tag = `"` + tag + "-" + s.Name + `"`
+	s, said := stageOf(found, now), p.speak(r, found.Mode, found.Locale)
+	tag = `"` + tag + "-" + s.Name + "-" + said.Code + `"`
 	if f.status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
 		w.Header().Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
@@ -64,8 +64,11 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	}
 	w.Header().Set("ETag", tag)
 	v := payView{
-		view: view{Title: text("pay.title", found.Fiat()), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test"},
-		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
+		view: view{
+			Title: said.text("pay.title", "amount", said.fiat(found)), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test",
+			Path: "/pay/" + found.Reference, Speech: said,
+		},
+		P: found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
 		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)), Named: r.URL.Query().Has("named"),
 		Typed: f.address, Now: now,
 	}
@@ -84,7 +87,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	if v.Test {
 		v.Play = plays(found, s)
 	}
-	p.render(w, r, f.status, "pay", v)
+	p.render(w, r, said.language, f.status, "pay", v)
 }
 
 // tag is a digest of the shown state of a payment; it changes with the payment and with the program.
@@ -174,25 +177,36 @@ func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
 	pair := form(r, "pair")[0]
 	crypto, network, chosen := strings.Cut(pair, "/")
 	if !chosen && found.Status == "created" {
-		p.pay(w, r, found, tag, shown{status: http.StatusBadRequest, problem: text("choose.missing")})
+		p.pay(w, r, found, tag, shown{status: http.StatusBadRequest, problem: "choose.missing"})
 		return
 	}
 	body := map[string]any{"payer": map[string]string{"chatId": payerName}, "crypto": crypto, "network": network}
 	var answer json.RawMessage
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/requests/"+found.Reference+"/fulfill", body, &answer)
 	if refused == nil || found.Status != "created" || refused.status == http.StatusConflict {
-		p.back(w, r, "/pay/"+found.Reference) // the payment's new state says more than the refusal
+		p.back(w, r, found) // the payment's new state says more than the refusal
 		return
 	}
 	key := "choose.failed"
 	if refused.status >= http.StatusInternalServerError {
 		key = "choose.unavailable"
 	}
-	p.pay(w, r, found, tag, shown{status: refused.status, problem: text(key), chosen: pair})
+	p.pay(w, r, found, tag, shown{status: refused.status, problem: key, chosen: pair})
 }
 
-// back redirects after a form to a page that may be reloaded without sending the form again.
-func (p *Pages) back(w http.ResponseWriter, r *http.Request, path string) {
+// back redirects after a form to a page that may be reloaded without sending the form again, in the same language. The
+// page has the words of the form behind its question mark.
+func (p *Pages) back(w http.ResponseWriter, r *http.Request, found payment, words ...string) {
+	if chosen := p.speak(r, found.Mode, found.Locale).Query; chosen != "" {
+		words = append([]string{chosen[1:]}, words...)
+	}
+	path := "/pay/" + found.Reference
+	if strings.HasPrefix(r.URL.Path, "/claim/") {
+		path = "/claim/" + found.Reference
+	}
+	if len(words) > 0 {
+		path += "?" + strings.Join(words, "&")
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, path, http.StatusSeeOther)
 }
@@ -207,11 +221,11 @@ func (p *Pages) simulate(w http.ResponseWriter, r *http.Request) {
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/checkout/"+found.Reference+"/simulate", body, &answer)
 	switch {
 	case refused == nil:
-		p.back(w, r, "/pay/"+found.Reference)
+		p.back(w, r, found)
 	case refused.status == http.StatusNotFound:
 		p.fail(w, r, refused.status, "", refused.fault)
 	default:
-		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("play.refused")})
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: "play.refused"})
 	}
 }
 
@@ -226,12 +240,12 @@ func (p *Pages) transaction(w http.ResponseWriter, r *http.Request) {
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/checkout/"+found.Reference+"/transaction", body, &answer)
 	switch {
 	case refused == nil:
-		p.back(w, r, "/pay/"+found.Reference+"?named")
+		p.back(w, r, found, "named")
 	case refused.status == http.StatusNotFound || refused.status >= http.StatusTooManyRequests:
 		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
 	case refused.status == http.StatusConflict:
-		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("unseen.many")})
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: "unseen.many"})
 	default:
-		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("unseen.wrong")})
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: "unseen.wrong"})
 	}
 }

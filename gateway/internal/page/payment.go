@@ -16,18 +16,23 @@ import (
 
 // payment is GET /v1/checkout/:reference. Amounts keep their original text.
 type payment struct {
-	Reference       string      `json:"reference"`
-	Type            string      `json:"type"`
-	Status          string      `json:"status"`
-	Exception       string      `json:"exception"`
-	Mode            string      `json:"mode"`
-	Address         string      `json:"depositAddress"`
-	CryptoAmount    json.Number `json:"cryptoAmount"`
-	Crypto          string      `json:"crypto"`
-	NetworkName     string      `json:"network"`
-	FiatAmount      json.Number `json:"fiatAmount"`
-	FiatCurrency    string      `json:"fiatCurrency"`
-	PayoutAmount    json.Number `json:"payoutAmount"`
+	Reference    string      `json:"reference"`
+	Type         string      `json:"type"`
+	Status       string      `json:"status"`
+	Exception    string      `json:"exception"`
+	Mode         string      `json:"mode"`
+	Locale       string      `json:"locale"` // the language that the merchant asked for
+	Address      string      `json:"depositAddress"`
+	CryptoAmount json.Number `json:"cryptoAmount"`
+	Crypto       string      `json:"crypto"`
+	NetworkName  string      `json:"network"`
+	FiatAmount   json.Number `json:"fiatAmount"`
+	FiatCurrency string      `json:"fiatCurrency"`
+	PayoutAmount json.Number `json:"payoutAmount"`
+	Rate         json.Number `json:"rate"`
+	Charge       struct {
+		Fiat json.Number `json:"fiat"`
+	} `json:"charge"`
 	ExpiresAt       time.Time   `json:"expiresAt"`
 	SettledAt       *time.Time  `json:"settledAt"`
 	TxHash          string      `json:"txHash"`
@@ -112,7 +117,7 @@ func read(reply proxy.Reply) *refusal {
 	r := &refusal{status: reply.Status, retryAfter: reply.RetryAfter}
 	kind, known := kinds[reply.Status]
 	if err := json.Unmarshal(reply.Body, &r.problem); err != nil || !known || r.problem.Error.Code == "" {
-		return refusedBy(fault.New(fault.Unavailable, "upstream_failed", "%s", text("error.passing.text")))
+		return refusedBy(fault.New(fault.Unavailable, "upstream_failed", "%s", "The service is not available right now. Try again in a moment."))
 	}
 	r.fault = fault.New(kind, r.problem.Error.Code, "%s", r.problem.Message)
 	return r
@@ -137,43 +142,17 @@ func (p *Pages) find(w http.ResponseWriter, r *http.Request) (found payment, tag
 	return answer.Payment, p.tag(raw), true
 }
 
-// group separates the thousands of an amount: 25000 is 25,000.
-func group(n json.Number) string {
-	whole, part, dotted := strings.Cut(n.String(), ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if dotted {
-		return whole + "." + part
-	}
-	return whole
-}
-
-// fiatText writes an amount of a currency with both digits of its minor unit, or none.
-func fiatText(currency string, n json.Number) string {
-	s := group(n)
-	if dot := strings.IndexByte(s, '.'); dot >= 0 && len(s)-dot == 2 {
-		s += "0"
-	}
-	return currency + " " + s
-}
-
-// Fiat is the price of the payment.
-func (p payment) Fiat() string { return fiatText(p.FiatCurrency, p.FiatAmount) }
-
-// Payout is the amount for the receiver; before it is known, the price.
-func (p payment) Payout() string {
-	if p.PayoutAmount == "" {
-		return p.Fiat()
-	}
-	return fiatText(p.FiatCurrency, p.PayoutAmount)
-}
-
 // some reports whether an amount is there and not zero.
 func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
 
+// PaysFee reports a fee on top of the price; any other fee is taken from the payout, which is no concern of the payer.
+func (p payment) PaysFee() bool { return some(p.Charge.Fiat) && p.PayoutAmount == p.FiatAmount }
+
 // Due is the amount that is still to be sent.
 func (p payment) Due() json.Number { return p.RemainingAmount }
+
+// Coins writes an amount as wallets take it, in every language.
+func (p payment) Coins(n json.Number) string { return n.String() + " " + p.Crypto }
 
 // Network is how people call the payment's network.
 func (p payment) Network() string { return networkTitle(p.NetworkName) }
@@ -181,10 +160,22 @@ func (p payment) Network() string { return networkTitle(p.NetworkName) }
 // Network is how people call the choice's network.
 func (c choice) Network() string { return networkTitle(c.NetworkName) }
 
+// Early reports a network that usually calls a block final before the required confirmations.
+func (p payment) Early() bool {
+	n, _ := money.NetworkOf(p.NetworkName)
+	return n.Finality
+}
+
 // networkTitle turns a name or alias into the name that wallets show.
 func networkTitle(name string) string {
 	if n, ok := money.NetworkOf(name); ok {
-		return text("network." + n.Name)
+		return titles[n.Name]
 	}
 	return name
+}
+
+// titles are the networks as wallets name them, in every language.
+var titles = map[string]string{
+	"bitcoin": "Bitcoin", "ethereum": "Ethereum (ERC20)", "bsc": "BNB Smart Chain (BEP20)", "polygon": "Polygon", "base": "Base",
+	"arbitrum": "Arbitrum One", "tron": "TRON (TRC20)", "solana": "Solana",
 }

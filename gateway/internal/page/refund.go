@@ -45,13 +45,13 @@ var explorers = map[string]string{
 	"solana":   "https://solscan.io/tx/",
 }
 
-// Explorer is a page about the refund's transaction; none in test mode, whose chain nobody else knows.
-func (p payment) Explorer(r refund) string {
-	n, ok := money.NetworkOf(r.NetworkName)
-	if !ok || p.Mode != "live" || r.TxHash == "" {
+// Explorer is a page about a transaction of the payment; none in test mode, whose chain nobody else knows.
+func (p payment) Explorer(network, hash string) string {
+	n, ok := money.NetworkOf(network)
+	if !ok || p.Mode != "live" || hash == "" {
 		return ""
 	}
-	return explorers[n.Name] + r.TxHash
+	return explorers[n.Name] + hash
 }
 
 // Back reports whether the page says something about money that goes back.
@@ -59,13 +59,8 @@ func (p payment) Back() bool {
 	return p.TakesRefund || p.RefundAddress != "" || p.RefundProposed != "" || len(p.Refunds) > 0
 }
 
-// Held is the time before which no refund leaves, in words; "" once it has passed.
-func (v payView) Held() string {
-	if !v.Now.Before(v.P.RefundHeldUntil) {
-		return ""
-	}
-	return v.P.RefundHeldUntil.UTC().Format("2 January 2006, 15:04") + " UTC"
-}
+// Held reports that no refund leaves yet, because its address is new.
+func (v payView) Held() bool { return v.Now.Before(v.P.RefundHeldUntil) }
 
 // refundAddress submits the address that a payer proposes.
 func (p *Pages) refundAddress(w http.ResponseWriter, r *http.Request) {
@@ -78,12 +73,12 @@ func (p *Pages) refundAddress(w http.ResponseWriter, r *http.Request) {
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/checkout/"+found.Reference+"/refund-address", map[string]string{"address": typed}, &answer)
 	switch {
 	case refused == nil || refused.problem.Error.Code == "refund_address_not_needed":
-		p.back(w, r, "/pay/"+found.Reference) // the payment's new state says more than the refusal
+		p.back(w, r, found) // the payment's new state says more than the refusal
 	case refused.status == http.StatusNotFound || refused.status >= http.StatusTooManyRequests:
 		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
 	case refused.status == http.StatusConflict:
-		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("refund.many"), address: typed})
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: "refund.many", address: typed})
 	default:
-		p.pay(w, r, found, tag, shown{status: refused.status, problem: text("refund.wrong", found.Network()), address: typed})
+		p.pay(w, r, found, tag, shown{status: refused.status, problem: "refund.wrong", address: typed})
 	}
 }

@@ -80,7 +80,7 @@ func confirmedStage(p payment) stage {
 }
 
 func settledStage(p payment) stage {
-	if p.Type == "bank_confirmation" || p.Type == "merchant" {
+	if p.ForMerchant() {
 		return stage{Name: "settled-merchant", Tone: "good", Step: 5}
 	}
 	return stage{Name: "settled", Tone: "good", Step: 5}
@@ -90,26 +90,69 @@ func settledStage(p payment) stage {
 func noteOf(p payment) string {
 	switch p.Exception {
 	case "underpaid":
-		if p.Status != "pending" {
-			return "note.underpaid"
-		}
-	case "overpaid", "paid_late", "reorged", "wrong_asset":
+		return underpaidNote(p)
+	case "overpaid":
+		return overpaidNote(p)
+	case "paid_late", "reorged", "wrong_asset":
 		return "note." + p.Exception
 	}
 	return ""
 }
 
+func underpaidNote(p payment) string {
+	switch {
+	case p.Status == "pending": // the stage says so
+		return ""
+	case p.Status == "needs_review":
+		return "note.underpaid.review"
+	case p.Status == "confirming":
+		return "note.underpaid.counts"
+	case p.converted() && !p.ForMerchant():
+		return "note.underpaid.paid"
+	}
+	return "note.underpaid"
+}
+
+// overpaidNote says where the surplus goes: types of one person to another pay it out, the others owe it to the payer
+// (docs/api-contract.md#deposits).
+func overpaidNote(p payment) string {
+	switch {
+	case p.Status == "needs_review":
+		return "note.overpaid"
+	case p.TakesRefund || len(p.Refunds) > 0:
+		return "note.overpaid.owed"
+	case p.Type != "transfer" && p.Type != "gift":
+		return "note.overpaid.surplus"
+	case p.converted():
+		return "note.overpaid.paid"
+	}
+	return "note.overpaid"
+}
+
+// converted reports that the payout is fixed.
+func (p payment) converted() bool {
+	return p.Status == "confirmed" || p.Status == "settling" || p.Status == "settled"
+}
+
+// ForMerchant reports a payment whose payout is no concern of its payer.
+func (p payment) ForMerchant() bool { return p.Type == "merchant" || p.Type == "bank_confirmation" }
+
 // next is the key of what happens after this stage, or "".
 func next(p payment, s stage) string {
 	switch s.Name {
-	case "send", "confirming", "confirmed":
-		switch p.Type {
-		case "gift":
+	case "send", "confirming":
+		switch {
+		case p.Type == "gift":
 			return "next.gift"
-		case "merchant", "bank_confirmation":
+		case p.ForMerchant():
 			return "next.merchant"
 		}
 		return "next.payout"
+	case "confirmed":
+		if p.ForMerchant() {
+			return "next.confirmed.merchant"
+		}
+		return "next.confirmed.payout"
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-// What a page does beyond being read: count down, look for news, copy, filter. Everything works without it.
+// What a page does beyond being read: count down, look for news, copy, search. Everything works without it.
 "use strict";
 (() => {
   const by = (id) => document.getElementById(id);
@@ -41,7 +41,7 @@
     let wait = pause;
     try {
       // The answer to a form lies below the payment's page: /pay/<reference>/transaction. Only the page itself can be read.
-      const answer = await fetch(location.pathname.split("/").slice(0, 3).join("/"), {
+      const answer = await fetch(main().dataset.self, {
         headers: { Accept: "text/html", "If-None-Match": main().dataset.tag }, cache: "no-store", referrerPolicy: "no-referrer",
       });
       if (answer.status === 200) show(await answer.text());
@@ -107,21 +107,25 @@
     if (button) copy(button);
   });
 
-  // Filtering a list of choices while typing.
-  const plain = (s) => s.toLowerCase().normalize("NFD").replace(/[^\p{L}\p{N} ]/gu, "");
-  function filter(input) {
-    const list = by(input.dataset.filter), wanted = plain(input.value).split(/\s+/).filter(Boolean);
+  // Searching a list of choices while typing: the same search as without a script, which knows short names.
+  let searching = 0;
+  async function search(input) {
+    const list = by(input.dataset.filter), turn = ++searching;
+    await new Promise((ready) => setTimeout(ready, 150));
+    if (turn !== searching) return; // more was typed
+    const answer = await fetch(list.dataset.search + encodeURIComponent(input.value), { referrerPolicy: "no-referrer" }).catch(() => null);
+    const found = answer && answer.ok && new Set((await answer.json()).banks.map((bank) => bank.code));
+    if (!found || turn !== searching) return;
     let shown = 0;
     for (const choice of list.querySelectorAll(".choice")) {
-      const name = plain(choice.textContent), run = name.replaceAll(" ", "");
-      choice.hidden = !wanted.every((word) => run.includes(word));
+      choice.hidden = !found.has(choice.querySelector("input").value);
       if (!choice.hidden) shown++;
     }
     list.querySelector(".none").hidden = shown > 0;
-    by("count").textContent = list.dataset.count.replace("{0}", shown);
+    by("count").textContent = list.dataset.count.replace("{count}", shown);
   }
   document.addEventListener("input", (event) => {
-    if (event.target.dataset.filter) filter(event.target);
+    if (event.target.dataset.filter) search(event.target);
   });
 
   function begin() {
