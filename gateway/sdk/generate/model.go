@@ -137,7 +137,11 @@ func (r *reader) operation(method, path string, item *openapi3.PathItem, op *ope
 		case p.Name == "Idempotency-Key":
 			o.repeatable = true
 		case p.In == openapi3.ParameterInQuery && p.Name != "format": // clients read JSON
-			o.query = append(o.query, field{name: p.Name, doc: p.Description, kind: r.kind(p.Schema), needed: p.Required})
+			one := r.kind(p.Schema)
+			if one.items != nil { // one value, or several, which clients separate by commas
+				one = kind{one: []kind{*one.items, one}}
+			}
+			o.query = append(o.query, field{name: p.Name, doc: p.Description, kind: one, needed: p.Required})
 		}
 	}
 	if op.RequestBody != nil {

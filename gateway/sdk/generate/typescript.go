@@ -133,6 +133,9 @@ func ts(k kind, sent bool, indent string) string {
 		if strings.Contains(item, " | ") && !strings.HasPrefix(item, "{") {
 			item = "(" + item + ")"
 		}
+		if sent {
+			item = "readonly " + item
+		}
 		all = []string{item + "[]"}
 	case len(k.fields) > 0:
 		all = []string{tsObject(k.fields, sent, indent)}

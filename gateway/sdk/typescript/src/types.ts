@@ -83,7 +83,7 @@ export interface BankListAnswer {
 }
 
 export interface ChangeSettlementSettings {
-  daily?: ChooseDailySettlement[] | undefined;
+  daily?: readonly ChooseDailySettlement[] | undefined;
   merchantPayments?: 'self' | 'balance' | undefined;
 }
 
@@ -1382,7 +1382,7 @@ export interface WebhookEndpointCreate {
   description?: string | null | undefined;
   enabled?: boolean | null | undefined;
   /** Every type when empty. */
-  types?: EventTypeName[] | null | undefined;
+  types?: readonly EventTypeName[] | null | undefined;
 }
 
 export interface WebhookEndpointDeletedAnswer {
@@ -1400,7 +1400,7 @@ export interface WebhookEndpointListAnswer {
 export interface WebhookEndpointPatch {
   description?: string | null | undefined;
   enabled?: boolean | null | undefined;
-  types?: EventTypeName[] | null | undefined;
+  types?: readonly EventTypeName[] | null | undefined;
   url?: string | null | undefined;
 }
 
@@ -1432,7 +1432,7 @@ export interface WebhookReplayCreate {
   status?: 'exhausted' | 'delivered' | 'all' | null | undefined;
   /** Now when absent. */
   to?: string | null | undefined;
-  types?: EventTypeName[] | null | undefined;
+  types?: readonly EventTypeName[] | null | undefined;
 }
 
 export interface WebhookRetryAnswer {
@@ -1706,7 +1706,7 @@ export interface ListEventsQuery {
 /** Parameters of {@link Causeway.listPayments}. */
 export interface ListPaymentsQuery {
   /** Only payments that have one of these statuses, separated by commas; `all` is no filter. */
-  status?: ('all' | 'created' | 'pending' | 'confirming' | 'confirmed' | 'settling' | 'settled' | 'expired' | 'cancelled' | 'needs_review' | 'refunded' | '')[] | undefined;
+  status?: 'all' | 'created' | 'pending' | 'confirming' | 'confirmed' | 'settling' | 'settled' | 'expired' | 'cancelled' | 'needs_review' | 'refunded' | '' | readonly ('all' | 'created' | 'pending' | 'confirming' | 'confirmed' | 'settling' | 'settled' | 'expired' | 'cancelled' | 'needs_review' | 'refunded' | '')[] | undefined;
   /** Only payments of this type. */
   type?: 'transfer' | 'gift' | 'request' | 'merchant' | 'bank_confirmation' | '' | undefined;
   /** Created at or after this time or day. */
@@ -1736,7 +1736,7 @@ export interface ListRatesQuery {
 /** Parameters of {@link Causeway.listReports}. */
 export interface ListReportsQuery {
   /** Only reports of these statuses, separated by commas; `all` is no filter. */
-  status?: ('all' | 'pending' | 'processing' | 'resolved' | 'dismissed' | '')[] | undefined;
+  status?: 'all' | 'pending' | 'processing' | 'resolved' | 'dismissed' | '' | readonly ('all' | 'pending' | 'processing' | 'resolved' | 'dismissed' | '')[] | undefined;
   /** Only reports of this type. */
   complaintType?: 'track_transaction' | 'stolen_funds' | 'fraud' | '' | undefined;
   /** Most items of a page. */

@@ -77,6 +77,9 @@ for (const [name, causeway] of clients) {
     assert.equal(pages.filter(({ reference }) => reference === payment.reference).length, 1);
     assert.equal(new Set(pages.map(({ reference }) => reference)).size, pages.length);
     assert.equal((await causeway.cancelPayment(payment.reference)).payment.status, 'cancelled');
+    const ended = await all(causeway.iteratePayments({ status: ['cancelled', 'expired'], payerChatId: '42' }));
+    assert.ok(ended.some(({ reference }) => reference === payment.reference));
+    assert.ok(ended.every(({ status }) => status === 'cancelled' || status === 'expired'));
   });
 
   test(`${name}: refusals are typed`, async () => {
