@@ -139,14 +139,15 @@ func Families() (all []string) {
 // the launcher takes them (service:NAME=value), of an instance that is live on them, and the file for Open.
 func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (settings []string, path string, end func(), err error) {
 	var ends []func()
-	end = func() {
+	all := func() {
 		for _, e := range ends {
 			e()
 		}
 	}
+	end = all
 	defer func() {
-		if err != nil {
-			end()
+		if err != nil { // end is nil then
+			all()
 		}
 	}()
 	g := &Ground{}
