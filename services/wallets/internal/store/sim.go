@@ -48,7 +48,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9) ON CONFLICT (request_
 
 	simOrphanSQL = `UPDATE sim_transfers SET height = NULL, dropped = $3 WHERE network = $1 AND height > $2`
 
-	ownerSQL = `SELECT mode FROM addresses WHERE family = $1 AND ((mode = 'test' AND address = $2) OR (mode = 'live' AND address = $3))`
+	ownerSQL = `SELECT mode FROM addresses WHERE mode = 'test' AND family = $1 AND address = $2
+UNION ALL SELECT mode FROM addresses WHERE mode = 'live' AND family = $1 AND address = $3`
 )
 
 // simKeep is how many blocks a simulated chain keeps; more than a scanner may ever go back.
