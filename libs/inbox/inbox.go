@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -52,6 +53,14 @@ i AS (INSERT INTO inbox (slot, message_id) SELECT slot, $1 FROM s
 	WHERE NOT EXISTS (SELECT FROM inbox WHERE message_id = $1) ON CONFLICT DO NOTHING RETURNING 1)
 SELECT (SELECT count(*) FROM i) = (SELECT count(*) FROM s)`
 
+// FreshOfSQL is FreshSQL for many ids. It returns those that are new. They are written in one order, so that two
+// consumers of the same messages wait for each other and never in a circle. OFFSET makes PostgreSQL look each id up by
+// the index, and not read the table for all of them.
+const FreshOfSQL = `WITH s AS (SELECT slot FROM inbox_slots() AS slot),
+i AS (INSERT INTO inbox (slot, message_id) SELECT slot, id FROM unnest($1::text[]) AS m(id), s
+	WHERE NOT EXISTS (SELECT FROM inbox WHERE message_id = id OFFSET 0) ORDER BY id, slot ON CONFLICT DO NOTHING RETURNING message_id)
+SELECT message_id FROM i GROUP BY message_id HAVING count(*) = (SELECT count(*) FROM s)`
+
 // RotateSQL empties the partition that the next week will use. The application role may not truncate: the function
 // belongs to the schema's owner and can only empty ids older than 14 days.
 const RotateSQL = `SELECT inbox_rotate()`
@@ -67,6 +76,23 @@ func Fresh(ctx context.Context, tx pgx.Tx, messageID string) (bool, error) {
 	var fresh bool
 	if err := tx.QueryRow(ctx, FreshSQL, messageID).Scan(&fresh); err != nil {
 		return false, fmt.Errorf("write the inbox: %w", err)
+	}
+	return fresh, nil
+}
+
+// FreshOf is Fresh for several messages with different ids.
+func FreshOf(ctx context.Context, tx pgx.Tx, messageIDs []string) (fresh map[string]bool, err error) {
+	if slices.Contains(messageIDs, "") {
+		return nil, errNoID
+	}
+	rows, err := tx.Query(ctx, FreshOfSQL, messageIDs)
+	if err != nil {
+		return nil, fmt.Errorf("write the inbox: %w", err)
+	}
+	fresh = make(map[string]bool, len(messageIDs))
+	var id string
+	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { fresh[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("write the inbox: %w", err)
 	}
 	return fresh, nil
 }

@@ -3,6 +3,9 @@
 package inbox_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -54,6 +57,54 @@ func TestFresh(t *testing.T) {
 	}
 	defer tx.Rollback(t.Context())
 	if _, err := inbox.Fresh(t.Context(), tx, ""); err == nil {
+		t.Error("a message without an id must be refused")
+	}
+}
+
+// Consumers of the same messages, in any order, do not wait for each other in a circle. Each message has one winner.
+func TestFreshOf_parallelPacksHaveOneWinner(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	var ids []string
+	for i := range 50 {
+		ids = append(ids, fmt.Sprint("m", i))
+	}
+	if err := postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := inbox.Fresh(t.Context(), tx, ids[7])
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var winners atomic.Int32
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		mixed := slices.Clone(ids)
+		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		go func() {
+			errs <- pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				fresh, err := inbox.FreshOf(t.Context(), tx, mixed)
+				if fresh[ids[7]] {
+					t.Errorf("%s is fresh again", ids[7])
+				}
+				winners.Add(int32(len(fresh)))
+				return err
+			})
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Errorf("FreshOf() beside others = %v, want no error, and no deadlock", err)
+		}
+	}
+	if got, want := int(winners.Load()), len(ids)-1; got != want {
+		t.Errorf("%d messages were fresh in 8 packs, want each of %d once", got, want)
+	}
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := inbox.FreshOf(t.Context(), tx, []string{"a", ""}); err == nil {
 		t.Error("a message without an id must be refused")
 	}
 }

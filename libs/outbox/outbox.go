@@ -79,22 +79,25 @@ SELECT n, i, h, b FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) W
 
 // Insert writes the messages in their order, in the caller's transaction and in one round trip.
 func Insert(ctx context.Context, q postgres.Querier, msgs ...Message) error {
-	var err error
-	switch len(msgs) {
-	case 0:
+	if len(msgs) == 0 {
 		return nil
-	case 1:
-		_, err = q.Exec(ctx, InsertSQL, msgs[0].Args()...)
-	default:
-		names, ids, headers, bodies := make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([][]byte, 0, len(msgs))
-		for _, m := range msgs {
-			names, ids = append(names, string(m.Name)), append(ids, m.ID)
-			headers, bodies = append(headers, m.headers()), append(bodies, m.Body)
-		}
-		_, err = q.Exec(ctx, insertMany, names, ids, headers, bodies)
 	}
-	if err != nil {
+	sql, args := Statement(msgs)
+	if _, err := q.Exec(ctx, sql, args...); err != nil {
 		return fmt.Errorf("write the outbox: %w", err)
 	}
 	return nil
+}
+
+// Statement returns the statement that writes one or more messages in their order, for a batch of the caller.
+func Statement(msgs []Message) (sql string, args []any) {
+	if len(msgs) == 1 {
+		return InsertSQL, msgs[0].Args()
+	}
+	names, ids, headers, bodies := make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([][]byte, 0, len(msgs))
+	for _, m := range msgs {
+		names, ids = append(names, string(m.Name)), append(ids, m.ID)
+		headers, bodies = append(headers, m.headers()), append(bodies, m.Body)
+	}
+	return insertMany, []any{names, ids, headers, bodies}
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// expireBatch bounds the payments that one call of ExpireDue closes.
-const expireBatch = 200
+// Bounds of one call of ExpireDue. Payments that are closed at once share transactions.
+const (
+	expireBatch  = 200
+	expireAtOnce = 32
+)
 
 // ExpireDue closes every window that has ended. A payment that fails does not stop the others.
 func (a *Deposits) ExpireDue(ctx context.Context) error {
@@ -19,16 +23,23 @@ func (a *Deposits) ExpireDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, id := range ids {
-		if err := a.Store.Update(ctx, id, a.timer); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("timer of payment %s: %w", id, err))
-		}
+	errs := make([]error, len(ids))
+	var busy sync.WaitGroup
+	slots := make(chan struct{}, expireAtOnce)
+	for i, id := range ids {
 		if ctx.Err() != nil {
 			break
 		}
+		slots <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-slots }()
+			if err := a.Store.Update(ctx, id, a.timer); err != nil {
+				errs[i] = fmt.Errorf("timer of payment %s: %w", id, err)
+			}
+		})
 	}
-	return failed
+	busy.Wait()
+	return errors.Join(errs...)
 }
 
 // timer applies the trigger of the payment's timer. It reads the timer again under the lock, because a deposit may have

@@ -14,7 +14,7 @@ import (
 
 // The number of messages of a queue that are handled at once. The row lock orders deposits of one payment.
 const (
-	depositsAtOnce  = 8
+	depositsAtOnce  = 32
 	addressesAtOnce = 2
 )
 

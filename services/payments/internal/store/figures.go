@@ -94,17 +94,3 @@ func (s *Store) Open(ctx context.Context) ([]Open, error) {
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Open])
 }
-
-// movedBy queues a history row and keeps the move for metrics and logs after the commit.
-func movedBy(batch *pgx.Batch, next payment.Payment, n int, c payment.Change, done *effects) {
-	batch.Queue(insertHistory, next.ID, next.Version, n, string(c.Trigger), string(c.From), string(c.To), string(c.Exception)).QueryRow(func(row pgx.Row) error {
-		var microseconds int64
-		if err := row.Scan(&microseconds); err != nil {
-			return fmt.Errorf("write history: %w", err)
-		}
-		if c.From != c.To {
-			done.moves = append(done.moves, Move{next.Mode, next.Type, c.From, c.To, time.Duration(microseconds) * time.Microsecond})
-		}
-		return nil
-	})
-}

@@ -41,6 +41,30 @@ func (s *Store) queuePaused(read *pgx.Batch, v *change.View) {
 	read.Queue(selectPaused, string(v.Payment.Currency), v.Payment.Quote.Network, rail).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Paused) })
 }
 
+// queuePausedPack is queuePaused and queueOverLimit for the payouts of a pack that may leave.
+func (s *Store) queuePausedPack(read *pgx.Batch, pack []*member) {
+	read.Queue(shareClaims)
+	type group struct{ currency, network, rail string }
+	groups := map[group][]*change.View{}
+	for _, m := range pack {
+		if p := m.view.Payment; m.at.leaves {
+			of := group{string(p.Currency), p.Quote.Network, p.Rail}
+			groups[of] = append(groups[of], &m.view)
+			s.queueOverLimit(read, &m.view)
+		}
+	}
+	for of, views := range groups {
+		read.Queue(selectPaused, of.currency, of.network, of.rail).QueryRow(func(row pgx.Row) error {
+			var paused bool
+			err := row.Scan(&paused)
+			for _, v := range views {
+				v.Paused = paused
+			}
+			return err
+		})
+	}
+}
+
 // Pauses is the list of admission.NewPauses.
 func (s *Store) Pauses(ctx context.Context) ([]admission.Pause, error) {
 	rows, err := s.pool.Query(ctx, selectPauses)

@@ -96,9 +96,6 @@ func makeUpdate() string {
 }
 
 const (
-	// insertHistory returns the microseconds since the previous change, 0 within one write.
-	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)
-RETURNING CASE WHEN n > 1 THEN 0 ELSE coalesce(1000000 * extract(epoch FROM now() - (SELECT max(at) FROM history b WHERE b.payment_id = $1 AND b.version < $2)), 0) END::bigint`
 	// selectUnknowns reads payouts with a next_at by its index. A payout with an outcome that is only followed is not
 	// open.
 	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'),
@@ -127,12 +124,11 @@ ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = c
 	witness = excluded.witness,
 	screening = CASE WHEN excluded.screening <> '' OR d.senders <> excluded.senders THEN excluded.screening ELSE d.screening END
 WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
-	// The payment is locked first, as by every change. Nothing else about the transfer may be new.
-	finalDeposit = `WITH p AS (
-	SELECT id FROM payments WHERE mode = $1 AND family = $4 AND address = $6 AND credit_frozen AND NOT to_balance FOR UPDATE
-), done AS (
-	UPDATE deposits d SET version = $3, depth = $7, finalized = true FROM p
-	WHERE d.mode = $1 AND d.key = $2 AND d.network = $5 AND d.payment_id = p.id AND d.version < $3 AND NOT d.reverted AND d.counted > 0
+	// Nothing else about the transfer may be new.
+	finalDeposit = `WITH done AS (
+	UPDATE deposits d SET version = $3, depth = $7, finalized = true
+	WHERE d.mode = $1 AND d.key = $2 AND d.family = $4 AND d.network = $5 AND d.address = $6 AND d.payment_id = $15
+	AND d.version < $3 AND NOT d.reverted AND d.counted > 0
 	AND d.counted = $9 AND d.booked_amount = $9 AND d.amount = $9 AND d.booked_block = $10 AND d.block_hash = $10 AND d.block_hash <> ''
 	AND d.senders = $11 AND d.witness = $12 AND $13 IN ('', d.screening) AND d.first_seen_at <= $14 RETURNING d.key
 ), taken AS (
@@ -304,7 +300,8 @@ func Statements() map[string]string {
 		"countUnclaimed": countUnclaimed, "markStray": markStray,
 		"findAddress": findAddress, "lockAddress": lockAddress, "strayRows": strayRows, "insertAdopted": insertAdopted, "adoptDeposits": adoptDeposits, "adoptVerdicts": adoptVerdicts,
 		"compareRefunds": compareRefunds,
-		"lockByID":       lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
+		"lockPayments":   lockPayments, "lockPaymentsByAddress": lockPaymentsByAddress, "selectPackDeposits": selectPackDeposits, "selectPackPayouts": selectPackPayouts,
+		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows,
 		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,

@@ -28,14 +28,13 @@ WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY create
 FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE d.payment_id = $1 AND d.counted > 0`
 )
 
-// noteVerdict stores a decision about the senders of a snapshot.
-func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, paymentID string) error {
+// queueVerdict queues a decision about the senders of a snapshot. It goes before the snapshot itself.
+func queueVerdict(batch *pgx.Batch, in change.Incoming, paymentID string) {
 	d := in.Deposit
 	if d.Screening == payment.Unscreened {
-		return nil
+		return
 	}
-	_, err := tx.Exec(ctx, noteVerdict, string(in.Mode), nullText(paymentID), d.Key, string(d.Screening), in.Verdict.Reason, in.Verdict.Lists, d.Senders)
-	return wrap(err, "store a verdict")
+	batch.Queue(noteVerdict, string(in.Mode), nullText(paymentID), d.Key, string(d.Screening), in.Verdict.Reason, in.Verdict.Lists, d.Senders)
 }
 
 // Unscreened implements deposits.Store.

@@ -90,12 +90,12 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 		if err := s.keepAccount(ctx, tx, v, r.Account); err != nil {
 			return err
 		}
-		batch := &pgx.Batch{}
-		queueSettings(batch, o, r.Settings, r.Day)
-		if err := s.writeWithdrawal(ctx, batch, r.Withdrawal, v.Now, done); err != nil {
+		w := &writes{}
+		queueSettings(&w.batch, o, r.Settings, r.Day)
+		if err := s.writeWithdrawal(ctx, w, r.Withdrawal, v.Now, done); err != nil {
 			return err
 		}
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		if err := w.send(ctx, tx); err != nil {
 			return fmt.Errorf("write a withdrawal: %w", err)
 		}
 		answer = r.Answer

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,7 +27,6 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/refund"
@@ -37,8 +36,9 @@ import (
 // Store is the payments database. It is safe for concurrent use.
 type Store struct {
 	Options
-	pool *pgxpool.Pool
-	now  func() time.Time
+	pool  *pgxpool.Pool
+	now   func() time.Time
+	packs packs
 	vault
 }
 
@@ -241,6 +241,9 @@ func collectMoment(v *change.View, now *time.Time) func(pgx.Rows) error {
 
 // Update implements deposits.Store.
 func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) error {
+	if s.packed(&member{ctx: ctx, key: paymentID, at: byID(paymentID), f: f}) {
+		return nil
+	}
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byID(paymentID))
 	})
@@ -248,17 +251,22 @@ func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) err
 
 // ClaimPayout implements payouts.Store.
 func (s *Store) ClaimPayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		at := byPayout(paymentID, payoutID)
-		at.leaves = true
-		return s.change(ctx, tx, done, f, at)
-	})
+	at := byPayout(paymentID, payoutID)
+	at.leaves = true
+	return s.changePayout(ctx, f, at)
 }
 
 // UpdatePayout implements payouts.Store.
 func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
+	return s.changePayout(ctx, f, byPayout(paymentID, payoutID))
+}
+
+func (s *Store) changePayout(ctx context.Context, f change.Func, at target) error {
+	if at.withdrawn() == "" && s.packed(&member{ctx: ctx, key: at.args[0].(string), at: at, f: f}) {
+		return nil
+	}
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		return s.change(ctx, tx, done, f, byPayout(paymentID, payoutID))
+		return s.change(ctx, tx, done, f, at)
 	})
 }
 
@@ -321,13 +329,10 @@ func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Ans
 // serial. An address without a payment is locked too, because an operator may be giving it one; a payment that came
 // while this waited for the lock is found by a second look.
 func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
+	if s.packed(&member{ctx: ctx, key: strings.Join([]string{string(in.Mode), string(in.Family), in.Address}, "/"), in: &in, f: f}) {
+		return nil
+	}
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
-			return err
-		}
-		if noted, err := s.noteFinal(ctx, tx, in); err != nil || noted {
-			return err
-		}
 		p, found, err := s.byAddress(ctx, tx, in.Mode, string(in.Family), in.Address)
 		if err == nil && !found {
 			if _, err := tx.Exec(ctx, lockAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
@@ -338,14 +343,21 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		if err != nil {
 			return err
 		}
-		d := in.Deposit
-		if err := s.noteVerdict(ctx, tx, in, p.ID); err != nil {
+		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
-		tag, err := tx.Exec(ctx, upsertDeposit, string(in.Mode), d.Key, d.Version, nullText(p.ID), string(in.Family), d.Network, in.Address, d.Asset,
-			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, d.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness))
-		if err != nil {
-			return fmt.Errorf("write deposit %s: %w", d.Key, err)
+		if noted, err := s.noteFinal(ctx, tx, in, p); err != nil || noted {
+			return err
+		}
+		var tag pgconn.CommandTag
+		news := &pgx.Batch{}
+		queueVerdict(news, in, p.ID)
+		news.Queue(upsertDeposit, depositValues(in, p.ID)...).Exec(func(upserted pgconn.CommandTag) error {
+			tag = upserted
+			return nil
+		})
+		if err := tx.SendBatch(ctx, news).Close(); err != nil {
+			return fmt.Errorf("write deposit %s: %w", in.Deposit.Key, err)
 		}
 		if tag.RowsAffected() == 0 {
 			return s.passedOver(ctx, tx, done, in)
@@ -359,17 +371,39 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 
 // noteFinal writes the snapshot of a transfer that has become final, where that is all that is new and the payment has
 // converted the transfer. Its state does not depend on the depth then, except for the credit of a merchant's balance.
-func (s *Store) noteFinal(ctx context.Context, tx pgx.Tx, in change.Incoming) (noted bool, err error) {
-	d := in.Deposit
-	if !d.Finalized || d.Reverted {
+func (s *Store) noteFinal(ctx context.Context, tx pgx.Tx, in change.Incoming, p payment.Payment) (noted bool, err error) {
+	if !finality(in, p) {
 		return false, nil
 	}
-	tag, err := tx.Exec(ctx, finalDeposit, string(in.Mode), d.Key, d.Version, string(in.Family), d.Network, in.Address, d.Depth, in.Number,
-		d.Amount, d.BlockHash, d.Senders, string(d.Witness), string(d.Screening), d.FirstSeenAt)
+	tag, err := tx.Exec(ctx, finalDeposit, finalValues(in, p)...)
 	if err != nil {
-		return false, fmt.Errorf("write deposit %s: %w", d.Key, err)
+		return false, fmt.Errorf("write deposit %s: %w", in.Deposit.Key, err)
 	}
 	return tag.RowsAffected() == 1, nil
+}
+
+// finality reports a snapshot for which noteFinal may be enough.
+func finality(in change.Incoming, p payment.Payment) bool {
+	return in.Deposit.Finalized && !in.Deposit.Reverted && p.Credit.Frozen && !p.ToBalance
+}
+
+// finalValues are the arguments of finalDeposit.
+func finalValues(in change.Incoming, p payment.Payment) []any {
+	d := in.Deposit
+	return []any{
+		string(in.Mode), d.Key, d.Version, string(in.Family), d.Network, in.Address, d.Depth, in.Number,
+		d.Amount, d.BlockHash, d.Senders, string(d.Witness), string(d.Screening), d.FirstSeenAt, p.ID,
+	}
+}
+
+// depositValues are the arguments of upsertDeposit.
+func depositValues(in change.Incoming, paymentID string) []any {
+	d := in.Deposit
+	return []any{
+		string(in.Mode), d.Key, d.Version, nullText(paymentID), string(in.Family), d.Network, in.Address, d.Asset,
+		d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, d.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized,
+		d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness),
+	}
 }
 
 // byAddress locks the payment of an address.
@@ -433,9 +467,14 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 		done = effects{about: ctx}
 		return f(tx, &done)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.follow(done)
 	}
+	return err
+}
+
+// follow does what follows the commit of a change.
+func (s *Store) follow(done effects) {
 	if done.messages {
 		s.Wake()
 	}
@@ -446,7 +485,6 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 		s.Alert(a.Code)
 		s.Log.ErrorContext(done.about, "payment needs attention", "code", a.Code, "text", a.Text)
 	}
-	return nil
 }
 
 // target is a payment that is to change: the statement that locks it, and the payout that the change sees.
@@ -530,23 +568,18 @@ func (s *Store) changeLocked(ctx context.Context, tx pgx.Tx, done *effects, f ch
 // save writes the result of a change.
 func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.View, r change.Result, now time.Time) error {
 	done.alerts = r.Alerts
-	write := &pgx.Batch{}
-	if err := s.write(ctx, write, v, r, now.UTC(), done); err != nil {
+	w := &writes{}
+	if err := s.write(ctx, w, v, r, now.UTC(), done); err != nil {
 		return err
 	}
-	if write.Len() == 0 {
-		return nil
-	}
-	if err := tx.SendBatch(ctx, write).Close(); err != nil {
-		return fmt.Errorf("write payment %s: %w", v.Payment.ID, err)
-	}
-	return nil
+	return wrap(w.send(ctx, tx), "write payment "+v.Payment.ID)
 }
 
 var errStale = errors.New("the payment's row changed under its lock")
 
 // write queues the statements of a result, in the order of locks: first the payment, then the accounts.
-func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r change.Result, now time.Time, done *effects) error {
+func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Result, now time.Time, done *effects) error {
+	batch := &w.batch
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
@@ -572,11 +605,11 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		if after.Payment = next; r.Payout != nil {
 			after.Payout = r.Payout
 		}
-		if err := s.writeFacts(ctx, batch, after, r.Facts, now, done); err != nil {
+		if err := s.writeFacts(ctx, w, after, r.Facts, now, done); err != nil {
 			return err
 		}
 	}
-	if err := s.writeWithdrawal(ctx, batch, r.Withdrawal, now, done); err != nil {
+	if err := s.writeWithdrawal(ctx, w, r.Withdrawal, now, done); err != nil {
 		return err
 	}
 	if r.Payout != nil {
@@ -614,8 +647,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		if err != nil {
 			return err
 		}
-		batch.Queue(outbox.InsertSQL, msg.Args()...)
-		done.messages = true
+		w.messages, done.messages = append(w.messages, msg), true
 	}
 	return nil
 }
@@ -665,17 +697,16 @@ var errPayoutExists = errors.New("a payout with this reference exists and was no
 // writeFacts queues the facts of a change. v is the payment and its payout after the change. Events are rendered last,
 // because each shows the payout as the other facts leave it.
 func (s *Store) writeFacts(
-	ctx context.Context, batch *pgx.Batch, v change.View, facts []payment.Fact, now time.Time, done *effects,
+	ctx context.Context, w *writes, v change.View, facts []payment.Fact, now time.Time, done *effects,
 ) error {
-	next := v.Payment
+	batch, next := &w.batch, v.Payment
 	changes := 0
 	var events []occurrence
-	var journals []ledger.Journal
 	for _, f := range facts {
 		switch f := f.(type) {
 		case payment.Change:
 			changes++
-			movedBy(batch, next, changes, f, done)
+			w.history.add(next, changes, f, done)
 		case payment.Mark:
 			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted, f.Refunded, f.BookedBlock).Exec(exactlyOne(errStale))
 		case payment.KeepRefund:
@@ -706,7 +737,7 @@ func (s *Store) writeFacts(
 			if err := f.Journal.Check(); err != nil {
 				return err
 			}
-			journals = append(journals, f.Journal)
+			w.journals.add(next.Mode, f.Journal)
 		case payment.Alert:
 			done.alerts = append(done.alerts, f)
 		case payment.Event:
@@ -715,7 +746,6 @@ func (s *Store) writeFacts(
 			return fmt.Errorf("a %T cannot be written", f)
 		}
 	}
-	queueJournals(batch, next.Mode, journals...)
 	v.Rows = payment.Marked(v.Rows, facts)
 	for _, e := range events {
 		v.Refunds = e.refunds
@@ -723,8 +753,7 @@ func (s *Store) writeFacts(
 		if err != nil {
 			return err
 		}
-		batch.Queue(outbox.InsertSQL, msg.Args()...)
-		done.messages = true
+		w.messages, done.messages = append(w.messages, msg), true
 	}
 	return nil
 }
@@ -742,36 +771,4 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 		Amount: f.Amount, Currency: f.Currency, BankCode: f.Receiver.BankCode, BankName: f.Receiver.BankName,
 		AccountNumber: f.Receiver.AccountNumber, AccountName: f.Receiver.AccountName, State: payout.Created, NextAt: now, CreatedAt: now,
 	}
-}
-
-// accountPrefix begins the keys of test mode's journals and the codes of its accounts.
-func accountPrefix(mode tenant.Mode) string {
-	if mode == tenant.Test {
-		return "test:"
-	}
-	return ""
-}
-
-// queueJournals writes each journal once: a second one with the same key changes nothing. Accounts of test mode have a
-// prefix.
-func queueJournals(batch *pgx.Batch, mode tenant.Mode, journals ...ledger.Journal) {
-	if len(journals) == 0 {
-		return
-	}
-	prefix := accountPrefix(mode)
-	var keys, events, payments, of, codes, assets, sides, normals, owners, amounts []string
-	var lines []int
-	for _, j := range journals {
-		key := prefix + j.Key
-		if slices.Contains(keys, key) {
-			continue
-		}
-		keys, events, payments = append(keys, key), append(events, j.Event), append(payments, j.Payment)
-		for i, e := range j.Entries {
-			of, lines = append(of, key), append(lines, i+1)
-			codes, assets, sides = append(codes, prefix+e.Account.Code), append(assets, e.Account.Asset), append(sides, string(e.Side))
-			normals, owners, amounts = append(normals, string(e.Account.Normal)), append(owners, e.Account.Payment), append(amounts, e.Amount.String())
-		}
-	}
-	batch.Queue(insertJournals, keys, events, payments, of, lines, codes, assets, sides, normals, owners, amounts)
 }

@@ -102,7 +102,8 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, done *effects, stray opera
 	if err != nil {
 		return err
 	}
-	batch := &pgx.Batch{}
+	w := &writes{}
+	batch := &w.batch
 	batch.Queue(insertAdopted, row.values(every)...)
 	batch.Queue(adoptDeposits, string(stray.Mode), string(stray.Family), stray.Address, p.ID)
 	v := change.View{Payment: p}
@@ -111,10 +112,10 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, done *effects, stray opera
 		v.Rows, keys[i] = append(v.Rows, d.Deposit), d.Deposit.Key
 	}
 	batch.Queue(adoptVerdicts, string(stray.Mode), p.ID, keys)
-	if err := s.writeFacts(ctx, batch, v, r.Facts, stray.Now, done); err != nil {
+	if err := s.writeFacts(ctx, w, v, r.Facts, stray.Now, done); err != nil {
 		return err
 	}
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	if err := w.send(ctx, tx); err != nil {
 		return fmt.Errorf("adopt the deposits of %s: %w", stray.Address, err)
 	}
 	return s.audit(ctx, tx, r.Operator, "deposit.adopted", map[string]any{

@@ -145,21 +145,21 @@ func standIn(w withdrawal.Withdrawal) payment.Payment {
 }
 
 // writeWithdrawal queues what a withdrawal's change writes: its row, its payout, its journals and its events.
-func (s *Store) writeWithdrawal(ctx context.Context, batch *pgx.Batch, c *withdrawal.Change, now time.Time, done *effects) error {
+func (s *Store) writeWithdrawal(ctx context.Context, w *writes, c *withdrawal.Change, now time.Time, done *effects) error {
 	if c == nil || len(c.Events) == 0 && len(c.Journals) == 0 {
 		return nil
 	}
-	w := c.Withdrawal
+	batch, of := &w.batch, c.Withdrawal
 	if c.Events != nil && c.Events[0].Sequence == 1 {
-		batch.Queue(insertWithdrawal, w.ID, w.Owner.MerchantID, string(w.Owner.Mode), w.Owner.KeyID, string(w.Currency), w.Amount, w.AccountID, w.Rail, string(w.State),
-			w.Failure, w.Attempt, w.Holds, w.Takes, w.Version, w.Sequence, w.CreatedAt, nullTime(w.ApprovedAt), nullTime(w.EndedAt))
+		batch.Queue(insertWithdrawal, of.ID, of.Owner.MerchantID, string(of.Owner.Mode), of.Owner.KeyID, string(of.Currency), of.Amount, of.AccountID, of.Rail,
+			string(of.State), of.Failure, of.Attempt, of.Holds, of.Takes, of.Version, of.Sequence, of.CreatedAt, nullTime(of.ApprovedAt), nullTime(of.EndedAt))
 	} else {
-		batch.Queue(saveWithdrawal, w.ID, w.Version, w.Rail, string(w.State), w.Failure, w.Attempt, w.Holds, w.Takes, w.Sequence,
-			nullTime(w.ApprovedAt), nullTime(w.EndedAt)).Exec(exactlyOne(errStale))
+		batch.Queue(saveWithdrawal, of.ID, of.Version, of.Rail, string(of.State), of.Failure, of.Attempt, of.Holds, of.Takes, of.Sequence,
+			nullTime(of.ApprovedAt), nullTime(of.EndedAt)).Exec(exactlyOne(errStale))
 	}
 	if h := c.Hold; h != nil {
-		o := hold(standIn(w), *h, now)
-		receiver, err := sealed(s.keys, h.Receiver, receiverPlace(w.ID))
+		o := hold(standIn(of), *h, now)
+		receiver, err := sealed(s.keys, h.Receiver, receiverPlace(of.ID))
 		if err != nil {
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
@@ -171,7 +171,7 @@ func (s *Store) writeWithdrawal(ctx context.Context, batch *pgx.Batch, c *withdr
 			return err
 		}
 	}
-	queueJournals(batch, w.Owner.Mode, c.Journals...)
+	w.journals.add(of.Owner.Mode, c.Journals...)
 	for _, e := range c.Events {
 		kind := withdrawal.Event + string(e.State)
 		eventID := id.Derived(id.Event, e.ID, e.CreatedAt, e.Sequence, kind)
@@ -186,8 +186,7 @@ func (s *Store) writeWithdrawal(ctx context.Context, batch *pgx.Batch, c *withdr
 		if err != nil {
 			return err
 		}
-		batch.Queue(outbox.InsertSQL, msg.Args()...)
-		done.messages = true
+		w.messages, done.messages = append(w.messages, msg), true
 	}
 	return nil
 }
