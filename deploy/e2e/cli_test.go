@@ -98,6 +98,43 @@ func TestTool(t *testing.T) {
 	output(t, tool(t, s, "", "keys", "revoke", api.Rat("0").SetInt64(made.Key.ID).Num().String()))
 }
 
+// TestTool_objects: the command reads, lists and changes what a merchant has.
+func TestTool_objects(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := key(t, s, c, "test", unique("tool"), "*")
+	run := func(line string) *api.Answer {
+		t.Helper()
+		return api.Parse(t, []byte(output(t, tool(t, s, merchant.Key, append(strings.Fields(line), "--json")...))))
+	}
+	paid := run("pay --simulate full").Text(t, "reference")
+	awaitStatus(t, merchant, paid, "settled")
+	unpaid := run("pay --amount 1234567.89").Text(t, "reference")
+	wallet := run("wallets create --network tron --crypto USDT").Text(t, "id")
+	run("trigger deposit " + wallet + " --amount 12.5")
+	report := run("reports create --type fraud --name Ada --phone "+freshPhone()+" --payment "+paid).Text(t, "reportId")
+	run("webhooks replay --from 2026-01-01T00:00:00Z --dry-run")
+	for line, want := range map[string]string{
+		"payments get " + paid:            `"status":"settled"`,
+		"payments list --status settled":  paid,
+		"payments get " + unpaid:          `"fiatAmount":1234567.89,`,
+		"payments cancel " + unpaid:       `"status":"cancelled"`,
+		"wallets get " + wallet:           `"network":"tron"`,
+		"wallets list":                    wallet,
+		"reports get " + report:           paid,
+		"events --type payment.settled":   paid,
+		"get /v1/payments?status=settled": paid,
+		`post /v1/payments/verify-receiver --data {"bankCode":"058","accountNumber":"0123456789"}`: `"accountName"`,
+		"webhooks endpoints":                         "",
+		"webhooks deliveries --status all --limit 1": "",
+	} {
+		out := output(t, tool(t, s, merchant.Key, append(strings.Fields(line), "--json")...))
+		if !strings.Contains(out, want) {
+			t.Errorf("type %q: got %s, want %s in it", line, out, want)
+		}
+	}
+}
+
 // TestToolReceive: as an endpoint of its own the command verifies what the product really sends.
 func TestToolReceive(t *testing.T) {
 	t.Parallel()

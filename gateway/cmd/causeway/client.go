@@ -11,7 +11,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"causeway.internal/libs/version"
 )
+
+// adminPath is the beginning of the operators' paths.
+const adminPath = "/v1/admin/"
 
 // Bounds of one call.
 const (
@@ -21,11 +26,17 @@ const (
 
 // refusal is an answer in the API's error shape.
 type refusal struct {
-	Status  int
-	Message string
-	Code    string
-	Fields  []struct{ Field, Message string }
-	ID      string
+	Status  int     `json:"status,omitempty"`
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Fields  []field `json:"fields,omitempty"`
+	ID      string  `json:"requestId,omitempty"`
+}
+
+// field says why a field of a request is refused.
+type field struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
 }
 
 func (r *refusal) Error() string {
@@ -41,14 +52,14 @@ func (r *refusal) Error() string {
 	return b.String()
 }
 
-// call makes one request with the key, or with the operator's token under /v1/admin, and reads the answer into out.
+// call makes one request and reads the answer into out.
 func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
-	secret, what := c.key, "an API key: --key or CAUSEWAY_API_KEY" //nolint:gosec // the name of a setting
-	if strings.HasPrefix(path, "/v1/admin/") {
-		secret, what = c.admin, "an operator's token: --admin-token or CAUSEWAY_ADMIN_TOKEN"
+	if err := c.settle(); err != nil {
+		return nil, err
 	}
-	if secret == "" {
-		return nil, misused("this needs %s", what)
+	secret, err := c.secret(path)
+	if err != nil {
+		return nil, err
 	}
 	var body io.Reader
 	if in != nil {
@@ -64,8 +75,10 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 	if err != nil {
 		return nil, misused("%v", err)
 	}
-	r.Header.Set("Authorization", "Bearer "+secret)
-	r.Header.Set("User-Agent", "causeway-cli/1")
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
+	r.Header.Set("User-Agent", "causeway-cli/"+version.Read().Version)
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -81,6 +94,9 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
+	if res.StatusCode == http.StatusUnauthorized && secret == "" {
+		return nil, misused("this needs an API key: --key, CAUSEWAY_API_KEY or a profile")
+	}
 	if res.StatusCode/100 != 2 {
 		return nil, refused(res.StatusCode, raw)
 	}
@@ -88,6 +104,22 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 		return nil, fmt.Errorf("%s does not answer like Causeway: %w", c.url, err)
 	}
 	return res.Header, nil
+}
+
+// secret is what authenticates a call: the operator's token under /v1/admin, elsewhere the key. Public paths need none.
+func (c *cli) secret(path string) (string, error) {
+	live, admin := strings.HasPrefix(c.key, livePrefix), strings.HasPrefix(path, adminPath)
+	switch {
+	case admin && c.admin == "":
+		return "", misused("this needs an operator's token: --admin-token or CAUSEWAY_ADMIN_TOKEN")
+	case admin:
+		return c.admin, nil
+	case live && !c.live:
+		return "", misused("this key is live: say --live to use it")
+	case c.live && !live:
+		return "", misused("--live needs a live key, which begins with %s", livePrefix)
+	}
+	return c.key, nil
 }
 
 // once is a fresh Idempotency-Key, so that a request that a proxy repeats takes effect once.
@@ -103,7 +135,7 @@ func refused(status int, raw []byte) error {
 		Error   struct {
 			Code      string `json:"code"`
 			RequestID string `json:"requestId"`
-			Fields    []struct{ Field, Message string }
+			Fields    []field
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil || shape.Message == "" {

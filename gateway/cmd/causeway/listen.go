@@ -14,33 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"causeway.internal/libs/timestamp"
 )
-
-func listenCommand() command {
-	v := command{
-		name: "listen",
-		line: "print webhooks as they happen, and forward them to a program on this machine",
-		help: `causeway listen [--forward URL] [--receive ADDRESS] [--type TYPE] [--since DURATION] [--count N]
-
-Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward each is posted to a
-program on this machine, byte for byte and signed as the real delivery is, so that the program can check it: nothing of
-this machine has to be reachable from outside. An event is posted once; what the program answered is printed.
-
-With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. Each delivery
-that arrives has its signature verified before it is printed and forwarded; one that does not verify is answered 401.
-
-The key needs the permission webhook:manage.
-
-examples:
-  causeway listen
-  causeway listen --forward http://localhost:3000/hook
-  causeway listen --type payment.settled --since 1h --json
-  causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook`,
-	}
-	v.run = func(ctx context.Context, c *cli, args []string) error { return c.listen(ctx, v, args) }
-	return v
-}
 
 // listener follows a merchant's events.
 type listener struct {
@@ -57,22 +34,35 @@ type listener struct {
 // lookEvery is the pause between two reads of the list of events.
 const lookEvery = time.Second
 
-func (c *cli) listen(ctx context.Context, v command, args []string) error {
+func (c *cli) listenCommand() *cobra.Command {
 	l := &listener{cli: c, every: lookEvery}
 	var receive string
-	f := c.flags(v)
+	cmd := &cobra.Command{
+		Use: "listen", Short: "print webhooks as they happen, and forward them to a program on this machine", Args: words(),
+		Long: `Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward each is posted to a
+program on this machine, byte for byte and signed as the real delivery is, so that the program can check it: nothing of
+this machine has to be reachable from outside. An event is posted once; what the program answered is printed.
+
+With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. Each delivery
+that arrives has its signature verified before it is printed and forwarded; one that does not verify is answered 401.
+
+The key needs the permission webhook:manage.`,
+		Example: `  causeway listen
+  causeway listen --forward http://localhost:3000/hook
+  causeway listen --type payment.settled --since 1h --json
+  causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.listen(cmd.Context(), receive) },
+	}
+	f := cmd.Flags()
 	f.StringVar(&l.forward, "forward", "", "URL to which each event is posted")
 	f.StringVar(&receive, "receive", "", "address on which to be a webhook endpoint, such as 127.0.0.1:4000")
 	f.StringVar(&l.kind, "type", "", "only events of this type, such as payment.settled")
 	f.DurationVar(&l.since, "since", 0, "begin with events of so long ago, such as 10m")
 	f.IntVar(&l.count, "count", 0, "end after so many events; 0 goes on")
-	words, err := c.parse(f, args)
-	if err != nil {
-		return err
-	}
-	if len(words) > 0 {
-		return misused("listen takes no word %q", words[0])
-	}
+	return cmd
+}
+
+func (l *listener) listen(ctx context.Context, receive string) error {
 	if l.forward != "" {
 		if u, err := url.Parse(l.forward); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return misused("--forward %q is no http URL", l.forward)
@@ -198,9 +188,6 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-// say prints progress for a person, apart from the events.
-func (l *listener) say(format string, args ...any) { fmt.Fprintf(l.errs, format+"\n", args...) }
 
 // handle prints an event of the list and forwards it, signed at the present time as a real delivery is.
 func (l *listener) handle(ctx context.Context, raw []byte) error {
@@ -347,11 +334,4 @@ func (l *listener) arrived(ctx context.Context, a arrival) int {
 		return status
 	}
 	return http.StatusBadGateway
-}
-
-// printJSON prints one object on one line.
-func (c *cli) printJSON(v any) {
-	enc := json.NewEncoder(c.out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // the value was decoded from JSON
 }

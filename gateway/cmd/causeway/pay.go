@@ -5,30 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/spf13/cobra"
 )
-
-func payCommand() command {
-	v := command{
-		name: "pay",
-		line: "make a payment, and in test mode pay it and watch it settle",
-		help: `causeway pay [--type TYPE] [--amount AMOUNT] [--currency CODE] [--crypto SYMBOL] [--network NAME] [--callback URL]
-             [--simulate full|partial|over|late] [--wait]
-
-Makes a payment and prints its reference, what is to be sent where, and the page for its payer. With --simulate the payer
-of a test payment is played; with --wait the command prints each status and ends when nothing more will happen.
-
-The key needs the permissions payment:create and payment:read.
-
-examples:
-  causeway pay
-  causeway pay --amount 50000 --simulate full --wait
-  causeway pay --type gift --currency GHS --amount 500 --crypto USDC --network polygon
-  causeway pay --type request --amount 25000
-  causeway pay --callback http://localhost:3000/hook --simulate partial --json`,
-	}
-	v.run = func(ctx context.Context, c *cli, args []string) error { return c.pay(ctx, v, args) }
-	return v
-}
 
 // order is what pay makes.
 type order struct {
@@ -37,9 +16,22 @@ type order struct {
 	wait                                            bool
 }
 
-func (c *cli) pay(ctx context.Context, v command, args []string) error {
+func (c *cli) payCommand() *cobra.Command {
 	var o order
-	f := c.flags(v)
+	cmd := &cobra.Command{
+		Use: "pay", Short: "make a payment, and in test mode pay it and watch it settle", Args: words(),
+		Long: `Makes a payment and prints its reference, what is to be sent where, and the page for its payer. With --simulate the
+payer of a test payment is played; with --wait the command prints each status and ends when nothing more will happen.
+
+The key needs the permissions payment:create and payment:read.`,
+		Example: `  causeway pay
+  causeway pay --amount 50000 --simulate full --wait
+  causeway pay --type gift --currency GHS --amount 500 --crypto USDC --network polygon
+  causeway pay --type request --amount 25000
+  causeway pay --callback http://localhost:3000/hook --simulate partial --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.pay(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
 	f.StringVar(&o.kind, "type", "transfer", "transfer, gift, request, merchant or bank_confirmation")
 	f.StringVar(&o.amount, "amount", "25000", "fiat amount")
 	f.StringVar(&o.currency, "currency", "NGN", "NGN, GHS, KES or ZAR")
@@ -51,13 +43,10 @@ func (c *cli) pay(ctx context.Context, v command, args []string) error {
 	f.StringVar(&o.callback, "callback", "", "URL for callbacks")
 	f.StringVar(&o.simulate, "simulate", "", "play the payer: full, partial, over or late (test mode)")
 	f.BoolVar(&o.wait, "wait", false, "print each status until nothing more will happen")
-	words, err := c.parse(f, args)
-	if err != nil {
-		return err
-	}
-	if len(words) > 0 {
-		return misused("pay takes no word %q", words[0])
-	}
+	return cmd
+}
+
+func (c *cli) pay(ctx context.Context, o order) error {
 	body, err := o.body()
 	if err != nil {
 		return err
@@ -86,11 +75,11 @@ func (c *cli) pay(ctx context.Context, v command, args []string) error {
 
 // body is the request of the order.
 func (o order) body() (map[string]any, error) {
-	amount := json.Number(o.amount)
-	if _, err := json.Marshal(amount); err != nil || o.amount == "" {
-		return nil, misused("--amount %q is no number", o.amount)
+	sum, err := amount("amount", o.amount)
+	if err != nil {
+		return nil, err
 	}
-	body := map[string]any{"type": o.kind, "fiatAmount": amount, "fiatCurrency": o.currency}
+	body := map[string]any{"type": o.kind, "fiatAmount": sum, "fiatCurrency": o.currency}
 	receiver := map[string]string{"bankCode": o.bank, "accountNumber": o.account}
 	switch o.kind {
 	case "request":

@@ -6,67 +6,56 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-func triggerCommand() command {
-	v := command{
-		name: "trigger",
-		line: "make something happen in test mode: a deposit, an expiry, a payout's outcome",
-		help: `causeway trigger deposit REFERENCE|WALLET [--amount AMOUNT] [--confirmations N]
-causeway trigger expire REFERENCE
-causeway trigger payout REFERENCE succeed|fail|return|timeout
-
-deposit sends simulated money to a payment (what is still owed, unless --amount says otherwise) or to a wallet (wal_…, which
-needs --amount), with enough confirmations unless --confirmations says otherwise. expire closes a payment's window as its
-timer would. payout says what becomes of the payout.
-
-The key must be a test key with the permission payment:create, or wallet:create for a wallet.
-
-examples:
-  causeway trigger deposit CW-ABCDEFGHJKMN
+func (c *cli) triggerCommand() *cobra.Command {
+	var sum string
+	confirmations := -1
+	deposit := &cobra.Command{
+		Use: "deposit REFERENCE|WALLET", Short: "send simulated money to a payment or a wallet", Args: words("a REFERENCE or a WALLET"),
+		Long: `Sends simulated money to a payment (what is still owed, unless --amount says otherwise) or to a wallet (wal_…, which
+needs --amount), with enough confirmations unless --confirmations says otherwise.`,
+		Example: `  causeway trigger deposit CW-ABCDEFGHJKMN
   causeway trigger deposit CW-ABCDEFGHJKMN --amount 5 --confirmations 1
-  causeway trigger deposit wal_06gzx7fv0m003d1w0ct36h7a4g --amount 12.5
-  causeway trigger expire CW-ABCDEFGHJKMN
-  causeway trigger payout CW-ABCDEFGHJKMN fail`,
+  causeway trigger deposit wal_06gzx7fv0m003d1w0ct36h7a4g --amount 12.5`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{}
+			if sum != "" {
+				body["amount"] = sum
+			}
+			if confirmations >= 0 {
+				body["confirmations"] = confirmations
+			}
+			path := "/v1/sandbox/payments/"
+			if strings.HasPrefix(args[0], "wal_") {
+				path = "/v1/sandbox/wallets/"
+			}
+			return c.trigger(cmd.Context(), args[0], path+url.PathEscape(args[0])+"/deposits", body)
+		},
 	}
-	v.run = func(ctx context.Context, c *cli, args []string) error { return c.trigger(ctx, v, args) }
-	return v
+	deposit.Flags().StringVar(&sum, "amount", "", "how much is deposited")
+	deposit.Flags().IntVar(&confirmations, "confirmations", -1, "how deep the deposit is at first; -1 is deep enough")
+	expire := &cobra.Command{
+		Use: "expire REFERENCE", Short: "close a payment's window as its timer would", Args: words("a REFERENCE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.trigger(cmd.Context(), args[0], at("/v1/sandbox/payments/{}/expire", args), map[string]any{})
+		},
+	}
+	payout := &cobra.Command{
+		Use: "payout REFERENCE succeed|fail|return|timeout", Short: "say what becomes of a payout", Args: words("a REFERENCE", "an outcome"),
+		Example: "  causeway trigger payout CW-ABCDEFGHJKMN fail",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.trigger(cmd.Context(), args[0], at("/v1/sandbox/payouts/{}/outcome", args), map[string]any{"outcome": args[1]})
+		},
+	}
+	g := group("trigger", "make something happen in test mode: a deposit, an expiry, a payout's outcome", deposit, expire, payout)
+	g.Long = "Makes something happen in test mode. The key must be a test key with the permission payment:create, or wallet:create\nfor a wallet."
+	return g
 }
 
-func (c *cli) trigger(ctx context.Context, v command, args []string) error {
-	var amount string
-	confirmations := -1
-	f := c.flags(v)
-	f.StringVar(&amount, "amount", "", "how much is deposited")
-	f.IntVar(&confirmations, "confirmations", -1, "how deep the deposit is at first; -1 is deep enough")
-	words, err := c.parse(f, args)
-	if err != nil {
-		return err
-	}
-	if len(words) < 2 {
-		return misused("say what to trigger and where: causeway trigger deposit REFERENCE")
-	}
-	name := url.PathEscape(words[1])
-	path, body := "", map[string]any{}
-	switch what := words[0]; {
-	case what == "deposit" && len(words) == 2:
-		path = "/v1/sandbox/payments/" + name + "/deposits"
-		if strings.HasPrefix(words[1], "wal_") {
-			path = "/v1/sandbox/wallets/" + name + "/deposits"
-		}
-		if amount != "" {
-			body["amount"] = amount
-		}
-		if confirmations >= 0 {
-			body["confirmations"] = confirmations
-		}
-	case what == "expire" && len(words) == 2:
-		path = "/v1/sandbox/payments/" + name + "/expire"
-	case what == "payout" && len(words) == 3:
-		path, body["outcome"] = "/v1/sandbox/payouts/"+name+"/outcome", words[2]
-	default:
-		return misused("trigger takes no words %q", words)
-	}
+func (c *cli) trigger(ctx context.Context, what, path string, body any) error {
 	var answer json.RawMessage
 	if _, err := c.call(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return err
@@ -83,9 +72,9 @@ func (c *cli) trigger(ctx context.Context, v command, args []string) error {
 		} `json:"deposit"`
 	}
 	if json.Unmarshal(answer, &sent) == nil && sent.Deposit != nil {
-		c.line("%s: %s %s on %s are on their way", words[1], sent.Deposit.Amount, sent.Deposit.Crypto, sent.Deposit.Network)
+		c.line("%s: %s %s on %s are on their way", what, sent.Deposit.Amount, sent.Deposit.Crypto, sent.Deposit.Network)
 		return nil
 	}
-	c.line("%s: done", words[1])
+	c.line("%s: done", what)
 	return nil
 }

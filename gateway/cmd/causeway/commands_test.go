@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Each command makes its call.
+func TestCommands_ask(t *testing.T) {
+	a := serve(t)
+	for want, line := range map[string]string{
+		`GET /v1/payments/CW-A `:                                                    `payments get CW-A`,
+		`GET /v1/payments?limit=20&status=settled `:                                 `payments list --status settled`,
+		`GET /v1/payments?from=2026-11-01T00%3A00%3A00Z&limit=100 `:                 `payments list --all --from 2026-11-01T00:00:00Z`,
+		`POST /v1/payments/CW-A/cancel {}`:                                          `payments cancel CW-A`,
+		`POST /v1/payments/CW-A/refunds {"amount":0.10,"reason":"late"}`:            `payments refund CW-A --amount 0.10 --reason late`,
+		`POST /v1/wallets {"crypto":"USDT","expiresInMinutes":5,"network":"tron"}`:  `wallets create --network tron --crypto USDT --expires-in 5`,
+		`GET /v1/wallets/wal_1 `:                                                    `wallets get wal_1`,
+		`GET /v1/wallets?cursor=&limit=20 `:                                         `wallets list`,
+		`GET /v1/wallets/wal_1/deposits?limit=3 `:                                   `wallets deposits wal_1 --limit 3`,
+		`GET /v1/reports/RPT-ABC123 `:                                               `reports get RPT-ABC123`,
+		`POST /v1/reports {"complaintType":"fraud","name":"A","phoneNumber":"234"}`: `reports create --type fraud --name A --phone 234`,
+		`GET /v1/reports/lookup?cursor=&limit=20&phoneNumber=234 `:                  `reports lookup --phone 234`,
+		`GET /v1/webhooks/deliveries?limit=20&status=exhausted `:                    `webhooks deliveries --status exhausted`,
+		`GET /v1/webhooks/deliveries/del_1 `:                                        `webhooks delivery del_1`,
+		`POST /v1/webhooks/deliveries/del_1/retry {}`:                               `webhooks resend del_1`,
+		`POST /v1/webhooks/replays {"dryRun":true,"from":"2026"}`:                   `webhooks replay --from 2026 --dry-run`,
+		`GET /v1/balances `:                                                         `get /v1/balances`,
+		`POST /v1/x {"a":1.50}`:                                                     `post /v1/x --data {"a":1.50}`,
+		`GET /v1/payments/..%2Fme `:                                                 `payments get ../me`,
+	} {
+		if status, _, errs := a.call(t, strings.Fields(line)...); !a.saw(want) {
+			t.Errorf("type %q: got the status %d, %s; want the call %s among\n%s", line, status, errs, want, strings.Join(a.asked, "\n"))
+		}
+	}
+}
+
+// A list prints what is asked for and no more, over as many pages as that takes, and every digit of an amount.
+func TestList_pages(t *testing.T) {
+	answers := map[string]string{
+		"":   `{"payments":[{"reference":"CW-A","fiatAmount":1234567.89,"status":"settled"}],"pagination":{"nextCursor":"c1"}}`,
+		"c1": `{"payments":[{"reference":"CW-B","fiatAmount":0.10,"status":"needs_review"}],"pagination":{"nextCursor":null}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, answers[r.URL.Query().Get("cursor")])
+	}))
+	defer server.Close()
+	environ := map[string]string{"CAUSEWAY_URL": server.URL, "CAUSEWAY_API_KEY": "sk_test_x"}
+	defer http.DefaultClient.CloseIdleConnections()
+	for line, want := range map[string]string{
+		"payments list --all --json":     `{"reference":"CW-A","fiatAmount":1234567.89,"status":"settled"}` + "\n" + `{"reference":"CW-B","fiatAmount":0.10,"status":"needs_review"}` + "\n",
+		"payments list --limit 1 --json": `{"reference":"CW-A","fiatAmount":1234567.89,"status":"settled"}` + "\n",
+	} {
+		if status, out, errs := typed(t, environ, "", strings.Fields(line)...); status != 0 || out != want {
+			t.Errorf("type %q: got the status %d, %s%s; want %s", line, status, out, errs, want)
+		}
+	}
+	if _, out, _ := typed(t, environ, "", "payments", "list"); !strings.Contains(out, "REFERENCE  CREATED") || !strings.Contains(out, "1234567.89") || !strings.Contains(out, "needs_review") {
+		t.Errorf("list payments for a person: got\n%s\nwant a head, amounts with every digit and both pages", out)
+	}
+}
+
+// An object is printed in the API's order; control characters of other people's texts do not reach the terminal, and
+// colours only a terminal.
+func TestPrintObject(t *testing.T) {
+	var out strings.Builder
+	c := &cli{out: &out}
+	raw := json.RawMessage("{\"b\":1.50,\"a\":{\"name\":\"x\\u001b[2J\",\"list\":[true,null]},\"status\":\"settled\"}")
+	want := "b         1.50\na.name    x·[2J\na.list.0  true\na.list.1  -\nstatus    settled\n"
+	if err := c.printObject(raw); err != nil || out.String() != want {
+		t.Errorf("print an object: got %v\n%s\nwant\n%s", err, out.String(), want)
+	}
+	c.colour = true
+	if got := c.shade("settled"); got != "\x1b[32msettled\x1b[0m" {
+		t.Errorf("shade settled on a terminal: got %q, want it green", got)
+	}
+}
+
+// With --json an error is JSON too, wherever the flag is.
+func TestRun_errorsAsJSON(t *testing.T) {
+	a := serve(t)
+	for line, want := range map[string]string{
+		"keys me --key sk_test_wrong --json": `{"error":{"status":401,"code":"api_key_invalid","message":"No such key","requestId":"req_1"}}` + "\n",
+		"--json payments get":                `{"error":{"code":"usage","message":"get needs REFERENCE"}}` + "\n",
+	} {
+		if status, out, errs := a.call(t, strings.Fields(line)...); status == 0 || out != "" || errs != want {
+			t.Errorf("type %q: got the status %d, %q, %s; want %s", line, status, out, errs, want)
+		}
+	}
+}
+
+func TestRun_didYouMean(t *testing.T) {
+	a := serve(t)
+	for line, want := range map[string]string{"paymnts": "did you mean payments?", "payments lst": "list?", "keys revok 7": "did you mean revoke?"} {
+		if status, _, errs := a.call(t, strings.Fields(line)...); status != statusUsage || !strings.Contains(errs, want) {
+			t.Errorf("type %q: got the status %d, %s; want %q", line, status, errs, want)
+		}
+	}
+}
+
+// A live key is used only with --live, and a test key only without.
+func TestLive(t *testing.T) {
+	a := serve(t)
+	for _, tt := range []struct {
+		key, line string
+		status    int
+	}{
+		{"sk_live_x", "keys me", statusUsage},
+		{"sk_test_x", "keys me --live", statusUsage},
+		{"sk_live_x", "keys me --live", statusFailed}, // it reaches the API, which does not know the key
+		{"sk_live_x", "keys list", statusDone},        // the operator's token is used, not the key
+	} {
+		environ := map[string]string{"CAUSEWAY_URL": a.URL, "CAUSEWAY_API_KEY": tt.key, "ADMIN_TOKEN": "op_x"}
+		if status, _, errs := typed(t, environ, "", strings.Fields(tt.line)...); status != tt.status {
+			t.Errorf("type %q with the key %s: got the status %d, %s; want %d", tt.line, tt.key, status, errs, tt.status)
+		}
+	}
+	if status, _, errs := a.call(t, "keys", "create", "--merchant", "m", "--name", "n", "--mode", "live"); status != statusUsage || a.saw("POST /v1/admin/keys") {
+		t.Errorf("create a live key without permissions: got the status %d, %s; want a refusal before any call", status, errs)
+	}
+}
+
+// Profiles keep a test and a live key apart, in a file that only its owner reads.
+func TestProfiles(t *testing.T) {
+	a := serve(t)
+	file := filepath.Join(t.TempDir(), "c", "config.json")
+	environ := map[string]string{"CAUSEWAY_CONFIG": file}
+	step := func(in string, want int, line string) string {
+		t.Helper()
+		status, out, errs := typed(t, environ, in, strings.Fields(line)...)
+		if status != want {
+			t.Fatalf("type %q: got the status %d, %s%s; want %d", line, status, out, errs, want)
+		}
+		return out + errs
+	}
+	step("sk_test_x\n", statusDone, "profiles set shop --url "+a.URL)
+	step("sk_live_y\n", statusDone, "profiles set shop")
+	step("what", statusUsage, "profiles set shop")
+	step("", statusUsage, "profiles set other")
+	step("sk_test_wrong\n", statusDone, "profiles set other --url "+a.URL)
+	step("", statusDone, "keys me")                   // the default profile, its test key
+	step("", statusFailed, "keys me --live")          // its live key, which the API does not know
+	step("", statusFailed, "keys me --profile other") // the other one
+	step("", statusUsage, "keys me --profile nobody") // none
+	step("", statusDone, "profiles use other")        //
+	step("", statusFailed, "keys me")                 // the other one is the default now
+	step("", statusDone, "keys me --profile shop")    //
+	step("", statusDone, "keys me --key sk_test_x")   // a flag goes before a profile
+	if out := step("", statusDone, "profiles list"); !strings.Contains(out, "*  other") || strings.Contains(out, "sk_test_wrong") {
+		t.Errorf("list profiles: got\n%s\nwant a mark at other and no whole key", out)
+	}
+	step("", statusDone, "profiles remove other")
+	step("", statusUsage, "profiles remove other")
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("look at the file of profiles: got %v, %v; want 0600", info, err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if out := step("", statusFailed, "keys me"); !strings.Contains(out, "chmod 600") {
+		t.Errorf("use profiles that others may read: got %s, want a refusal", out)
+	}
+}
+
+// page is where the commands are documented; UPDATE=1 writes it.
+const page, mark = "../../../docs/cli.md", "<!-- commands: make docs -->\n"
+
+// Every command has help, an example beneath its group, and its place in docs/cli.md.
+func TestHelp_everywhere(t *testing.T) {
+	a := serve(t)
+	root := (&cli{now: time.Now}).root()
+	var text strings.Builder
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		for _, args := range [][]string{append([]string{"help"}, path...), append(path, "--help")} {
+			if status, out, errs := a.call(t, args...); status != 0 || !strings.Contains(out, "--json") || !strings.Contains(out, cmd.Short) && !strings.Contains(out, cmd.Long) {
+				t.Errorf("ask for help with %v: got the status %d, %s%s; want 0 and the help", args, status, out, errs)
+			}
+		}
+		document(&text, cmd, len(path))
+		for _, beneath := range cmd.Commands() {
+			walk(beneath)
+		}
+	}
+	for _, cmd := range root.Commands() {
+		walk(cmd)
+	}
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(raw), mark)
+	want := before + mark + text.String()
+	if os.Getenv("UPDATE") != "" && found {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(raw) != want {
+		t.Errorf("docs/cli.md differs from the help of the commands: run make docs")
+	}
+}
+
+// document writes the section of a command.
+func document(text *strings.Builder, cmd *cobra.Command, depth int) {
+	text.WriteString("\n" + strings.Repeat("#", depth+1) + " " + strings.Join(strings.Fields(cmd.CommandPath())[1:], " ") + "\n\n")
+	about := cmd.Long
+	if about == "" {
+		about = strings.ToUpper(cmd.Short[:1]) + cmd.Short[1:] + "."
+	}
+	text.WriteString(about + "\n")
+	if cmd.HasSubCommands() {
+		return
+	}
+	text.WriteString("\n```\n" + cmd.UseLine() + "\n")
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		kind, help := pflag.UnquoteUsage(f)
+		text.WriteString("  --" + strings.TrimSpace(f.Name+" "+kind) + "\n        " + help)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0s" && f.DefValue != "0" {
+			text.WriteString(" (default " + f.DefValue + ")")
+		}
+		text.WriteString("\n")
+	})
+	if cmd.Example != "" {
+		text.WriteString("\nexamples:\n" + cmd.Example + "\n")
+	}
+	text.WriteString("```\n")
+}
