@@ -121,6 +121,7 @@ func TestTool_objects(t *testing.T) {
 		"payments cancel " + unpaid:       `"status":"cancelled"`,
 		"wallets get " + wallet:           `"network":"tron"`,
 		"wallets list":                    wallet,
+		"reports list":                    report,
 		"reports get " + report:           paid,
 		"events --type payment.settled":   paid,
 		"get /v1/payments?status=settled": paid,

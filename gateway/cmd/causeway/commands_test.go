@@ -30,6 +30,8 @@ func TestCommands_ask(t *testing.T) {
 		`GET /v1/wallets/wal_1/deposits?limit=3 `:                                   `wallets deposits wal_1 --limit 3`,
 		`GET /v1/reports/RPT-ABC123 `:                                               `reports get RPT-ABC123`,
 		`POST /v1/reports {"complaintType":"fraud","name":"A","phoneNumber":"234"}`: `reports create --type fraud --name A --phone 234`,
+		`GET /v1/payments?limit=20&payerChatId=p1&txHash=0x1 `:                      `payments list --payer p1 --tx 0x1`,
+		`GET /v1/reports?limit=20&status=pending `:                                  `reports list --status pending`,
 		`GET /v1/reports/lookup?cursor=&limit=20&phoneNumber=234 `:                  `reports lookup --phone 234`,
 		`GET /v1/webhooks/deliveries?limit=20&status=exhausted `:                    `webhooks deliveries --status exhausted`,
 		`GET /v1/webhooks/deliveries/del_1 `:                                        `webhooks delivery del_1`,

@@ -93,7 +93,14 @@ the merchant's bound an operator approves it first. The key needs the permission
 				"REFERENCE reference", "CREATED createdAt", "TYPE type", "FIAT fiatAmount", "CURRENCY fiatCurrency",
 				"CRYPTO cryptoAmount", "ASSET crypto", "NETWORK network", "STATUS status",
 			},
-			filters: []filter{{"status", "status", "only of this status"}, {"type", "type", "only of this type"}, since, until},
+			filters: []filter{
+				{"status", "status", "only of this status, or of several: settled,refunded"},
+				{"type", "type", "only of this type"},
+				{"payer", "payerChatId", "only of this payer"},
+				{"address", "address", "only with this deposit address"},
+				{"tx", "txHash", "only paid by this transaction"},
+				since, until,
+			},
 		}),
 		c.one("cancel REFERENCE", "cancel a payment that nobody has paid", http.MethodPost, "/v1/payments/{}/cancel", "payment"),
 		refund)
@@ -163,6 +170,11 @@ func (c *cli) reportsCommand() *cobra.Command {
 	}
 	return group("reports", "file, read and look up reports", create,
 		c.one("get REPORT", "show a report", http.MethodGet, "/v1/reports/{}", "data.report"),
+		c.listCommand("list", "list the merchant's own reports, the newest first", "", listing{
+			path: "/v1/reports", items: "data.reports",
+			columns: []string{"REPORT reportId", "CREATED createdAt", "TYPE complaintType", "PAYMENT sessionReference", "NOTES adminNotes", "STATUS status"},
+			filters: []filter{{"status", "status", "only of this status"}, {"type", "complaintType", "only of this type"}},
+		}),
 		c.listCommand("lookup", "find reports by the reporter's phone or wallet", "  causeway reports lookup --phone 2348012345678", listing{
 			path: "/v1/reports/lookup", items: "data.reports", begin: true,
 			columns: []string{"REPORT reportId", "CREATED createdAt", "TYPE complaintType", "PAYMENT sessionReference", "ACCUSED fraudsterWalletAddress", "STATUS status"},
