@@ -148,24 +148,41 @@ func (g *Group) Every(name string, interval time.Duration, f func(context.Contex
 	g.Go(name, func(ctx context.Context) error {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
-		well := func() { g.well.WithLabelValues(name).Set(float64(time.Now().Unix())) }
-		well()
-		for {
-			g.ran.WithLabelValues(name).Inc()
-			switch err := guarded(ctx, f); {
-			case err == nil:
-				well()
-			case ctx.Err() == nil:
-				g.failed.WithLabelValues(name).Inc()
-				g.log.ErrorContext(ctx, "periodic work failed", "work", name, "err", err)
-			}
+		return g.repeat(ctx, name, f, func() bool {
 			select {
 			case <-ctx.Done():
-				return nil
 			case <-ticker.C:
 			}
-		}
+			return ctx.Err() == nil
+		})
 	})
+}
+
+// Paced is Every at a pace.
+func (g *Group) Paced(name string, pace *Pace, f func(context.Context) error) {
+	g.failed.WithLabelValues(name).Add(0)
+	g.Go(name, func(ctx context.Context) error {
+		return g.repeat(ctx, name, f, func() bool { return pace.Wait(ctx, false) })
+	})
+}
+
+// repeat runs f until wait reports the end.
+func (g *Group) repeat(ctx context.Context, name string, f func(context.Context) error, wait func() bool) error {
+	well := func() { g.well.WithLabelValues(name).Set(float64(time.Now().Unix())) }
+	well()
+	for {
+		g.ran.WithLabelValues(name).Inc()
+		switch err := guarded(ctx, f); {
+		case err == nil:
+			well()
+		case ctx.Err() == nil:
+			g.failed.WithLabelValues(name).Inc()
+			g.log.ErrorContext(ctx, "periodic work failed", "work", name, "err", err)
+		}
+		if !wait() {
+			return nil
+		}
+	}
 }
 
 // guarded turns a panic into an error that carries the stack.

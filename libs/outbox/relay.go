@@ -25,7 +25,7 @@ import (
 const (
 	batchRows  = 500
 	pollEvery  = 50 * time.Millisecond
-	emptyMost  = 20 // reads without a row, after which the relay sleeps
+	emptyMost  = 1 // reads without a row, after which the relay sleeps
 	sleepMost  = 5 * time.Second
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second

@@ -19,12 +19,15 @@ type Ear interface {
 	CaughtUp(at time.Time)
 	// Missed says that notifications may have been lost: the connection broke, or is new.
 	Missed()
+	// Wanted reports whether anybody reads lately what CaughtUp says. While nobody does, proofs are rare.
+	Wanted() bool
 }
 
 // Timing of a listener. Each proof of life is a round trip on the listening connection itself: PostgreSQL sends what
 // was committed before a query ahead of its answer, so an answer proves that nothing older is outstanding.
 const (
 	proofEvery   = 200 * time.Millisecond
+	proofSeldom  = 5 * time.Second // while the ear wants none
 	proofTimeout = 600 * time.Millisecond
 	listenDial   = 2 * time.Second
 	listenAgain  = 200 * time.Millisecond
@@ -66,8 +69,13 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 	e.Missed()
 	for {
 		e.CaughtUp(start)
-		if err := await(ctx, conn, proofEvery); err != nil {
-			return err
+		for proved := time.Now(); ; {
+			if err := await(ctx, conn, proofEvery); err != nil {
+				return err
+			}
+			if e.Wanted() || time.Since(proved) >= proofSeldom {
+				break
+			}
 		}
 		start = time.Now()
 		if err := within(ctx, conn.Ping); err != nil {

@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ type ear struct {
 	heard    []string
 	caughtUp time.Time
 	missed   int
+	sleeps   atomic.Bool
 }
 
 func (e *ear) Heard(payload string) {
@@ -59,6 +61,8 @@ func (e *ear) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+func (e *ear) Wanted() bool { return !e.sleeps.Load() }
+
 // Once a time has been caughtUp, whatever was committed before it has been heard; a lost connection says that something
 // may have been missed, and is made again.
 func TestListen(t *testing.T) {
@@ -92,4 +96,36 @@ WHERE application_name = 'causeway listener' AND datname = current_database()`);
 	if len(e.heard) != 3 {
 		t.Errorf("heard %v, want each notification before the proof after it", e.heard)
 	}
+}
+
+// While nobody reads the proofs of a listener they are rare, a notification is heard at once all the same, and proofs
+// come again as soon as somebody reads them.
+func TestListen_unwanted(t *testing.T) {
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	ctx, stop := context.WithCancel(t.Context())
+	e, ended := &ear{}, make(chan error, 1)
+	e.sleeps.Store(true)
+	go func() { ended <- postgres.Listen(ctx, cfg, "things", telemetrytest.ForTest(t).Log, e) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("stop the listener: %v, want no error", err)
+		}
+	})
+	e.until(t, "the listener", func() bool { return !e.caughtUp.IsZero() && e.missed == 1 })
+	proved := e.caughtUp
+	if _, err := pool.Exec(t.Context(), `SELECT pg_notify('things', 'one')`); err != nil {
+		t.Fatalf("notify: %v, want no error", err)
+	}
+	e.until(t, "the notification", func() bool { return len(e.heard) == 1 })
+	e.mu.Lock()
+	early := e.caughtUp.Sub(proved)
+	e.mu.Unlock()
+	if early != 0 && early < postgres.ProofSeldom {
+		t.Errorf("a proof that nobody wants came %s after the one before, want %s at least", early, postgres.ProofSeldom)
+	}
+	e.sleeps.Store(false)
+	before := time.Now()
+	e.until(t, "a proof that is wanted", func() bool { return e.caughtUp.After(before) })
 }

@@ -51,6 +51,7 @@ type process struct {
 	tel     *telemetry.Telemetry
 	group   *lifecycle.Group
 	store   *store.Store
+	session postgres.Config // of the store's connections
 	secrets *app.Secrets
 	checks  []telemetry.Check
 
@@ -73,7 +74,8 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, tel)
+	session := store.Session(cfg.Postgres)
+	db, err := postgres.Open(ctx, session, migrations.FS, tel)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return fmt.Errorf("EVENT_KEYS: %w", err)
 	}
 	p := &process{
-		policies: policies, bodies: bodies, unopened: newUnopened(tel.Registry), tel: tel, group: lifecycle.New(tel.Log, cfg.Drain),
+		policies: policies, bodies: bodies, unopened: newUnopened(tel.Registry), session: session, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain),
 	}
 	p.store = store.New(db, id.New("dsp_", time.Now()), lockKey())
 	p.secrets = app.NewSecrets(p.store, ring, time.Now)
@@ -204,7 +206,13 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 	p.group.Go("consumers", link.Run)
 	p.group.Go("sender", engine.Run)
-	p.group.Go("replays", func(ctx context.Context) error { return app.Feed(ctx, p.store, limits, p.tel.Log) })
+	feed := app.FeedPace()
+	p.group.Go("replays", func(ctx context.Context) error { return app.Feed(ctx, p.store, limits, feed, p.tel.Log) })
+	p.group.Go("due work", func(ctx context.Context) error {
+		return postgres.LeadSession(ctx, p.session, "due work", p.tel.Log, func(ctx context.Context, s *postgres.Session) error {
+			return s.Vigil(ctx, store.Watches(dispatcher.Wake, feed.Wake)...)
+		})
+	})
 	p.group.Every("upkeep", maintainEvery, p.store.Maintain)
 	p.group.Every("abandoned", maintainEvery, p.store.Abandon)
 	p.group.Every("health", min(healthEvery, health.Warn[0]), func(ctx context.Context) error { return health.Look(ctx, p.store, time.Now) })

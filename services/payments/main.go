@@ -214,20 +214,22 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))
 	p.group.Go("payouts", worker.Run)
 	p.group.Every("floats", floatEvery, worker.ReadFloats)
-	p.group.Go("timers", p.timers(cases, b.cfg, keep))
+	p.group.Go("timers", p.timers(cases, b.cfg, keep, worker.Wake))
 	p.group.Go("outbox relay", b.relay.Run)
 	return nil
 }
 
-// timers runs the periodic work on the leader.
-func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Retention) func(context.Context) error {
+// timers runs the periodic work on the leader, which wakes its payout worker when a payout is due.
+func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Retention, payoutDue func()) func(context.Context) error {
 	metrics := newLeaderMetrics(p.tel.Registry)
 	replenisher := stock.NewReplenisher(p.store, p.families, cfg.AddressStock, time.Now, metrics.stocked)
 	return func(ctx context.Context) error {
-		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
+		return postgres.LeadSession(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context, s *postgres.Session) error {
 			defer metrics.reset()
 			leading := p.group.Child(closeTimeout)
-			leading.Every("address stock", stockEvery, replenisher.Look)
+			stock := lifecycle.NewPace(stockEvery)
+			leading.Go("due work", func(ctx context.Context) error { return s.Vigil(ctx, p.store.Watches(payoutDue, stock.Wake)...) })
+			leading.Paced("address stock", stock, replenisher.Look)
 			if !p.cfg.Recovery { // wallets still has to repeat the deposits of the lost time
 				leading.Every("expiry", expireEvery, cases.ExpireDue)
 			}

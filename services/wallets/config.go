@@ -63,12 +63,13 @@ type serveSettings struct {
 type workSettings struct {
 	Bus bus.Config
 
-	AnnounceTest  time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network; payments closes a network that is silent for its SCAN_SILENCE"`
-	SignerSocket  string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
-	SweepEvery    time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
-	BalancesEvery time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"time in which wallets compares the native balances of all addresses with the books once, on EVM networks without TRACE; one call for each address and network"`
-	HoldingsEvery time.Duration `env:"HOLDINGS_EVERY" envDefault:"5m" doc:"time between two readings of what a live network has at the addresses of this system, for the report of the treasury (GET /v1/admin/treasury); above 0 and below half an hour"`
-	AnnounceLive  time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
+	SimulatedEvery time.Duration `env:"SIMULATED_BLOCK_EVERY" envDefault:"5s" doc:"time between two blocks of a simulated network while no deposit waits for one; a payment of test mode expires with the next block after its window; above 0 and below 10 minutes"`
+	AnnounceTest   time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network; payments closes a network that is silent for its SCAN_SILENCE"`
+	SignerSocket   string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
+	SweepEvery     time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
+	BalancesEvery  time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"time in which wallets compares the native balances of all addresses with the books once, on EVM networks without TRACE; one call for each address and network"`
+	HoldingsEvery  time.Duration `env:"HOLDINGS_EVERY" envDefault:"5m" doc:"time between two readings of what a live network has at the addresses of this system, for the report of the treasury (GET /v1/admin/treasury); above 0 and below half an hour"`
+	AnnounceLive   time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
 }
 
 // keeper makes the keeper of the keys, which has no store yet.

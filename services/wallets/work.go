@@ -36,6 +36,9 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	if err != nil {
 		return err
 	}
+	if every := p.worker.SimulatedEvery; every <= 0 || every >= network.SimulatedBelow {
+		return fmt.Errorf("SIMULATED_BLOCK_EVERY is %s; it must be above 0 and below %s", every, network.SimulatedBelow)
+	}
 	if err := p.book.KeepAccounts(ctx, p.cfg.Chains.Live.Treasuries()); err != nil {
 		return err
 	}
@@ -50,6 +53,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 			Refunds: p.book.Refunds(), Signer: signer.New(p.worker.SignerSocket), Sources: sources[tenant.Live], Sample: p.book.Sample,
 		}).Run)
 	}
+	p.group.Every("simulated deposits", simulateEvery, chains.TakeWaiting)
 	p.group.Every("refunds of test mode", simulateEvery, drained(p.book.SimulateRefunds))
 	p.group.Every("spent outputs", levelEvery, holdings.NewElsewhereGauge(p.book.Refunds(), p.tel.Registry).Measure)
 	p.group.Every("open refunds", levelEvery, sweeper.NewRefundGauges(p.book.Refunds(), p.tel.Registry).Measure)
@@ -92,7 +96,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 func (p *process) chains(closed network.Closed) (*network.Chains, error) {
 	return network.Open(network.Options{
 		Networks: p.cfg.Chains.Live, Bitcoin: p.keeper.Nets[tenant.Live], Depths: p.depths,
-		AnnounceTest: p.worker.AnnounceTest, AnnounceLive: p.worker.AnnounceLive, Closed: closed, Book: p.book,
+		AnnounceTest: p.worker.AnnounceTest, AnnounceLive: p.worker.AnnounceLive, SimulatedEvery: p.worker.SimulatedEvery, Closed: closed, Book: p.book,
 		Telemetry: p.tel, Metrics: scanner.NewMetrics(p.tel.Registry),
 	})
 }

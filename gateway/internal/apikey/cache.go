@@ -49,6 +49,12 @@ const (
 	currentMax = 700 * time.Millisecond
 )
 
+// While no key was asked for in wantedFor, proofs are rare. A connection that has proved nothing for idleMax is lost.
+const (
+	wantedFor = 10 * time.Second
+	idleMax   = 15 * time.Second
+)
+
 // Cache finds the key of a secret in memory. It holds at most size keys and, apart from them, at most size unknown
 // ones, so that a flood of invented keys evicts no real one. Changes arrive through Drop, Heard, CaughtUp and Missed.
 // The cache keeps a key for the time to live while notifications arrive, else for half a second. A key that has been
@@ -63,6 +69,7 @@ type Cache struct {
 	now      func() time.Time
 	flight   singleflight.Group
 	caughtUp atomic.Pointer[time.Time]
+	asked    atomic.Int64 // unix nanoseconds of the last question for a key
 
 	mu         sync.RWMutex
 	known      map[Digest]entry
@@ -127,6 +134,7 @@ func (c *Cache) FindPublic(ctx context.Context, publicKey string, from netip.Add
 // recall answers from memory where it can.
 func (c *Cache) recall(d Digest) (key *Key, err error, known bool) { //nolint:revive // the error is half of what is known
 	now := c.now()
+	c.asked.Store(now.UnixNano())
 	c.mu.RLock()
 	e, hit := c.known[d]
 	until, miss := c.unknown[d]
@@ -315,8 +323,16 @@ func (c *Cache) Missed() {
 	c.Flush()
 }
 
-// Current reports whether notifications of changes arrive, for a gauge.
-func (c *Cache) Current() bool { return c.current(c.now()) }
+// Wanted reports whether a key was asked for lately. It is part of postgres.Ear.
+func (c *Cache) Wanted() bool { return c.now().UnixNano()-c.asked.Load() < int64(wantedFor) }
+
+// Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key.
+func (c *Cache) Current() bool {
+	if at := c.caughtUp.Load(); at != nil && !c.Wanted() {
+		return c.now().Sub(*at) < idleMax
+	}
+	return c.current(c.now())
+}
 
 // Used hands over the time at which each key was last looked up, exact to the time to live, and resets it.
 func (c *Cache) Used() map[int64]time.Time {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -37,9 +38,9 @@ type Dispatcher struct {
 	lanes    *Lanes
 	log      *slog.Logger
 	spare    *telemetry.Sparing // of attempts that failed: one target's outage fails them all
-	claim    chan struct{}      // capacity 1: claim now
-	unblock  chan struct{}      // capacity 1: look at the waiting now
-	until    atomic.Int64       // unix nanoseconds until which somebody may wait
+	claims   *lifecycle.Pace
+	unblock  chan struct{} // capacity 1: look at the waiting now
+	until    atomic.Int64  // unix nanoseconds until which somebody may wait
 	now      func() time.Time
 }
 
@@ -59,9 +60,9 @@ type Options struct {
 func NewDispatcher(o Options) *Dispatcher {
 	d := &Dispatcher{
 		queue: o.Queue, sender: o.Sender, observer: o.Observer, log: o.Log, spare: telemetry.NewSparing(o.Log, o.Now), now: o.Now,
-		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
+		claims: lifecycle.NewPace(claimEvery), unblock: make(chan struct{}, 1),
 	}
-	d.lanes = NewLanes(o.Limits, d.attempt, func() { kick(d.claim) }, o.Now)
+	d.lanes = NewLanes(o.Limits, d.attempt, d.claims.Wake, o.Now)
 	d.recorder = newRecorder(o.Ledger, o.Rules, o.Observer, Follow{First: d.sweepSoon, Targets: d.targets}, o.Now, o.Log)
 	return d
 }
@@ -147,7 +148,7 @@ func (d *Dispatcher) targets(all []Target) {
 			}
 		} else {
 			d.lanes.Unpark(t.Name)
-			kick(d.claim)
+			d.claims.Wake()
 		}
 	}
 	if len(back) == 0 {
@@ -194,6 +195,9 @@ func (d *Dispatcher) unpark(ctx context.Context) {
 	}
 }
 
+// Wake makes Run claim at once. It never blocks.
+func (d *Dispatcher) Wake() { d.claims.Wake() }
+
 // Run claims until ctx ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	for {
@@ -205,7 +209,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		if more {
 			continue
 		}
-		if !d.sleep(ctx, d.claim, claimEvery) {
+		if !d.claims.Wait(ctx, err != nil) {
 			return nil
 		}
 	}
@@ -250,7 +254,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 			d.log.WarnContext(ctx, "waiting deliveries not freed", "err", err)
 		}
 		if look.Freed > 0 {
-			kick(d.claim)
+			d.claims.Wake()
 		}
 		place = look.Next
 		every := unblockIdle
@@ -294,7 +298,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	if err := d.queue.Release(ctx, strays); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}
-	kick(d.claim)
+	d.claims.Wake()
 	return nil
 }
 

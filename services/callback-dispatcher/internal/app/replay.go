@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/tenant"
 )
 
@@ -62,11 +63,15 @@ const (
 	perReplay = 32
 )
 
+// FeedPace makes the pace of Feed.
+func FeedPace() *lifecycle.Pace { return lifecycle.NewPace(feedEvery) }
+
 // Feed keeps running replays fed until ctx ends: each has a few deliveries in the table at a time, all together as many
 // as the share of one process, so that neither the table nor another merchant feels a replay, however long its range.
-func Feed(ctx context.Context, f Feeder, limits Limits, log *slog.Logger) error {
+func Feed(ctx context.Context, f Feeder, limits Limits, pace *lifecycle.Pace, log *slog.Logger) error {
 	inAll := max(1, limits.Process/replayShare)
-	for pause(ctx, feedEvery) {
+	for fed := false; pace.Wait(ctx, fed); {
+		fed = false
 		for last := ""; ; {
 			next, _, err := f.Feed(ctx, last, min(perReplay, inAll), inAll)
 			if err != nil && ctx.Err() == nil {
@@ -75,7 +80,7 @@ func Feed(ctx context.Context, f Feeder, limits Limits, log *slog.Logger) error 
 			if err != nil || next == "" {
 				break
 			}
-			last = next
+			last, fed = next, true
 		}
 	}
 	return nil

@@ -159,6 +159,13 @@ func (m *Member) takeOver(ctx context.Context) error {
 func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
+	var some bool
+	if err := m.db.QueryRow(ctx, anyDeadSQL, m.instance).Scan(&some); err != nil {
+		return false, fmt.Errorf("look for dead processes: %w", err)
+	}
+	if !some {
+		return false, nil
+	}
 	err = postgres.Tx(ctx, m.db, func(tx pgx.Tx) error {
 		more = false
 		rows, err := tx.Query(ctx, deadSQL, m.instance)

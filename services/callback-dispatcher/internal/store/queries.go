@@ -8,7 +8,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
+	"accept": acceptSQL, "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
@@ -65,6 +65,12 @@ WHERE EXISTS (SELECT FROM instance WHERE id = $1)`
 FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id WHERE d.id = ANY($1::text[])`
 )
 
+// nextLaneSQL gives the seconds until a target is ready, anyReplaySQL 0 while a replay runs.
+const (
+	nextLaneSQL  = `SELECT extract(epoch FROM min(ready_at) - now())::float8 FROM lane WHERE ready_at < 'infinity'`
+	anyReplaySQL = `SELECT (SELECT 0::float8 FROM replay WHERE state = 'running' LIMIT 1)`
+)
+
 const bodiesSQL = `SELECT id, trace, body, token FROM event WHERE id = ANY($1::text[]) AND slot = ANY($2::smallint[])`
 
 var releaseSQL = `WITH u AS (
@@ -110,6 +116,9 @@ const (
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
+	// anyDeadSQL asks first, without a transaction, because nearly always nobody is dead.
+	anyDeadSQL = `SELECT EXISTS (SELECT FROM instance
+WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)))`
 	burySQL  = `DELETE FROM instance WHERE id = ANY($1::text[])`
 	countSQL = `SELECT count(*) FROM instance WHERE seen_at > now() - interval '6 seconds'`
 )

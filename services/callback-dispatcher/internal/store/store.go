@@ -64,6 +64,11 @@ func (s *Store) Backlog(ctx context.Context) (seconds, dead int64, err error) {
 	return seconds, dead, nil
 }
 
+// Watches are the tables whose work the leader waits for.
+func Watches(deliveryDue, replayRuns func()) []postgres.Watch {
+	return []postgres.Watch{{Due: nextLaneSQL, Ring: deliveryDue}, {Due: anyReplaySQL, Ring: replayRuns}}
+}
+
 // Claim implements app.Queue.
 func (s *Store) Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error) {
 	if full == nil {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
@@ -51,6 +52,7 @@ type Store interface {
 type Worker struct {
 	Options
 	corridors *corridors
+	pace      *lifecycle.Pace
 }
 
 // Options holds the dependencies of a worker.
@@ -79,16 +81,17 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics)}
+	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), pace: lifecycle.NewPace(payoutPoll)}
 }
+
+// Wake makes Run look for due payouts at once. It never blocks.
+func (w *Worker) Wake() { w.pace.Wake() }
 
 // Run works until ctx ends, and then finishes the calls that are on the wire.
 func (w *Worker) Run(ctx context.Context) error {
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	slots := make(chan struct{}, w.Slots)
-	tick := time.NewTicker(payoutPoll)
-	defer tick.Stop()
 	for ctx.Err() == nil {
 		room := min(payoutBatch, w.Slots-len(slots))
 		due, err := w.Store.DuePayouts(ctx, room)
@@ -114,13 +117,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		if len(due) < room {
 			more = nil
 		}
-		w.rest(ctx, tick.C, more)
+		w.rest(ctx, w.pace.Pause(len(due) > 0 || err != nil), more)
 	}
 	return nil
 }
 
-// rest waits for the next tick. Where more may be due, it waits only until half of the slots are free.
-func (w *Worker) rest(ctx context.Context, tick <-chan time.Time, more chan struct{}) {
+// rest waits until the worker is woken, for the pause at most. Where more may be due, it waits only until half of the
+// slots are free.
+func (w *Worker) rest(ctx context.Context, pause time.Duration, more chan struct{}) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	held := 0
 	defer func() {
 		for range held {
@@ -131,7 +137,9 @@ func (w *Worker) rest(ctx context.Context, tick <-chan time.Time, more chan stru
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick:
+		case <-w.pace.Woken():
+			return
+		case <-timer.C:
 			return
 		case more <- struct{}{}:
 			held++

@@ -204,6 +204,9 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) AS due
 WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, ''), o.xmin, clock_timestamp()`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
+	// Seconds until a payout is due. One that is due and taken counts as due.
+	nextPayout = `SELECT extract(epoch FROM least((SELECT min(next_at) FROM payouts WHERE next_at > now()),
+	(SELECT now() FROM payouts WHERE next_at <= now() LIMIT 1)) - now())::float8`
 
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
 	// their codes under the payment's lock. New shared accounts have no balance and are inserted in that order too.
@@ -278,6 +281,8 @@ FROM unnest($1::text[], $2::text[]) AS w(mode, family)
 CROSS JOIN LATERAL (SELECT count(*) AS n FROM address_stock s WHERE s.mode = w.mode AND s.family = w.family AND s.lease_owner IS NULL) AS free
 CROSS JOIN LATERAL (SELECT max(leased) AS n FROM address_usage u WHERE u.mode = w.mode AND u.family = w.family AND u.minute > now() - interval '1 hour') AS peak
 LEFT JOIN address_requests r ON r.mode = w.mode AND r.family = w.family`
+	// While addresses are used, the stock is work.
+	usedStock   = `SELECT (SELECT 0::float8 FROM address_usage WHERE minute > now() - interval '2 minutes' LIMIT 1)`
 	forgetUsage = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
 
 	simLock   = `SELECT pg_advisory_xact_lock(hashtextextended('simulated transfer ' || $1, 0))`
@@ -308,12 +313,12 @@ func Statements() map[string]string {
 		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
-		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutAlone": savePayoutAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
+		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutAlone": savePayoutAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
 		"insertJournals": insertJournals, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
-		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
+		"stockLevels": stockLevels, "usedStock": usedStock, "forgetUsage": forgetUsage,
 		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
@@ -38,6 +39,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
+	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)

@@ -24,15 +24,16 @@ import (
 
 // Options are the parts and settings of a process's scans.
 type Options struct {
-	Networks     Settings
-	Bitcoin      address.Net // how live bitcoin addresses are written
-	Depths       wallet.Depths
-	AnnounceTest time.Duration // between two wallets.scanned_through of a simulated network
-	AnnounceLive time.Duration
-	Closed       Closed
-	Book         *store.Store
-	Telemetry    *telemetry.Telemetry
-	Metrics      *scanner.Metrics
+	Networks       Settings
+	Bitcoin        address.Net // how live bitcoin addresses are written
+	Depths         wallet.Depths
+	AnnounceTest   time.Duration // between two wallets.scanned_through of a simulated network
+	SimulatedEvery time.Duration // between two blocks of a simulated network while no deposit waits
+	AnnounceLive   time.Duration
+	Closed         Closed
+	Book           *store.Store
+	Telemetry      *telemetry.Telemetry
+	Metrics        *scanner.Metrics
 }
 
 // Chains are the scans of this process: every network simulated in test mode, and in live mode those with endpoints.
@@ -52,6 +53,15 @@ func (c *Chains) Taken(network string) {
 	if s := c.simulated[network]; s != nil {
 		s.Taken()
 	}
+}
+
+// TakeWaiting wakes the simulated chains on which a deposit waits that any replica stored.
+func (c *Chains) TakeWaiting(ctx context.Context) error {
+	networks, err := c.Book.SimWaiting(ctx)
+	for _, network := range networks {
+		c.Taken(network)
+	}
+	return err
 }
 
 // Reader returns the reader of a chain; ok is false for a chain without endpoints.
@@ -108,7 +118,7 @@ func Open(o Options) (*Chains, error) {
 }
 
 func (c *Chains) openSimulated(n money.Network) {
-	sim := simulated.New(n, c.Book, c.Telemetry.Log)
+	sim := simulated.New(n, c.Book, c.SimulatedEvery, c.Telemetry.Log)
 	c.simulated[n.Name] = sim
 	cfg := scanConfig(tenant.Test, n, simulated.PollEvery, c.AnnounceTest)
 	if !c.refused(cfg) {

@@ -144,6 +144,10 @@ func patienceOf(n money.Network) patience {
 	return patience{3 * time.Minute, 30 * time.Minute}
 }
 
+// SimulatedBelow bounds the time between two blocks of a simulated network: a head that is older than patience closes
+// the network.
+const SimulatedBelow = 10 * time.Minute
+
 // Live is one network of live mode: its settings, and the function that opens its driver.
 type Live struct {
 	Scan

@@ -22,6 +22,8 @@ const (
 	simStateSQL = `SELECT n.height, n.mine_until, clock_timestamp() - n.mined_at,
 EXISTS (SELECT FROM sim_transfers t WHERE t.network = n.network AND t.height IS NULL AND NOT t.dropped) FROM sim_networks n WHERE n.network = $1`
 
+	simWaitingSQL = `SELECT DISTINCT network FROM sim_transfers WHERE height IS NULL AND NOT dropped`
+
 	// A row for the network before its first block; its lock orders the makers of blocks.
 	simOpenSQL = `INSERT INTO sim_networks (network, height, mine_until, mined_at) VALUES ($1, -1, 0, now()) ON CONFLICT DO NOTHING`
 	simLockSQL = `SELECT height FROM sim_networks WHERE network = $1 FOR UPDATE`
@@ -62,6 +64,19 @@ func (s *Store) SimState(ctx context.Context, network string) (st simulated.Stat
 		return s.simGenesis(ctx, network)
 	}
 	return st, err
+}
+
+// SimWaiting lists the simulated networks on which a deposit waits for a block.
+func (s *Store) SimWaiting(ctx context.Context) ([]string, error) {
+	rows, err := s.pool.Query(ctx, simWaitingSQL)
+	if err != nil {
+		return nil, fmt.Errorf("look for simulated deposits: %w", err)
+	}
+	networks, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for simulated deposits: %w", err)
+	}
+	return networks, nil
 }
 
 // simGenesis makes block 0 of a chain that does not exist yet.

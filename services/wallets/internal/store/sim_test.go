@@ -38,7 +38,7 @@ func newSimulation(t *testing.T) *simulation {
 	s, pool := open(t)
 	w := &simulation{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
 	network, _ := money.NetworkOf("ethereum")
-	w.chain = simulated.New(network, s, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.chain = simulated.New(network, s, 5*time.Second, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	w.start(1)
 	t.Cleanup(func() { w.stop() })
 	return w

@@ -19,15 +19,13 @@ import (
 )
 
 // Pace of the simulated chains (docs/api-contract.md#sandbox): a block every 100 ms while a deposit waits for
-// confirmations, else one at intervals so that time passes on the chain too.
+// confirmations, else one at the intervals of a setting so that time passes on the chain too.
 const (
 	busyEvery  = 100 * time.Millisecond
-	idleEvery  = 5 * time.Second
-	askEvery   = time.Second // for deposits that another replica stored
 	retryAfter = time.Second
-	// PollEvery is how often the scanner looks for blocks that another replica made; those of its own process are
-	// signalled.
-	PollEvery = 2 * time.Second
+	// PollEvery is how often the scanner looks for blocks that another replica made or replaced; those that its own
+	// process made are signalled.
+	PollEvery = 5 * time.Second
 )
 
 // State is the state of a simulated chain.
@@ -54,6 +52,7 @@ type Ledger interface {
 type Chain struct {
 	network money.Network
 	ledger  Ledger
+	every   time.Duration // between two blocks while nobody waits for one
 	log     *slog.Logger
 
 	taken chan struct{} // a deposit was stored
@@ -65,10 +64,10 @@ var (
 	_ chain.Waker  = (*Chain)(nil)
 )
 
-// New makes the chain of a network.
-func New(network money.Network, ledger Ledger, log *slog.Logger) *Chain {
+// New makes the chain of a network, with a block every so often while nobody waits for one.
+func New(network money.Network, ledger Ledger, every time.Duration, log *slog.Logger) *Chain {
 	return &Chain{
-		network: network, ledger: ledger, log: log.With("chain", "simulated "+network.Name),
+		network: network, ledger: ledger, every: every, log: log.With("chain", "simulated "+network.Name),
 		taken: make(chan struct{}, 1), mined: make(chan struct{}, 1),
 	}
 }
@@ -80,7 +79,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Taken signals that this process stored a deposit. It never blocks.
+// Taken signals that a deposit waits for a block. It never blocks.
 func (c *Chain) Taken() { signal(c.taken) }
 
 // Wake implements chain.Waker.
@@ -105,14 +104,14 @@ func (c *Chain) Mine(ctx context.Context) error {
 func (c *Chain) mine(ctx context.Context, state State) error {
 	last := time.Now().Add(-state.Age)
 	for ctx.Err() == nil {
-		busy, every := state.Waiting || state.Height < state.MineUntil, idleEvery
+		busy, every := state.Waiting || state.Height < state.MineUntil, c.every
 		if busy {
 			every = busyEvery
 		}
 		var err error
 		if left := every - time.Since(last); left > 0 {
-			c.wait(ctx, min(left, askEvery))
-			if !busy && ctx.Err() == nil { // a deposit may have been stored, here or by another replica
+			c.wait(ctx, left)
+			if !busy && ctx.Err() == nil { // a deposit may have been stored
 				state, err = c.ledger.SimState(ctx, c.network.Name)
 			}
 		} else if state, err = c.ledger.SimMine(ctx, c.network.Name, c.hash()); err == nil {

@@ -1,0 +1,43 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"causeway.internal/libs/lifecycle"
+)
+
+// A loop asks soon for a second after it began, was woken or found work, then every five seconds, and at once when it
+// is woken.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const soon = 100 * time.Millisecond
+		pace := lifecycle.NewPace(soon)
+		wait := func(found bool, want time.Duration, after string) {
+			t.Helper()
+			began := time.Now()
+			if !pace.Wait(t.Context(), found) {
+				t.Errorf("after %s the loop ended, want it to go on", after)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("after %s the loop waited %s, want %s", after, took, want)
+			}
+		}
+		for range 10 {
+			wait(false, soon, "the start")
+		}
+		wait(false, 5*time.Second, "a second without work")
+		wait(true, soon, "work")
+		time.Sleep(time.Second)
+		time.AfterFunc(2*time.Second, pace.Wake)
+		wait(false, 2*time.Second, "two seconds a wake-up")
+		wait(false, soon, "a wake-up")
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		if pace.Wait(ctx, true) {
+			t.Error("after its end the loop goes on, want it to end")
+		}
+	})
+}

@@ -1,0 +1,156 @@
+//go:build integration
+
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+)
+
+var jobs = fstest.MapFS{"00001_jobs.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, due_at timestamptz NOT NULL);
+-- +goose StatementBegin
+` + postgres.WorkSchema + `
+CREATE TRIGGER job_wake AFTER INSERT OR UPDATE OF due_at ON job FOR EACH STATEMENT
+    WHEN (NOT pg_try_advisory_xact_lock_shared(hashtextextended('work asleep', 0))) EXECUTE FUNCTION work_wake();
+-- +goose StatementEnd
+`)}}
+
+const nextJob = `SELECT extract(epoch FROM min(due_at) - now())::float8 FROM job`
+
+// keep keeps a vigil over jobs, whose sleeps last so long at most. rung has a value after it has rung.
+func keep(t *testing.T, most time.Duration) (pool *pgxpool.Pool, rung chan time.Time) {
+	t.Helper()
+	cfg := pg.Config(t, jobs)
+	pool = pg.Open(t, cfg, jobs)
+	rung = make(chan time.Time, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- postgres.LeadSession(ctx, cfg, "vigil", telemetrytest.ForTest(t).Log, func(ctx context.Context, s *postgres.Session) error {
+			return s.VigilFor(ctx, most, postgres.Watch{Due: nextJob, Ring: func() {
+				select {
+				case rung <- time.Now():
+				default:
+				}
+			}})
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("end the vigil: %v, want no error", err)
+		}
+	})
+	return pool, rung
+}
+
+// asleep waits until the vigil of a database sleeps.
+func asleep(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	limit := time.Now().Add(time.Minute)
+	for sleeps := false; !sleeps; {
+		err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted
+			AND (classid::bigint << 32 | objid::bigint) = hashtextextended('work asleep', 0)
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&sleeps)
+		if err != nil {
+			t.Fatalf("look for the sleeping vigil: %v, want no error", err)
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the vigil did not sleep within a minute")
+		}
+	}
+}
+
+func change(t *testing.T, pool *pgxpool.Pool, sql string) {
+	t.Helper()
+	if _, err := pool.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v, want no error", sql, err)
+	}
+}
+
+func heard(t *testing.T, rung chan time.Time, after string) time.Time {
+	t.Helper()
+	select {
+	case at := <-rung:
+		return at
+	case <-time.After(time.Minute):
+		t.Fatalf("no ring within a minute after %s", after)
+		return time.Time{}
+	}
+}
+
+func forget(rung chan time.Time) {
+	select {
+	case <-rung:
+	default:
+	}
+}
+
+func silent(t *testing.T, rung chan time.Time, after string) {
+	t.Helper()
+	select {
+	case <-rung:
+		t.Fatalf("a ring after %s, want none", after)
+	default:
+	}
+}
+
+// A vigil that sleeps for an hour rings as soon as a row that is due is committed, however long its writer took, and
+// when the time of a row comes; a row that is due tomorrow does not ring.
+func TestVigil(t *testing.T) {
+	t.Parallel()
+	pool, rung := keep(t, time.Hour)
+	asleep(t, pool)
+	change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
+	asleep(t, pool)
+	silent(t, rung, "a row that is due tomorrow")
+	change(t, pool, `UPDATE job SET due_at = now()`)
+	heard(t, rung, "a row became due")
+	change(t, pool, `DELETE FROM job`)
+	asleep(t, pool)
+	forget(rung)
+
+	slow, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatalf("begin: %v, want no error", err)
+	}
+	defer func() { _ = slow.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := slow.Exec(t.Context(), `INSERT INTO job (due_at) VALUES (now())`); err != nil {
+		t.Fatalf("insert a row: %v, want no error", err)
+	}
+	change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
+	silent(t, rung, "a row that is not committed")
+	if err := slow.Commit(t.Context()); err != nil {
+		t.Fatalf("commit: %v, want no error", err)
+	}
+	heard(t, rung, "a slow writer committed")
+	change(t, pool, `DELETE FROM job`)
+	asleep(t, pool)
+	forget(rung)
+
+	began := time.Now()
+	change(t, pool, `INSERT INTO job (due_at) VALUES (clock_timestamp() + interval '1500 milliseconds')`)
+	asleep(t, pool)
+	if took := heard(t, rung, "a row's time came").Sub(began); took < 1400*time.Millisecond {
+		t.Errorf("a row that is due after 1.5 s rang after %s", took)
+	}
+}
+
+// A vigil that was not notified finds a due row when its sleep ends.
+func TestVigil_lostNotification(t *testing.T) {
+	t.Parallel()
+	pool, rung := keep(t, 2*time.Second)
+	change(t, pool, `ALTER TABLE job DISABLE TRIGGER job_wake`)
+	asleep(t, pool)
+	change(t, pool, `INSERT INTO job (due_at) VALUES (now())`)
+	heard(t, rung, "a lost notification")
+}
