@@ -31,6 +31,7 @@ var rows = []row{
 	{"settle", "payments created, paid, paid out and told of: their last callback has arrived, against pgbench with the create's statement", 0, settle},
 	{"read/one", "GET of a payment through the gateway against a bare Go handler with one indexed SELECT on the same database, 16 clients", 0.35, reads(false)},
 	{"read/page", "the same for a page of fifty, of all statuses and types", 0.35, reads(true)},
+	{"idle", "one over the processors that the whole product uses which nobody calls, PostgreSQL and the broker included, without simulated blocks and with the intervals of production, against one over those of a bare broker with as many connections plus 0.03; a side takes five times as long; costs are milliseconds in a second", 1, idlePath},
 	{"list/all/1e5", "pages of twenty, first ones and deep ones, over 10^5 payments of a merchant against the same over 10^4", 1 / 1.3, listFlat(unfiltered, 100_000)},
 	{"list/all/1e6", "the same over 10^6", 1 / 1.3, listFlat(unfiltered, 1_000_000)},
 	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},

@@ -125,6 +125,17 @@ func (s *Stack) Stop(ctx context.Context, name string) error { return s.call(ctx
 // Start starts a stopped process as it was.
 func (s *Stack) Start(ctx context.Context, name string) error { return s.call(ctx, "start", name) }
 
+// BrokerConnections is how many connections the broker has.
+func (s *Stack) BrokerConnections(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, verbTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, s.program, "rabbitctl", "--dir", s.dir, "--", "--quiet", "list_connections", "--no-table-headers", "pid").Output()
+	if err != nil {
+		return 0, fmt.Errorf("listing the broker's connections: %w", err)
+	}
+	return len(strings.Fields(string(out))), nil
+}
+
 func (s *Stack) call(ctx context.Context, words ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, verbTimeout)
 	defer cancel()
