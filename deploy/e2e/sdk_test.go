@@ -20,6 +20,7 @@ func TestSDK_typescript(t *testing.T) {
 	sdk(t, "typescript",
 		[]string{"npm", "ci", "--prefer-offline", "--no-audit", "--no-fund"},
 		[]string{"npm", "run", "build"}, []string{"npm", "run", "check"}, []string{"npm", "test"}, []string{"npm", "run", "live"})
+	t.Run("shop", sellLamp) // with the client that has just been built
 }
 
 // sdk runs the commands of a client in its directory, one after the other, with a key of a new merchant.
