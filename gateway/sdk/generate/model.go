@@ -270,6 +270,10 @@ func (r *reader) kind(ref *openapi3.SchemaRef) kind {
 		}
 	case len(s.OneOf) > 0:
 		for _, one := range s.OneOf {
+			if one.Value.Type.Is(openapi3.TypeNull) {
+				k.null = true
+				continue
+			}
 			k.one = append(k.one, r.kind(one))
 		}
 	case len(s.AllOf) > 0:
