@@ -60,7 +60,12 @@ func route(name Name, from, to string) Route {
 }
 
 func intake(name Name, from string) Route {
-	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue, Packed: true}
+	return packed(Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue})
+}
+
+func packed(r Route) Route {
+	r.Packed = true
+	return r
 }
 
 // Topology is the whole table. An administrator declares it (Declare); a service that uses a line waits until its queue
@@ -69,11 +74,11 @@ func Topology() []Route {
 	return []Route{
 		route(AllocateAddressesV1, Payments, Wallets),
 		route(AddressesAllocatedV1, Wallets, Payments),
-		route(DepositChangedV1, Wallets, Payments),
+		packed(route(DepositChangedV1, Wallets, Payments)),
 		route(ScannedThroughV1, Wallets, Payments),
 		route(OutgoingFinalV1, Wallets, Payments),
 		route(AddressesOwnedV1, Wallets, Payments),
-		route(SimulateDepositV1, Payments, Wallets),
+		packed(route(SimulateDepositV1, Payments, Wallets)),
 		route(AddressesUsedV1, Payments, Wallets),
 		route(LookAtTransactionV1, Payments, Wallets),
 		route(RefundApprovedV1, Payments, Wallets),

@@ -12,9 +12,10 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// The number of messages of a queue that are handled at once. The row lock orders deposits of one payment.
+// The number of messages of a queue that are handled at once, of which each may be a pack. The row lock orders deposits
+// of one payment.
 const (
-	depositsAtOnce  = 32
+	depositsAtOnce  = 8
 	addressesAtOnce = 2
 )
 

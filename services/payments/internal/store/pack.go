@@ -280,7 +280,6 @@ func (s *Store) newsOf(ctx context.Context, tx pgx.Tx, pack []*member) ([]*membe
 		if !open(m) {
 			continue
 		}
-		queueVerdict(news, *m.in, m.view.Payment.ID)
 		news.Queue(upsertDeposit, depositValues(*m.in, m.view.Payment.ID)...).Exec(func(tag pgconn.CommandTag) error {
 			if m.ended = tag.RowsAffected() == 0; m.ended {
 				old = append(old, m)

@@ -111,9 +111,14 @@ FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('l
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_hash, d.block_time,
 	d.first_seen_at, d.depth, d.finalized, d.senders, d.witness, d.screening, d.usd, d.booked, d.booked_amount, d.booked_block, d.bookings, d.counted, d.refunded`
-	// A newer snapshot replaces an older one and keeps the marks, the worth in dollars and the first sighting.
+	// A newer snapshot replaces an older one and keeps the marks, the worth in dollars and the first sighting. A decision
+	// about its senders is kept too. A snapshot with the same senders and the same verdict as before is no new decision.
 	upsertDeposit = `WITH taken AS (
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $6, $21::bigint WHERE $21 > 0 ON CONFLICT DO NOTHING
+), decided AS (
+	INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+	SELECT $1::text, $4::text, $2::text, 'deposit', $22::text, $24::text, $25::text, $19::text[]
+	WHERE $22 <> '' AND NOT EXISTS (SELECT FROM deposits s WHERE s.mode = $1 AND s.key = $2 AND s.screening = $22 AND s.senders = $19)
 )
 INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
 	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd, screening, witness)
@@ -330,7 +335,7 @@ func Statements() map[string]string {
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,
 		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "lockProgress": lockProgress, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress, "holdAccounts": holdAccounts,
-		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
+		"insertScreening": insertScreening, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause, "numberPauses": numberPauses, "refundPauses": refundPauses,
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,

@@ -6,9 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/deposits"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 const (
@@ -17,25 +15,12 @@ const (
 SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text[]
 WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
 	WHERE s.payment_id = $2 AND s.stage = $4 AND s.verdict = $5 AND s.reason = $6 AND s.lists = $7 AND s.addresses = $8)`
-	// A snapshot with the same senders and the same verdict as before is no new decision.
-	noteVerdict = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
-SELECT $1::text, $2::text, $3::text, 'deposit', $4::text, $5::text, $6::text, $7::text[]
-WHERE NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.key = $3 AND d.screening = $4 AND d.senders = $7)`
 	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
 	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
 	payoutSenders = `SELECT coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')
 FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE d.payment_id = $1 AND d.counted > 0`
 )
-
-// queueVerdict queues a decision about the senders of a snapshot. It goes before the snapshot itself.
-func queueVerdict(batch *pgx.Batch, in change.Incoming, paymentID string) {
-	d := in.Deposit
-	if d.Screening == payment.Unscreened {
-		return
-	}
-	batch.Queue(noteVerdict, string(in.Mode), nullText(paymentID), d.Key, string(d.Screening), in.Verdict.Reason, in.Verdict.Lists, d.Senders)
-}
 
 // Unscreened implements deposits.Store.
 func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened, error) {

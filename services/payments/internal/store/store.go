@@ -349,14 +349,8 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		if noted, err := s.noteFinal(ctx, tx, in, p); err != nil || noted {
 			return err
 		}
-		var tag pgconn.CommandTag
-		news := &pgx.Batch{}
-		queueVerdict(news, in, p.ID)
-		news.Queue(upsertDeposit, depositValues(in, p.ID)...).Exec(func(upserted pgconn.CommandTag) error {
-			tag = upserted
-			return nil
-		})
-		if err := tx.SendBatch(ctx, news).Close(); err != nil {
+		tag, err := tx.Exec(ctx, upsertDeposit, depositValues(in, p.ID)...)
+		if err != nil {
 			return fmt.Errorf("write deposit %s: %w", in.Deposit.Key, err)
 		}
 		if tag.RowsAffected() == 0 {
@@ -402,7 +396,7 @@ func depositValues(in change.Incoming, paymentID string) []any {
 	return []any{
 		string(in.Mode), d.Key, d.Version, nullText(paymentID), string(in.Family), d.Network, in.Address, d.Asset,
 		d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, d.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized,
-		d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness),
+		d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness), in.Verdict.Reason, in.Verdict.Lists,
 	}
 }
 
