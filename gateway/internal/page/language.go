@@ -27,7 +27,7 @@ var texts embed.FS
 // languages are the translations, English first. The second tag gives the forms of numbers and plurals: Portuguese as
 // in Africa and Portugal, Arabic with the digits that wallets and addresses have.
 var languages = readLanguages([][2]string{
-	{"en", "en"},
+	{"en", "en"}, {"fr", "fr"}, {"sw", "sw"}, {"ha", "ha"}, {"yo", "yo"}, {"pt", "pt-PT"}, {"ar", "ar-u-nu-latn"},
 })
 
 // language is a translation of the pages.
@@ -186,14 +186,14 @@ func (o Offer) named(code string) *language {
 	return nil
 }
 
-// nearest is the language of those that readers of one of these tags understand, the first tag first, or nil.
+// nearest is the language of the first of these tags that has one, whatever its country, or nil. CLDR's matcher would
+// take English for Hausa; a reader's next wish says more.
 func (o Offer) nearest(wanted []tags.Tag) *language {
-	have := make([]tags.Tag, len(o))
-	for i, l := range o {
-		have[i] = tags.Make(l.Code)
-	}
-	if _, i, sure := tags.NewMatcher(have).Match(wanted...); sure > tags.No {
-		return o[i]
+	for _, tag := range wanted {
+		base, _ := tag.Base()
+		if l := o.named(base.String()); l != nil {
+			return l
+		}
 	}
 	return nil
 }
