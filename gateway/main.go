@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/compress"
 	"causeway.internal/gateway/internal/httpapi"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/journal"
@@ -147,7 +148,11 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := tel.Registry.Register(group); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := listen(group, cfg, door, proxies, tel); err != nil {
+	answers, err := compress.Handler(door)
+	if err != nil {
+		return err
+	}
+	if err := listen(group, cfg, answers, proxies, tel); err != nil {
 		return err
 	}
 	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {
