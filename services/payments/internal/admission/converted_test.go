@@ -274,3 +274,24 @@ SELECT payment_id, kind, day, subject, currency, 40000 FROM limit_reservations`)
 		t.Errorf("%s, %s used", got, usedLimit(w, admission.LimitKey))
 	}
 }
+
+// A conversion counts its amount beyond the quote once, also where its change cannot share a transaction.
+func TestCapacity_countsAConversionOnce(t *testing.T) {
+	t.Parallel()
+	for name, kinds := range map[string][]string{"without daily limits": nil, "with a daily limit": {admission.LimitKey}} {
+		t.Run(name, func(t *testing.T) {
+			w := limited(t, kinds...)
+			c := admission.NewCapacity(w.Store.Exposure, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)},
+				func(string, string, decimal.Decimal) {}, func(string, string) {})
+			w.With(func(d *fixture.Deps) { d.Capacity = c })
+			ref, err := createLive(w, small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := payLive(w, ref, fixture.Coin{Key: "t1", Amount: "25", Version: 1, Depth: fixture.Enough})
+			if got := w.Status(p); got != "confirmed overpaid" {
+				t.Errorf("NGN 40 000 of a capacity of 60 000 that nothing else uses: got %s, want confirmed overpaid", got)
+			}
+		})
+	}
+}

@@ -132,9 +132,10 @@ type Capacity struct {
 	observe func(kind, of string, share decimal.Decimal)
 	near    func(kind, of string)
 
-	mu   sync.Mutex
-	open Exposure
-	was  map[string]bool // caps that were near at the last Load
+	mu     sync.Mutex
+	open   Exposure
+	beyond map[string]bool // conversions that More has counted since the last Load
+	was    map[string]bool // caps that were near at the last Load
 }
 
 // NewCapacity makes a guard with caps per asset and currency. It calls observe with the used share of each cap, and
@@ -142,7 +143,7 @@ type Capacity struct {
 func NewCapacity(from func(context.Context, tenant.Mode) (Exposure, error), crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
 	observe func(kind, of string, share decimal.Decimal), near func(kind, of string),
 ) *Capacity {
-	return &Capacity{from: from, crypto: crypto, fiat: fiat, observe: observe, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
+	return &Capacity{from: from, crypto: crypto, fiat: fiat, observe: observe, near: near, beyond: map[string]bool{}, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
 }
 
 // On reports whether there is a cap.
@@ -166,6 +167,7 @@ func (c *Capacity) Load(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = open
+	clear(c.beyond)
 	for asset, most := range maps.All(c.crypto) {
 		c.look("crypto", asset, open.Crypto[asset], most)
 	}
@@ -195,6 +197,10 @@ func (c *Capacity) Take(mode tenant.Mode, q quote.Quote) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.take(q)
+}
+
+func (c *Capacity) take(q quote.Quote) error {
 	crypto, fiat := c.open.Crypto[q.Crypto].Add(q.CryptoAmount), c.open.Fiat[q.Currency].Add(q.PayoutAmount)
 	if most, ok := c.crypto[q.Crypto]; ok && crypto.GreaterThan(most) {
 		return errCapacity
@@ -206,17 +212,28 @@ func (c *Capacity) Take(mode tenant.Mode, q quote.Quote) error {
 	return nil
 }
 
-// More counts the amount that a conversion takes beyond its quote; ok is false where a cap has no room.
+// More counts the amount that a conversion takes beyond its quote; ok is false where a cap has no room. A change may be
+// decided several times before it is committed, and its conversion is counted once.
 func (c *Capacity) More(before, after payment.Payment) (ok bool) {
 	q, credit := after.Quote, after.Credit
 	beyond := quote.Quote{
 		Currency: q.Currency, Crypto: q.Crypto,
 		CryptoAmount: credit.Crypto.Sub(q.CryptoAmount), PayoutAmount: credit.Payout.Sub(q.PayoutAmount),
 	}
-	if !converted(before, after) || !beyond.PayoutAmount.IsPositive() {
+	if !converted(before, after) || !beyond.PayoutAmount.IsPositive() || after.Mode != tenant.Live || !c.On() {
 		return true
 	}
-	return c.Take(after.Mode, beyond) == nil
+	conversion := after.ID + "/" + strconv.Itoa(credit.N)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.beyond[conversion] {
+		return true
+	}
+	if c.take(beyond) != nil {
+		return false
+	}
+	c.beyond[conversion] = true
+	return true
 }
 
 // converted reports whether a change fixes the converted amount.
