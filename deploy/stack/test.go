@@ -24,14 +24,19 @@ type extent struct {
 	race    string   // -race for the tests that need servers, "" without; the pure tests always run under the race detector
 	timeout string   // of one package
 	environ []string // of go test
+
+	programs []infra.Program // that tests need beside the servers
 }
 
 var (
 	// usual is everything that a change must pass.
-	usual = extent{served: "integration", timeout: "15m"}
+	usual = extent{served: "integration", timeout: "15m", programs: []infra.Program{infra.Chromium, infra.PgBouncer}}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce}}
+	long = extent{
+		pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
+		programs: []infra.Program{infra.Chromium, infra.PgBouncer, infra.PHP},
+	}
 )
 
 const (
@@ -122,7 +127,7 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 		return err
 	}
 	environ := append(slices.Clone(how.environ), "CAUSEWAY_REALCHAIN="+realchain)
-	for _, program := range []infra.Program{infra.Chromium, infra.PgBouncer} {
+	for _, program := range how.programs {
 		path := ""
 		if err == nil {
 			path, err = l.servers().Find(ctx, program)
