@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"causeway.internal/libs/idempotency"
@@ -89,6 +90,9 @@ func encode(ctx context.Context, w http.ResponseWriter, response any) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	if answer.Stream != nil {
 		return stream(ctx, w, answer)
+	}
+	if len(answer.Body) > 0 { // else net/http sends more than two kilobytes in chunks: more writes here, more reads there
+		h.Set("Content-Length", strconv.Itoa(len(answer.Body)))
 	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // the caller may be gone

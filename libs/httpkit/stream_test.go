@@ -109,3 +109,33 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
+
+// An answer of any size says how long it is, so that it does not travel in chunks.
+func TestServer_saysHowLongAnAnswerIs(t *testing.T) {
+	s := newServer()
+	body := []byte(`{"page":"` + strings.Repeat("x", 50_000) + `"}`)
+	httpkit.Handle(s, "GET /v1/page", httpkit.ForMerchants, func(context.Context, streamRequest) ([]byte, error) { return body, nil })
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	signed, err := httpkit.Identity{
+		Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test, Method: http.MethodGet, Path: "/v1/page", Audience: "payments", RequestID: "req_1",
+		IssuedAt: time.Now().UnixMilli(),
+	}.Sign(newKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/page", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(httpkit.IdentityHeader, signed)
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is only read
+	got, err := io.ReadAll(answer.Body)
+	if err != nil || string(got) != string(body) || answer.ContentLength != int64(len(body)) || len(answer.TransferEncoding) > 0 {
+		t.Errorf("read a page of %d bytes: got %d bytes, length %d, encoding %q, %v", len(body), len(got), answer.ContentLength, answer.TransferEncoding, err)
+	}
+}

@@ -3,6 +3,7 @@
 package money
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,6 +39,10 @@ type Number struct{ decimal.Decimal }
 
 // N wraps a decimal for JSON.
 func N(d decimal.Decimal) Number { return Number{d} }
+
+// Text is a decimal as Number shows it. encoding/json copies it, while it calls a Number and checks the answer, and
+// pages of payments are full of amounts.
+func Text(d decimal.Decimal) json.Number { return json.Number(Canonical(d)) }
 
 // MarshalJSON writes plain digits without exponent or trailing zeros.
 func (n Number) MarshalJSON() ([]byte, error) { return appendCanonical(nil, n.Decimal), nil }
@@ -114,16 +119,16 @@ func Canonical(d decimal.Decimal) string { return string(appendCanonical(nil, d)
 // appendCanonical writes a value that fits a machine word, as nearly every amount does, digit by digit from the end.
 // decimal.String takes three times as long and writes the rest.
 func appendCanonical(to []byte, d decimal.Decimal) []byte {
-	coefficient, place := d.Coefficient(), d.Exponent()
-	if !coefficient.IsInt64() || place > 0 || place < -wordDigits {
+	place := d.Exponent()
+	if d.NumDigits() > wordDigits || place > 0 || place < -wordDigits {
 		text := d.String()
 		if strings.Contains(text, ".") {
 			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 		}
 		return append(to, text...)
 	}
-	n := coefficient.Int64()
-	rest := uint64(n) //nolint:gosec // negated below when n is negative
+	n := d.CoefficientInt64() // Coefficient makes a copy
+	rest := uint64(n)         //nolint:gosec // negated below when n is negative
 	if n < 0 {
 		rest = -rest
 	}

@@ -158,6 +158,9 @@ func (a *answer) Write(b []byte) (int, error) {
 	if a.held {
 		size := len(a.body) + len(b)
 		if size <= heldMax && a.memory.grow(beyondFree(size)-beyondFree(len(a.body))) {
+			if a.body == nil {
+				a.body = make([]byte, 0, max(len(b), a.announced()))
+			}
 			a.body = append(a.body, b...)
 			return len(b), nil
 		}
@@ -171,6 +174,15 @@ func (a *answer) Write(b []byte) (int, error) {
 		}
 	}
 	return a.put(b)
+}
+
+// announced is the length that a service has announced of an answer that can be held, 0 for any other.
+func (a *answer) announced() int {
+	size, err := strconv.Atoi(a.Header().Get("Content-Length"))
+	if err != nil || size > heldMax {
+		return 0
+	}
+	return size
 }
 
 // paceBytes is how much is written between two checks of the reader's pace.

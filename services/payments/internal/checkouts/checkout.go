@@ -3,6 +3,7 @@ package checkouts
 
 import (
 	"context"
+	"encoding/json"
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
@@ -34,10 +35,10 @@ type checkout struct {
 	TxHash         string              `json:"txHash"`
 	Confirmations  int64               `json:"confirmations"`
 	Required       *int64              `json:"requiredConfirmations,omitempty"`
-	ReceivedAmount money.Number        `json:"receivedAmount"`
-	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
-	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
-	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	ReceivedAmount json.Number         `json:"receivedAmount"`
+	IgnoredAmount  json.Number         `json:"ignoredAmount,omitempty"`
+	Remaining      json.Number         `json:"remainingAmount,omitempty"`
+	PayoutAmount   json.Number         `json:"payoutAmount,omitempty"`
 	SettledAt      *string             `json:"settledAt"`
 	Preferred      *payment.Preference `json:"preferred,omitempty"`
 	Options        []pricing.Option    `json:"options,omitempty"`
@@ -68,8 +69,7 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, err
 		c.Refunds[i].Failure = ""
 	}
 	if p.Quote.Priced() {
-		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)
-		c.Remaining = &remaining
+		c.Remaining = money.Text(a.Policy.Tally(p, v.Rows).Left)
 		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
 			c.Required = &need.Confirmations
 		}

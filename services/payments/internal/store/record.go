@@ -104,7 +104,10 @@ func (n *number) ScanNumeric(v pgtype.Numeric) error {
 	if !v.Valid || v.NaN || v.InfinityModifier != pgtype.Finite {
 		return errNoNumber
 	}
-	*n = number(decimal.NewFromBigInt(v.Int, v.Exp))
+	*n = number{} // many amounts of a payment are zero, which needs no memory
+	if v.Int.Sign() != 0 {
+		*n = number(decimal.NewFromBigInt(v.Int, v.Exp))
+	}
 	return nil
 }
 

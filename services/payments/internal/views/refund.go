@@ -2,6 +2,7 @@ package views
 
 import (
 	"encoding/base64"
+	"encoding/json"
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
@@ -17,7 +18,7 @@ type RefundView struct {
 	Status      refund.State `json:"status"`
 	Crypto      string       `json:"crypto"`
 	Network     string       `json:"network"`
-	Amount      money.Number `json:"amount"`
+	Amount      json.Number  `json:"amount"`
 	Address     string       `json:"address"`
 	TxHash      *string      `json:"txHash"`
 	CreatedAt   string       `json:"createdAt"`
@@ -28,7 +29,7 @@ type RefundView struct {
 // RefundOf shows a refund.
 func RefundOf(r refund.Refund) RefundView {
 	v := RefundView{
-		ID: r.ID, Status: r.State, Crypto: r.Asset, Network: r.Network, Amount: money.N(r.Amount), Address: r.Address,
+		ID: r.ID, Status: r.State, Crypto: r.Asset, Network: r.Network, Amount: money.Text(r.Amount), Address: r.Address,
 		CreatedAt: timestamp.Text(r.CreatedAt), ConfirmedAt: timestamp.OrNull(r.ConfirmedAt), Failure: r.Failure,
 	}
 	if r.TxHash != "" {

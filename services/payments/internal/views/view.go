@@ -25,44 +25,44 @@ type Renderer struct {
 }
 
 type charge struct {
-	Fiat   money.Number `json:"fiat"`
-	Crypto money.Number `json:"crypto"`
-	USD    money.Number `json:"usd"`
+	Fiat   json.Number `json:"fiat"`
+	Crypto json.Number `json:"crypto"`
+	USD    json.Number `json:"usd"`
 }
 
-// Created is the payment in the answer to a create, exactly the fields of docs/api-contract.md#answers. The pointers
-// are absent on an unfulfilled request, id on everything else.
+// Created is the payment in the answer to a create, exactly the fields of docs/api-contract.md#answers. The fields
+// with omitempty are absent on an unfulfilled request, id on everything else.
 type Created struct {
-	ID             string        `json:"id,omitempty"`
-	Reference      string        `json:"reference"`
-	Type           payment.Type  `json:"type,omitempty"`
-	Status         string        `json:"status"`
-	DepositAddress string        `json:"depositAddress,omitempty"`
-	CryptoAmount   *money.Number `json:"cryptoAmount,omitempty"`
-	Crypto         string        `json:"crypto,omitempty"`
-	Network        string        `json:"network,omitempty"`
-	FiatAmount     money.Number  `json:"fiatAmount"`
-	FiatCurrency   string        `json:"fiatCurrency"`
-	TransactionUSD *money.Number `json:"transactionUsd,omitempty"`
-	Rate           *money.Number `json:"rate,omitempty"`
-	Charge         *charge       `json:"charge,omitempty"`
-	ExpiresAt      string        `json:"expiresAt,omitempty"`
+	ID             string       `json:"id,omitempty"`
+	Reference      string       `json:"reference"`
+	Type           payment.Type `json:"type,omitempty"`
+	Status         string       `json:"status"`
+	DepositAddress string       `json:"depositAddress,omitempty"`
+	CryptoAmount   json.Number  `json:"cryptoAmount,omitempty"`
+	Crypto         string       `json:"crypto,omitempty"`
+	Network        string       `json:"network,omitempty"`
+	FiatAmount     json.Number  `json:"fiatAmount"`
+	FiatCurrency   string       `json:"fiatCurrency"`
+	TransactionUSD json.Number  `json:"transactionUsd,omitempty"`
+	Rate           json.Number  `json:"rate,omitempty"`
+	Charge         *charge      `json:"charge,omitempty"`
+	ExpiresAt      string       `json:"expiresAt,omitempty"`
 }
 
 func createdOf(p payment.Payment) Created {
 	c := Created{
 		Reference: p.Reference, Type: p.Type, Status: string(p.Status()),
-		FiatAmount: money.N(p.FiatAmount), FiatCurrency: string(p.Currency),
+		FiatAmount: money.Text(p.FiatAmount), FiatCurrency: string(p.Currency),
 	}
 	q := p.Quote
 	if !q.Priced() {
 		c.ID = p.ID
 		return c
 	}
-	due, usd, rate := money.N(q.CryptoAmount), money.N(q.TransactionUSD), money.N(q.Rate.Value)
 	c.DepositAddress, c.Crypto, c.Network = p.Address, q.Crypto, p.NetworkName
-	c.CryptoAmount, c.TransactionUSD, c.Rate = &due, &usd, &rate
-	c.Charge = &charge{money.N(q.Charge.Fiat), money.N(q.Charge.Crypto), money.N(q.Charge.USD)}
+	taken := p.Charge()
+	c.CryptoAmount, c.TransactionUSD, c.Rate = money.Text(q.CryptoAmount), money.Text(q.TransactionUSD), money.Text(p.Rate())
+	c.Charge = &charge{money.Text(taken.Fiat), money.Text(taken.Crypto), money.Text(taken.USD)}
 	c.ExpiresAt = timestamp.Text(p.ExpiresAt)
 	return c
 }
@@ -75,22 +75,22 @@ type receiver struct {
 }
 
 type transfer struct {
-	TxHash        string       `json:"txHash"`
-	Amount        money.Number `json:"amount"`
-	Confirmations int64        `json:"confirmations"`
-	FirstSeenAt   string       `json:"firstSeenAt"`
+	TxHash        string      `json:"txHash"`
+	Amount        json.Number `json:"amount"`
+	Confirmations int64       `json:"confirmations"`
+	FirstSeenAt   string      `json:"firstSeenAt"`
 }
 
 type PayoutView struct {
-	ID        string       `json:"id"`
-	Status    string       `json:"status"`
-	Amount    money.Number `json:"amount"`
-	Currency  string       `json:"currency"`
-	Reference string       `json:"reference"`
+	ID        string      `json:"id"`
+	Status    string      `json:"status"`
+	Amount    json.Number `json:"amount"`
+	Currency  string      `json:"currency"`
+	Reference string      `json:"reference"`
 }
 
 func PayoutViewOf(o payout.Payout) PayoutView {
-	return PayoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
+	return PayoutView{o.ID, string(o.State), money.Text(o.Amount), string(o.Currency), o.Reference}
 }
 
 // Shown is the payment as GET and events show it (docs/api-contract.md#reading-a-payment).
@@ -101,11 +101,11 @@ type Shown struct {
 	Token          string              `json:"settlementToken,omitempty"`
 	TxHash         string              `json:"txHash"`
 	Confirmations  int64               `json:"confirmations"`
-	ReceivedAmount money.Number        `json:"receivedAmount"`
-	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
+	ReceivedAmount json.Number         `json:"receivedAmount"`
+	IgnoredAmount  json.Number         `json:"ignoredAmount,omitempty"`
 	ConfirmedAt    *string             `json:"confirmedAt"`
 	SettledAt      *string             `json:"settledAt"`
-	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	PayoutAmount   json.Number         `json:"payoutAmount,omitempty"`
 	FeeSchedule    string              `json:"feeScheduleId,omitempty"`
 	Exception      *payment.Exception  `json:"exception"`
 	CreatedAt      string              `json:"createdAt"`
@@ -140,31 +140,27 @@ func RefundAddressOf(p payment.Payment) RefundAddress {
 func (r Renderer) ShownOf(v change.View) Shown {
 	p := v.Payment
 	s := Shown{
-		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
+		Created: createdOf(p), ReceivedAmount: money.Text(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
 		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
 		RefundAddress: RefundAddressOf(p),
 		Refunds:       RefundsOf(v.Refunds),
 	}
 	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
 	if p.Ignored.IsPositive() {
-		ignored := money.N(p.Ignored)
-		s.IgnoredAmount = &ignored
+		s.IgnoredAmount = money.Text(p.Ignored)
 	}
 	if e := p.Exception(); e != payment.None {
 		s.Exception = &e
 	}
 	if q := p.Quote; q.Priced() {
-		amount := money.N(p.PayoutAmount())
-		s.PayoutAmount, s.PaymentURI, s.FeeSchedule = &amount, paymentURI(p), q.Fees.ID
-		rate, taken := money.N(p.Rate()), p.Charge()
-		s.Rate, s.Charge = &rate, &charge{money.N(taken.Fiat), money.N(taken.Crypto), money.N(taken.USD)}
+		s.PayoutAmount, s.PaymentURI, s.FeeSchedule = money.Text(p.PayoutAmount()), paymentURI(p), q.Fees.ID
 	}
 	if first, ok := p.Shown(v.Rows); ok {
 		s.TxHash, s.Confirmations = first.TxHash, first.Confirmations(v.Heads[first.Network].Height)
 	}
 	for _, d := range v.Rows {
 		if !d.Reverted {
-			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.N(d.Amount), d.Confirmations(v.Heads[d.Network].Height), timestamp.Text(d.FirstSeenAt)})
+			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.Text(d.Amount), d.Confirmations(v.Heads[d.Network].Height), timestamp.Text(d.FirstSeenAt)})
 		}
 	}
 	if p.Receiver.Known() {
