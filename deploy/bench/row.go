@@ -36,7 +36,7 @@ var rows = []row{
 	{"list/all/1e6", "the same over 10^6", 1 / 1.3, listFlat(unfiltered, 1_000_000)},
 	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},
 	{"list/type/1e6", "the same by type, the rarest of 1 %", 1 / 1.3, listFlat(byType, 1_000_000)},
-	{"carry", "messages a second from a service's outbox over the broker into another's inbox, each in a transaction, against raw amqp091: publish with confirms, consume, acknowledge", 0.5, versus(carry(), "BenchmarkCarry/raw")},
+	{"carry", "messages a second from a service's outbox over the broker into another's inbox, each pack in a transaction, against raw amqp091: publish with confirms, consume, acknowledge", 0.5, versus(carry(), "BenchmarkCarry/raw")},
 	{"gateway/cpu", "reads of a payment per second of the gateway's processor time against a plain reverse proxy's plus 0.30 ms a request", 1, gatewayCPU},
 	{"deliver/burst/1", "20 000 events (fewer in rounds below 6 s a side) from their publication to the broker (by 500, packed and confirmed as payments' relay does) until the last is at one endpoint, a testkit receiver in a process of its own, against a bare loop of signed posts to the same, 64 at a time, with the same time limits; events are made beforehand on both sides", 0.20, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.20, burst(100, false)},

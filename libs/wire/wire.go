@@ -76,7 +76,7 @@ func Topology() []Route {
 		route(AddressesAllocatedV1, Wallets, Payments),
 		packed(route(DepositChangedV1, Wallets, Payments)),
 		route(ScannedThroughV1, Wallets, Payments),
-		route(OutgoingFinalV1, Wallets, Payments),
+		packed(route(OutgoingFinalV1, Wallets, Payments)),
 		route(AddressesOwnedV1, Wallets, Payments),
 		packed(route(SimulateDepositV1, Payments, Wallets)),
 		route(AddressesUsedV1, Payments, Wallets),

@@ -15,19 +15,32 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
-// Outgoing passes the journal of each final transaction of wallets to post: a sweep of deposit addresses, or the cost
-// of funding one. The transaction's hash is the journal's key, so a journal that an operator booked by hand stays as it
-// is. post writes once per message and once per key.
-func Outgoing(post func(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
-	return func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
-		j, err := outgoing(m)
-		if err != nil {
-			return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+// Posting is the journal of a message.
+type Posting struct {
+	MessageID string
+	Mode      tenant.Mode
+	Journal   ledger.Journal
+}
+
+// Outgoing passes the journals of final transactions of wallets to post: sweeps of deposit addresses, and the costs of
+// funding them. The transaction's hash is the journal's key, so a journal that an operator booked by hand stays as it
+// is. post writes all of a pack or none, each once per message and once per key.
+func Outgoing(post func(ctx context.Context, all []Posting) error) func(ctx context.Context, ids []string, pack []wire.OutgoingFinal) error {
+	return func(ctx context.Context, ids []string, pack []wire.OutgoingFinal) error {
+		all := make([]Posting, 0, len(pack))
+		for n, m := range pack {
+			j, err := outgoing(m)
+			if err != nil {
+				return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+			}
+			if !j.Empty() { // else the transaction moved nothing and cost nothing
+				all = append(all, Posting{ids[n], m.Mode, j})
+			}
 		}
-		if j.Empty() { // the transaction moved nothing and cost nothing
+		if len(all) == 0 {
 			return nil
 		}
-		return post(ctx, messageID, m.Mode, j)
+		return post(ctx, all)
 	}
 }
 

@@ -43,11 +43,20 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 		outgoing("0x5", wire.OutgoingSweep, "ETH", "0", "10000000000000000"),                  // and for what moved nothing
 		outgoing("0x6", wire.OutgoingFund, "USDT", "0", "0"),                                  // nothing to book
 	}
+	post := books.Outgoing(w.Store.Post)
 	var deliveries []func() error
 	for _, m := range told {
 		for _, id := range []string{"live:" + m.TxHash, "live:" + m.TxHash, "restored:" + m.TxHash} {
-			deliveries = append(deliveries, func() error { return books.Outgoing(w.Store.Post)(t.Context(), id, m) })
+			deliveries = append(deliveries, func() error { return post(t.Context(), []string{id}, []wire.OutgoingFinal{m}) })
 		}
+	}
+	for _, from := range []string{"live:", "again:"} { // and as packs, whose messages also come alone
+		order := rand.Perm(len(told))
+		ids, pack := make([]string, len(told)), make([]wire.OutgoingFinal, len(told))
+		for at, n := range order {
+			ids[at], pack[at] = from+told[n].TxHash, told[n]
+		}
+		deliveries = append(deliveries, func() error { return post(t.Context(), ids, pack) })
 	}
 	for key, units := range map[string]string{"ethereum:0xa:0": "30000000", "ethereum:0xb:0": "1010000000000000000"} {
 		m := w.Message(payment.Payment{Address: "0xnobody"}, fixture.Coin{Key: key, Amount: "1", Version: 1, Depth: fixture.Enough})
@@ -82,7 +91,7 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 			t.Errorf("%d differences of kind %s: %s", n, kind, fixture.Ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
 		}
 	}
-	if err := books.Outgoing(w.Store.Post)(t.Context(), "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
+	if err := post(t.Context(), []string{"m7"}, []wire.OutgoingFinal{outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")}); err != nil {
 		t.Fatal(err)
 	}
 	if open := reconcile(w); open[books.DiffSwept] != 1 {
@@ -106,10 +115,42 @@ func TestTreasury_refusesNonsense(t *testing.T) {
 	} {
 		m := outgoing("0x1", wire.OutgoingSweep, "USDT", "1", "1")
 		change(&m)
-		if err := books.Outgoing(nil)(t.Context(), "m", m); !fault.IsPermanent(err) {
+		if err := books.Outgoing(nil)(t.Context(), []string{"m"}, []wire.OutgoingFinal{m}); !fault.IsPermanent(err) {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}
+}
+
+// A pack with a message that cannot be booked books nothing, and each of its messages is booked when it comes alone.
+func TestTreasury_aPackIsBookedWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	post := books.Outgoing(w.Store.Post)
+	good, bad := outgoing("0x1", wire.OutgoingFund, "USDT", "0", "2000000000000000"), outgoing("0x2", wire.OutgoingSweep, "DOGE", "1", "1")
+	live := outgoing("0x3", wire.OutgoingSweep, "USDT", "25000000", "1000000000000000")
+	live.Mode = tenant.Live
+	journals := func() []string {
+		return fixture.Ask[[]string](w, `SELECT coalesce(array_agg(key ORDER BY key), '{}') FROM ledger_journals`)
+	}
+	ids, pack := []string{"m1", "m2", "m3"}, []wire.OutgoingFinal{good, bad, live}
+	if err := post(t.Context(), ids, pack); !fault.IsPermanent(err) {
+		t.Errorf("book a pack with an unknown asset: got %v, want a permanent fault", err)
+	}
+	if got := journals(); len(got) != 0 {
+		t.Errorf("book a pack with an unknown asset: got the journals %q, want none", got)
+	}
+	for n, m := range pack {
+		if err := post(t.Context(), ids[n:n+1], pack[n:n+1]); (err != nil) != (m.TxHash == bad.TxHash) {
+			t.Errorf("book %s alone: got %v", m.TxHash, err)
+		}
+	}
+	if err := post(t.Context(), []string{"m3", "m1"}, []wire.OutgoingFinal{live, good}); err != nil {
+		t.Errorf("book a pack of messages that were booked: got %v, want no error", err)
+	}
+	if got, want := journals(), []string{"gas:0x1", "sweep:0x3"}; len(got) != len(want) {
+		t.Errorf("book each message alone: got the journals %q, want %d", got, len(want))
+	}
+	w.Balanced()
 }
 
 // The cost of collecting is read from the journals of sweeps and fundings.
@@ -122,7 +163,7 @@ func TestCollecting_ofLedger(t *testing.T) {
 		outgoing("0x3", wire.OutgoingSweep, "USDC", "50000000", "4000000000000000"),
 		outgoing("0x4", wire.OutgoingSweep, "ETH", "990000000000000000", "10000000000000000"),
 	} {
-		if err := books.Outgoing(w.Store.Post)(t.Context(), fmt.Sprint("m", i), m); err != nil {
+		if err := books.Outgoing(w.Store.Post)(t.Context(), []string{fmt.Sprint("m", i)}, []wire.OutgoingFinal{m}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
@@ -25,7 +26,7 @@ type Handlers struct {
 	AddressesAllocated func(ctx context.Context, id string, m wire.AddressesAllocated) error
 	AddressesOwned     func(ctx context.Context, id string, m wire.AddressesOwned) error
 	ScannedThrough     func(ctx context.Context, id string, m wire.ScannedThrough) error
-	OutgoingFinal      func(ctx context.Context, id string, m wire.OutgoingFinal) error
+	OutgoingFinal      func(ctx context.Context, ids []string, pack []wire.OutgoingFinal) error // all or none
 	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
 	TransferFound      func(ctx context.Context, id string, m wire.TransferFound) error
 	RefundChanged      func(ctx context.Context, id string, m wire.RefundChanged) error
@@ -38,7 +39,7 @@ func Handle(link *bus.Link, h Handlers) {
 	on(link, wire.AddressesAllocatedV1, addressesAtOnce, h.AddressesAllocated)
 	on(link, wire.AddressesOwnedV1, 1, h.AddressesOwned)
 	on(link, wire.ScannedThroughV1, 1, h.ScannedThrough)
-	on(link, wire.OutgoingFinalV1, 1, h.OutgoingFinal)
+	onPacks(link, wire.OutgoingFinalV1, 1, h.OutgoingFinal)
 	on(link, wire.FraudSignalV1, 1, h.FraudSignal)
 	on(link, wire.TransferFoundV1, 1, h.TransferFound)
 	on(link, wire.RefundChangedV1, 1, h.RefundChanged)
@@ -48,12 +49,41 @@ func Handle(link *bus.Link, h Handlers) {
 // on subscribes a handler to one message.
 func on[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.Context, id string, m T) error) {
 	link.Handle(queue(name), parallel, func(ctx context.Context, m bus.Message) error {
-		var payload T
-		if err := json.Unmarshal(m.Body, &payload); err != nil {
-			return fault.Permanent(fmt.Errorf("read %s %s: %w", m.Name, m.ID, err))
+		payload, err := read[T](m)
+		if err != nil {
+			return err
 		}
 		return f(ctx, m.ID, payload)
 	})
+}
+
+// onPacks subscribes a handler that takes the messages of a pack in one transaction. When it fails, or a message cannot
+// be read, the bus hands the messages over again one by one, so that a bad one holds up no other.
+func onPacks[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.Context, ids []string, pack []T) error) {
+	link.HandleAll(queue(name), parallel, func(ctx context.Context, pack []bus.Message) []error {
+		if err := together(ctx, pack, f); err != nil {
+			return slices.Repeat([]error{err}, len(pack))
+		}
+		return nil
+	})
+}
+
+func together[T any](ctx context.Context, pack []bus.Message, f func(ctx context.Context, ids []string, pack []T) error) (err error) {
+	ids, payloads := make([]string, len(pack)), make([]T, len(pack))
+	for n, m := range pack {
+		ids[n] = m.ID
+		if payloads[n], err = read[T](m); err != nil {
+			return err
+		}
+	}
+	return f(ctx, ids, payloads)
+}
+
+func read[T any](m bus.Message) (payload T, err error) {
+	if err := json.Unmarshal(m.Body, &payload); err != nil {
+		return payload, fault.Permanent(fmt.Errorf("read %s %s: %w", m.Name, m.ID, err))
+	}
+	return payload, nil
 }
 
 // queue is the queue from which payments reads a message.

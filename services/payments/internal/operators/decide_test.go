@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/operators"
@@ -370,7 +371,7 @@ func TestMarkRefunded(t *testing.T) {
 	good := fixture.Hash("good")
 	wants(p, good, "refund_unverified")
 	swept := ledger.Swept(fixture.Hash("sweep"), "tron", "USDT", decimal.New(1, 0), "TRX", decimal.New(1, 0))
-	if err := w.Store.Post(t.Context(), "sweep", tenant.Test, swept); err != nil {
+	if err := w.Store.Post(t.Context(), []books.Posting{{MessageID: "sweep", Mode: tenant.Test, Journal: swept}}); err != nil {
 		t.Fatal(err)
 	}
 	wants(p, fixture.Hash("sweep"), "refund_unverified")

@@ -14,6 +14,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/operators"
@@ -34,7 +35,7 @@ func TestOwed(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled := ledger.Settled(returned.ID, "m9", "NGN", decimal.New(1200, 0))
-	if err := w.Store.Post(t.Context(), "settled", tenant.Test, settled); err != nil {
+	if err := w.Store.Post(t.Context(), []books.Posting{{MessageID: "settled", Mode: tenant.Test, Journal: settled}}); err != nil {
 		t.Fatal(err)
 	}
 	page := func(f operators.OwedFilter) (rows []string, next string) {

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/shopspring/decimal"
@@ -12,6 +14,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/ledger"
 )
 
@@ -161,18 +164,34 @@ func covered(ctx context.Context, tx pgx.Tx, j ledger.Journal) error {
 	return nil
 }
 
-// Post writes the journal of a message, once for the message. A journal whose key exists changes nothing.
-func (s *Store) Post(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error {
-	if err := j.Check(); err != nil {
-		return err
-	}
-	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		if fresh, err := inbox.Fresh(ctx, tx, messageID); err != nil || !fresh {
+// Post writes the journals of messages in one transaction, each once for its message. A journal whose key exists
+// changes nothing.
+func (s *Store) Post(ctx context.Context, all []books.Posting) error {
+	// In one order, so that two packs with the same journals wait for each other and never deadlock.
+	all = slices.SortedFunc(slices.Values(all), func(a, b books.Posting) int { return cmp.Compare(a.Journal.Key, b.Journal.Key) })
+	ids := make([]string, len(all))
+	for n, p := range all {
+		if err := p.Journal.Check(); err != nil {
 			return err
 		}
+		ids[n] = p.MessageID
+	}
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		fresh, err := inbox.FreshOf(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		journals := map[tenant.Mode][]ledger.Journal{}
+		for _, p := range all {
+			if fresh[p.MessageID] {
+				journals[p.Mode] = append(journals[p.Mode], p.Journal)
+			}
+		}
 		batch := &pgx.Batch{}
-		queueJournals(batch, mode, j)
+		for _, mode := range tenant.Modes() {
+			queueJournals(batch, mode, journals[mode]...)
+		}
 		return tx.SendBatch(ctx, batch).Close()
 	})
-	return wrap(err, "book "+j.Key)
+	return wrap(err, "book the transactions of wallets")
 }
