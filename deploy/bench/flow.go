@@ -32,6 +32,7 @@ type flow struct {
 	ramp    time.Duration // until the first payments come out
 	last    []byte        // what the callback of a payment's last event holds
 	due     chan string   // payments that want a deposit; may be nil
+	first   []byte        // what the first callback after a deposit holds; may be nil
 
 	server  *http.Server
 	url     string
@@ -42,11 +43,12 @@ type flow struct {
 	in, out atomic.Int64
 	mu      sync.Mutex
 	began   map[string]time.Time // of payments on their way; zero for one whose callback was faster than its answer
+	arrived map[string]time.Time // when the first callback after a deposit came
 	took    []time.Duration      // from the answer of a create to the callback, since it was last read
 }
 
 func newFlow(ctx context.Context, b *bench, clients, onWay int, ramp time.Duration, last string) (*flow, error) {
-	f := &flow{bench: b, clients: clients, ramp: ramp, last: []byte(`"type":"` + last + `"`), run: name(), way: make(chan struct{}, onWay), began: map[string]time.Time{}}
+	f := &flow{bench: b, clients: clients, ramp: ramp, last: []byte(`"type":"` + last + `"`), run: name(), way: make(chan struct{}, onWay), began: map[string]time.Time{}, arrived: map[string]time.Time{}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("opening an endpoint: %w", err)
@@ -60,7 +62,11 @@ func newFlow(ctx context.Context, b *bench, clients, onWay int, ramp time.Durati
 // called takes a callback.
 func (f *flow) called(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || !bytes.Contains(body, f.last) {
+	if err != nil {
+		return
+	}
+	f.note(body)
+	if !bytes.Contains(body, f.last) {
 		return
 	}
 	ref := reference(body)

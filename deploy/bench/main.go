@@ -196,8 +196,17 @@ func cells(r result) []string {
 	return []string{
 		r.Name, rate(ours(func(s side) float64 { return s.PerSec })), rate(medianOf(r.Yardstick, func(s side) float64 { return s.PerSec })),
 		fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.3f-%.3f", r.Least, r.Most), verdict(r),
-		some(ours(func(s side) float64 { return s.P50 })), some(ours(func(s side) float64 { return s.P99 })), cpu(r),
+		latencies(r, func(s side) float64 { return s.P50 }), latencies(r, func(s side) float64 { return s.P99 }), cpu(r),
 	}
+}
+
+// latencies is a quantile of the product, in rows of latency beside the yardstick's.
+func latencies(r result, quantile func(side) float64) string {
+	ours := some(medianOf(r.Ours, quantile))
+	if strings.HasPrefix(r.Name, latencyRows) {
+		return ours + " against " + some(medianOf(r.Yardstick, quantile))
+	}
+	return ours
 }
 
 // rate keeps three digits of what is small.
