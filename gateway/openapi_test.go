@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,10 @@ func TestOpenAPI_codes(t *testing.T) {
 	got := codes(document(t).Components.Schemas["Error"].Value.Properties["error"].Value.Properties["code"].Value.Description)
 	slices.Sort(want)
 	slices.Sort(got)
+	enum := texts(document(t).Components.Schemas["Error"].Value.Properties["error"].Value.Properties["code"].Value.Enum)
+	if !slices.Equal(enum, got) {
+		t.Errorf("openapi.yaml, Error.code: the enum has %q, the table %q", enum, got)
+	}
 	if want = slices.Compact(want); !slices.Equal(got, want) {
 		for _, code := range want {
 			if !slices.Contains(got, code) {
@@ -280,18 +285,112 @@ func TestOpenAPI_strict(t *testing.T) {
 	}
 }
 
+// texts are the sorted texts of an enum.
+func texts(values []any) (out []string) {
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// decoded reads the document as plain JSON.
+func decoded(t *testing.T, into any) {
+	t.Helper()
+	raw, err := json.Marshal(document(t))
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// schemasOf calls f for every schema of the document with its place and the nearest description.
+func schemasOf(t *testing.T, f func(place string, s map[string]any, described bool)) {
+	t.Helper()
+	var root any
+	decoded(t, &root)
+	var walk func(place string, v any, described bool)
+	walk = func(place string, v any, described bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			_, own := v["description"].(string)
+			if v["type"] != nil || v["enum"] != nil {
+				f(place, v, own || described)
+			}
+			for name, inner := range v {
+				if name != "example" && name != "examples" {
+					walk(place+"/"+name, inner, own && name == "schema")
+				}
+			}
+		case []any:
+			for i, inner := range v {
+				walk(place+"/"+strconv.Itoa(i), inner, described)
+			}
+		}
+	}
+	walk("", root, false)
+}
+
+// Generators make a type of each amount and each list of values. Without a format they take an amount for a float32,
+// which loses digits; without a description nobody knows what a value says.
+func TestOpenAPI_generated(t *testing.T) {
+	numbers, lists := 0, 0
+	schemasOf(t, func(place string, s map[string]any, described bool) {
+		types, _ := s["type"].([]any)
+		if s["type"] == "number" || slices.Contains(types, any("number")) {
+			numbers++
+			exact := s["format"] == "decimal" && s["x-go-type"] == "json.Number"
+			if !exact && s["format"] != "double" {
+				t.Errorf("%s: the number has the format %v, want decimal with x-go-type json.Number, or double for a measure", place, s["format"])
+			}
+			if s["exclusiveMinimum"] != nil {
+				t.Errorf("%s: ogen cannot read exclusiveMinimum; say the smallest value", place)
+			}
+		}
+		if values, _ := s["enum"].([]any); len(values) > 1 {
+			if lists++; !described {
+				t.Errorf("%s: nothing describes the values %v", place, values)
+			}
+		}
+	})
+	if numbers < 80 || lists < 80 {
+		t.Errorf("walk the document: found %d numbers and %d lists of values, want all", numbers, lists)
+	}
+	kinds := document(t).Components.Schemas["PaymentType"].Value
+	for _, kind := range texts(kinds.Enum) {
+		if !strings.Contains(kinds.Description, "`"+kind+"`") {
+			t.Errorf("PaymentType: the description does not say what %s is", kind)
+		}
+	}
+}
+
+// A name is the name of one thing: generators make a type of the same name of each component.
+func TestOpenAPI_names(t *testing.T) {
+	var doc struct {
+		Components map[string]map[string]any
+	}
+	decoded(t, &doc)
+	of := map[string]string{}
+	for kind, all := range doc.Components {
+		for name := range all {
+			if other := of[strings.ToLower(name)]; other != "" {
+				t.Errorf("components: %s is the name of one of the %s and of one of the %s", name, kind, other)
+			}
+			of[strings.ToLower(name)] = kind
+		}
+	}
+	if len(of) < 200 {
+		t.Errorf("read the components: found %d, want all", len(of))
+	}
+}
+
 // Lists that the code also knows are the same in the document.
 func TestOpenAPI_lists(t *testing.T) {
 	doc := document(t)
-	texts := func(values []any) (out []string) {
-		for _, v := range values {
-			if s, ok := v.(string); ok {
-				out = append(out, s)
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
 	grants := apikey.Grantable()
 	slices.Sort(grants)
 	if got := texts(doc.Components.Schemas["Permission"].Value.Enum); !slices.Equal(got, grants) {

@@ -84,6 +84,10 @@ export interface BankListAnswer {
 
 export interface ChangeSettlementSettings {
   daily?: readonly ChooseDailySettlement[] | undefined;
+  /**
+   * `self`: the caller pays out and confirms with a token; `balance`: the money goes into the merchant's
+   * balance.
+   */
   merchantPayments?: 'self' | 'balance' | undefined;
 }
 
@@ -184,6 +188,10 @@ export interface ClaimGift {
   };
 }
 
+/**
+ * `track_transaction`: somebody looks for a transaction; `stolen_funds`: money was stolen; `fraud`: somebody
+ * deceived the reporter.
+ */
 export type ComplaintType = 'track_transaction' | 'stolen_funds' | 'fraud';
 
 export interface ConfirmSettlementAccount {
@@ -289,6 +297,7 @@ export interface EndpointEvent {
   createdAt: string;
   data: {
     endpoint: {
+      /** `merchant`: a key disabled it; `gone`: it answered 410; `failing`: it failed for too long. */
       disabledReason: 'merchant' | 'gone' | 'failing' | null;
       enabled: boolean;
       failingSince: string | null;
@@ -300,6 +309,7 @@ export interface EndpointEvent {
   };
   id: string;
   mode: Mode;
+  /** `webhook.endpoint_failing`, `webhook.endpoint_disabled`, or `webhook.test`, which was asked for. */
   type: 'webhook.endpoint_failing' | 'webhook.endpoint_disabled' | 'webhook.test';
 }
 
@@ -309,8 +319,10 @@ export interface EventListAnswer {
   success: true;
 }
 
+/** The name of an event: the object before the point, and what became of it behind. */
 export type EventTypeName = 'payment.created' | 'payment.pending' | 'payment.confirming' | 'payment.confirmed' | 'payment.settling' | 'payment.settled' | 'payment.expired' | 'payment.cancelled' | 'payment.needs_review' | 'payment.refunded' | 'payment.underpaid' | 'payment.overpaid' | 'payment.reorged' | 'payment.wrong_asset' | 'payment.refund_address_changed' | 'payment.refund_address_proposed' | 'payment.refund_requested' | 'payment.refund_approved' | 'payment.refund_signing' | 'payment.refund_sent' | 'payment.refund_confirmed' | 'payment.refund_failed' | 'withdrawal.requested' | 'withdrawal.approved' | 'withdrawal.sending' | 'withdrawal.paid' | 'withdrawal.failed' | 'withdrawal.returned' | 'settlement_account.added' | 'settlement_account.confirmed' | 'settlement_account.deleted' | 'wallet.watching' | 'wallet.deposit_detected' | 'wallet.confirmed' | 'wallet.swept' | 'wallet.expired' | 'wallet.address_added' | 'wallet.withdrawal_requested' | 'wallet.withdrawal_approved' | 'wallet.withdrawal_signing' | 'wallet.withdrawal_sent' | 'wallet.withdrawal_confirmed' | 'wallet.withdrawal_failed' | 'report.created' | 'report.updated' | 'webhook.endpoint_failing' | 'webhook.endpoint_disabled' | 'webhook.test';
 
+/** ISO 4217: `NGN` naira of Nigeria, `GHS` cedi of Ghana, `KES` shilling of Kenya, `ZAR` rand of South Africa. */
 export type FiatCurrency = 'NGN' | 'GHS' | 'KES' | 'ZAR';
 
 /** Unknown fields are ignored. */
@@ -372,6 +384,7 @@ export interface MeAnswer {
 /** The caller's own data. */
 export type Metadata = Record<string, unknown>;
 
+/** `live` moves real money; `test` runs on simulated chains and banks. Neither sees anything of the other. */
 export type Mode = 'live' | 'test';
 
 export interface NameTransaction {
@@ -413,6 +426,7 @@ export interface NetworkListAnswer {
        */
       seesContractTransfers: boolean;
     }[];
+    /** The form of its addresses: `bitcoin`, `evm`, `tron` or `solana`. */
     family: 'bitcoin' | 'evm' | 'tron' | 'solana';
     /** A block that the network calls final is enough. */
     finality: boolean;
@@ -427,6 +441,7 @@ export interface NetworkListAnswer {
   pauses: {
     fiatCurrency: string | null;
     network: string | null;
+    /** `quotes`: no payment is priced; `payouts`: none leaves. */
     paused: 'quotes' | 'payouts';
     rail: string | null;
     /** ISO 8601, UTC, with milliseconds. */
@@ -554,6 +569,7 @@ export interface PaymentEvent {
   };
   id: string;
   mode: Mode;
+  /** The change of the payment that the event tells of; see the list of events. */
   type: 'payment.created' | 'payment.pending' | 'payment.confirming' | 'payment.confirmed' | 'payment.settling' | 'payment.settled' | 'payment.expired' | 'payment.cancelled' | 'payment.needs_review' | 'payment.refunded' | 'payment.underpaid' | 'payment.overpaid' | 'payment.reorged' | 'payment.wrong_asset' | 'payment.refund_address_changed' | 'payment.refund_address_proposed' | 'payment.refund_requested' | 'payment.refund_approved' | 'payment.refund_signing' | 'payment.refund_sent' | 'payment.refund_confirmed' | 'payment.refund_failed';
 }
 
@@ -650,6 +666,7 @@ export interface PaymentPriced {
   reference: string;
   status: 'pending';
   transactionUsd: Decimal;
+  /** A type that is priced at once, `transfer`, `gift`, `merchant` or `bank_confirmation`; see PaymentType. */
   type: 'transfer' | 'gift' | 'merchant' | 'bank_confirmation';
 }
 
@@ -694,6 +711,12 @@ export interface PaymentTransfer {
   txHash: string;
 }
 
+/**
+ * `transfer`: a payer pays a bank account that the create names. `gift`: the recipient names the account later,
+ * on the claim page. `request`: the create names account and amount, and the payer chooses the crypto later.
+ * `merchant`: the merchant sells something, and is paid itself or names an account. `bank_confirmation`: the
+ * caller pays out itself and confirms it with a settlement token.
+ */
 export type PaymentType = 'transfer' | 'gift' | 'request' | 'merchant' | 'bank_confirmation';
 
 export interface ProposedRefundAddressAnswer {
@@ -807,8 +830,8 @@ export interface RefundsAnswer {
 
 /** A report as everybody sees it. Internal fields are null. */
 export type Report = ReportFields & {
-  adminNotes?: null;
-  confirmer?: null;
+  adminNotes: null;
+  confirmer: null;
 };
 
 export interface ReportAnswer {
@@ -826,15 +849,14 @@ export interface ReportEvent {
   };
   id: string;
   mode: Mode;
+  /** `report.created`: it was filed; `report.updated`: the merchant moved it on. */
   type: 'report.created' | 'report.updated';
 }
 
 export interface ReportFields {
-  adminNotes: string | null;
   /** The key that filed it. */
   apiKeyId: number;
   complaintType: ComplaintType;
-  confirmer: string | null;
   /** ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   description: string | null;
@@ -855,10 +877,10 @@ export interface ReportFields {
 
 /** The report as it is read, right after what the event tells. */
 export type ReportInEvent = ReportFields & {
+  adminNotes: null;
+  confirmer: null;
   /** Counts the events of this report: 1, 2, 3 without gaps. */
   sequence: number;
-  adminNotes?: null;
-  confirmer?: null;
 };
 
 export interface ReportListAnswer {
@@ -877,7 +899,10 @@ export interface ReportListAnswer {
 }
 
 /** A report as shown to a key of its merchant with `report:manage`. */
-export type ReportManaged = ReportFields;
+export type ReportManaged = ReportFields & {
+  adminNotes: string | null;
+  confirmer: string | null;
+};
 
 export interface ReportManagedAnswer {
   data: {
@@ -894,10 +919,14 @@ export interface ReportOwnListAnswer {
   success: true;
 }
 
+/**
+ * `pending`: filed; `processing`: the merchant looks into it; `resolved`: it was true, and is done; `dismissed`:
+ * it was not.
+ */
 export type ReportStatus = 'pending' | 'processing' | 'resolved' | 'dismissed';
 
 export interface SandboxDeposit {
-  /** In the payment's crypto; a decimal string is accepted too. Default is the amount still owed. */
+  /** In the payment's crypto; a number, or a string that holds one. Default is the amount still owed. */
   amount?: DecimalInput | string | null | undefined;
   /** Enough when absent. */
   confirmations?: number | null | undefined;
@@ -915,11 +944,13 @@ export interface SandboxDepositAnswer {
 }
 
 export interface SandboxOutcome {
+  /** `succeed` pays, `fail` never pays, `return` pays and takes it back, `timeout` answers nothing. */
   outcome: 'succeed' | 'fail' | 'return' | 'timeout';
 }
 
 export interface SandboxOutcomeAnswer {
   payout: {
+    /** The outcome that was ordered: `succeed`, `fail`, `return` or `timeout`. */
     outcome: 'succeed' | 'fail' | 'return' | 'timeout';
     reference: string;
     /** Missing while there is no payout yet. */
@@ -929,7 +960,7 @@ export interface SandboxOutcomeAnswer {
 }
 
 export interface SandboxSimulateDeposit {
-  /** In the payment's crypto; a decimal string is accepted too. Default is the amount still owed. */
+  /** In the payment's crypto; a number, or a string that holds one. Default is the amount still owed. */
   amount?: DecimalInput | string | null | undefined;
   /** Confirmations; enough when absent. */
   steps?: number | null | undefined;
@@ -968,6 +999,7 @@ export interface SettlementAccount {
   heldUntil: string | null;
   id: string;
   receiver: SettlementReceiver;
+  /** `unconfirmed`: proposed; `active`: confirmed, and money may go there from `heldUntil`. */
   status: 'unconfirmed' | 'active';
 }
 
@@ -995,11 +1027,13 @@ export interface SettlementAccountEvent {
       id: string;
       receiver: SettlementReceiver;
       sequence: number;
+      /** `unconfirmed`: proposed; `active`: confirmed; `deleted`: no money goes there any more. */
       status: 'unconfirmed' | 'active' | 'deleted';
     };
   };
   id: string;
   mode: Mode;
+  /** The change of the account that the event tells of. */
   type: 'settlement_account.added' | 'settlement_account.confirmed' | 'settlement_account.deleted';
 }
 
@@ -1060,6 +1094,7 @@ export interface SettlementsAnswer {
     reference: string;
     /** ISO 8601, UTC, with milliseconds. */
     settledAt: string;
+    /** `causeway` paid the receiver; the `caller` did, and confirmed it. */
     settledBy: 'causeway' | 'caller';
     type: PaymentType;
   }[];
@@ -1086,9 +1121,11 @@ export interface SettlementsAnswer {
 }
 
 export interface SimulatePayer {
+  /** `full` pays what is owed, `partial` a part, `over` more, `late` after `expiresAt`. */
   scenario: 'full' | 'partial' | 'over' | 'late';
 }
 
+/** Requests a second, and at once: `standard` 50 and 500, `premium` 200 and 2 000, `unlimited` without a bound. */
 export type Tier = 'standard' | 'premium' | 'unlimited';
 
 export interface UpdateReport {
@@ -1102,6 +1139,7 @@ export interface UpdateReport {
 export interface VerifyReceiver {
   accountNumber: string;
   bankCode: string;
+  /** `NGN`, `GHS`, `KES` or `ZAR`: the country of the bank, where its code is used in several. */
   fiatCurrency?: 'NGN' | 'GHS' | 'KES' | 'ZAR' | '' | null | undefined;
   /** A payment whose mode and currency count. Required without a key. */
   reference?: string | null | undefined;
@@ -1156,6 +1194,7 @@ export interface WalletDeposit {
   /** ISO 8601, UTC, with milliseconds. */
   firstSeenAt: string;
   network: string;
+  /** `seen`: not deep enough yet; `confirmed`: deep enough; `reverted`: it left the chain. */
   status: 'seen' | 'confirmed' | 'reverted';
   txHash: string;
 }
@@ -1190,6 +1229,7 @@ export interface WalletEvent {
   };
   id: string;
   mode: Mode;
+  /** The status that the wallet has reached. */
   type: 'wallet.watching' | 'wallet.deposit_detected' | 'wallet.confirmed' | 'wallet.swept' | 'wallet.expired';
 }
 
@@ -1221,6 +1261,11 @@ export interface WalletListAnswer {
   wallets: WalletItem[];
 }
 
+/**
+ * `watching`: nothing has come; `deposit_detected`: a transfer was seen and is not deep enough; `confirmed`:
+ * every transfer is; `swept`: the money has left for the treasury; `expired`: nothing came in time, and later
+ * money counts still.
+ */
 export type WalletStatus = 'watching' | 'deposit_detected' | 'confirmed' | 'swept' | 'expired';
 
 /** Crypto that leaves from the deposit wallets of a merchant. */
@@ -1280,6 +1325,7 @@ export interface WalletWithdrawalEvent {
   };
   id: string;
   mode: Mode;
+  /** The state that the withdrawal has reached. */
   type: 'wallet.withdrawal_requested' | 'wallet.withdrawal_approved' | 'wallet.withdrawal_signing' | 'wallet.withdrawal_sent' | 'wallet.withdrawal_confirmed' | 'wallet.withdrawal_failed';
 }
 
@@ -1312,6 +1358,7 @@ export interface WebhookAttempt {
   class: string;
   /** The first 512 bytes of a 2xx body, 4 KiB of another. */
   excerpt: string;
+  /** How `excerpt` holds the bytes of the answer: as `utf8` text or as `base64`. */
   excerptEncoding: 'utf8' | 'base64';
   /** Phases that a kept connection skips are 0; wait is from the request to the first byte. */
   latencyMs: {
@@ -1324,6 +1371,10 @@ export interface WebhookAttempt {
   number: number;
   /** Null when no answer came. */
   status: number | null;
+  /**
+   * `auto`: by the schedule; `manual`: by a retry; `replay`: by a replay; `probe`: a test of an endpoint that
+   * was failing.
+   */
   trigger: 'auto' | 'manual' | 'replay' | 'probe';
 }
 
@@ -1340,6 +1391,10 @@ export interface WebhookDelivery {
   nextAttemptAt: string | null;
   objectId: string;
   sequence: number;
+  /**
+   * `pending`: the first attempt is due; `retrying`: another follows; `held`: the endpoint is disabled;
+   * `delivered`: an attempt succeeded; `exhausted`: the last attempt failed.
+   */
   status: 'pending' | 'retrying' | 'held' | 'delivered' | 'exhausted';
   type: EventTypeName;
   url: string;
@@ -1414,6 +1469,7 @@ export interface WebhookReplayAnswer {
     id: string | null;
     /** Those of them that were put on their way. */
     sent: number;
+    /** `dry_run` counts and sends nothing; `running`, `paused`, and `finished` once all were sent. */
     state: 'dry_run' | 'running' | 'paused' | 'finished';
     statuses: ('exhausted' | 'delivered')[];
     /** ISO 8601, UTC, with milliseconds. */
@@ -1429,6 +1485,7 @@ export interface WebhookReplayCreate {
   from: string;
   dryRun?: boolean | null | undefined;
   endpointId?: string | null | undefined;
+  /** The deliveries that are sent again: those that are `exhausted`, those that were `delivered`, or `all`. */
   status?: 'exhausted' | 'delivered' | 'all' | null | undefined;
   /** Now when absent. */
   to?: string | null | undefined;
@@ -1501,9 +1558,15 @@ export interface WithdrawalEvent {
   };
   id: string;
   mode: Mode;
+  /** The status that the withdrawal has reached. */
   type: 'withdrawal.requested' | 'withdrawal.approved' | 'withdrawal.sending' | 'withdrawal.paid' | 'withdrawal.failed' | 'withdrawal.returned';
 }
 
+/**
+ * `requested` waits for operators; `approved` leaves soon; `sending` is on its way; `paid`: the bank has paid
+ * it; `failed`: refused or never paid, and in the balance again; `returned`: the bank sent it back after it was
+ * paid.
+ */
 export type WithdrawalStatus = 'requested' | 'approved' | 'sending' | 'paid' | 'failed' | 'returned';
 
 export interface WithdrawalsAnswer {
