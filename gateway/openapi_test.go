@@ -189,7 +189,8 @@ func TestOpenAPI_whole(t *testing.T) {
 
 // The table of error codes names exactly the codes of the program.
 func TestOpenAPI_codes(t *testing.T) {
-	made := regexp.MustCompile(`fault\.New\(\s*fault\.(\w+),\s*"([a-z_]+)"|(?:UnsupportedPair|OutOfRange)\s*= "([a-z_]+)"`)
+	made := regexp.MustCompile(`fault\.New\(\s*fault\.(\w+),\s*"([a-z_]+)"|(?:UnsupportedPair|OutOfRange|AlertUnscreened)\s*= "([a-z_]+)"` +
+		`|(?:conflict|invalid)\("([a-z_]+)"`)
 	var want []string
 	for _, root := range []string{".", "../libs", "../services"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -199,7 +200,7 @@ func TestOpenAPI_codes(t *testing.T) {
 			source, err := os.ReadFile(path)
 			for _, m := range made.FindAllSubmatch(source, -1) {
 				if string(m[1]) != "Internal" { // all of these reach callers as internal
-					want = append(want, string(m[2])+string(m[3]))
+					want = append(want, string(m[2])+string(m[3])+string(m[4]))
 				}
 			}
 			return err

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -57,6 +58,16 @@ func TestSettleByTheCaller(t *testing.T) {
 			}
 			refuse(t, c, settlePath, api.Object{"settlementToken": token}, http.StatusConflict, "Payment has already been settled")
 			awaitCallbacks(t, hook, path, "payment.settled")
+			all = hook.Accepted(path)
+			at = slices.IndexFunc(all, func(d receiver.Delivery) bool { return d.Type == "payment.settled" })
+			for where, shown := range map[string]*api.Answer{"payment.": get(t, c, ref), "data.payment.": api.Parse(t, all[at].Body)} {
+				if shown.Text(t, where+"settlementReference") != "TRF-1" {
+					t.Errorf("read the settled payment: got %s, want the settlementReference TRF-1", shown.Body)
+				}
+				if bankRef, _ := shown.At(where + "bankRef"); fmt.Sprint(bankRef) != fmt.Sprint(body["bankRef"]) {
+					t.Errorf("read the settled payment: got bankRef %v, want %v", bankRef, body["bankRef"])
+				}
+			}
 			clean(t, hook)
 		})
 	}

@@ -68,6 +68,30 @@ func TestCreateEachType(t *testing.T) {
 	}
 }
 
+// TestCreate_places: a create says in headers where the payment is read and where it is paid, and a repeated answer
+// says the same.
+func TestCreate_places(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	for name, body := range map[string]api.Object{"a transfer": transfer(nil), "a request": request(nil), "a gift": gift(nil)} {
+		idempotent := api.Header("Idempotency-Key", unique("places"))
+		for range 2 {
+			made := c.Call(t, http.MethodPost, "/v1/payments", body, idempotent).Want(t, http.StatusCreated)
+			shown := c.Call(t, http.MethodGet, made.Header.Get("Location"), nil).Want(t, http.StatusOK)
+			if shown.Text(t, "payment.reference") != made.Text(t, "payment.reference") {
+				t.Errorf("read %s at its Location %s: got %s", name, made.Header.Get("Location"), shown.Body)
+			}
+			if want := "<" + shown.Text(t, "payment.checkoutUrl") + `>; rel="payment"`; made.Header.Get("Link") != want {
+				t.Errorf("create %s: got the Link %q, want %q", name, made.Header.Get("Link"), want)
+			}
+		}
+	}
+	refused := c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"fiatAmount": nil}), bad).Want(t, http.StatusBadRequest)
+	if refused.Header.Get("Location") != "" || refused.Header.Get("Link") != "" {
+		t.Errorf("create a payment without an amount: got the headers %v, want no Location and no Link", refused.Header)
+	}
+}
+
 // TestCreateRequest: exactly six fields, with crypto and network, without, and with either alone; what was sent is the
 // payee's preference.
 func TestCreateRequest(t *testing.T) {

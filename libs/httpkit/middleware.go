@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -193,9 +194,10 @@ func idempotent(next endpoint.Endpoint) endpoint.Endpoint {
 		if err != nil || !ok {
 			return response, err
 		}
-		answer := Answer{Status: stored.Status, Body: stored.Body}
+		answer := Answer{Status: stored.Status, Body: stored.Body, Header: stored.Header}
 		if stored.Replayed {
 			answer.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+			maps.Copy(answer.Header, stored.Header)
 		}
 		return answer, nil
 	}

@@ -128,6 +128,8 @@ type Answer struct {
 	Secret   []byte
 	Personal bool
 	Replayed bool // it was given before
+
+	Header map[string][]string // of the reply; not stored, and made again from the body for a repeated answer
 }
 
 // Args are the arguments of InsertSQL, in its order.

@@ -520,6 +520,8 @@ export interface PaymentCommon {
   transfers: PaymentTransfer[];
   /** Empty until a transaction is seen. */
   txHash: string;
+  /** As the create sent it. */
+  bankRef?: string;
   charge?: Charge;
   checkoutUrl?: string;
   crypto?: string;
@@ -553,6 +555,8 @@ export interface PaymentCommon {
    * earlier releases.
    */
   refunds?: Refund[];
+  /** As the caller's settlement sent it. */
+  settlementReference?: string;
   transactionUsd?: Decimal;
 }
 
@@ -1097,6 +1101,10 @@ export interface SettlementsAnswer {
     /** `causeway` paid the receiver; the `caller` did, and confirmed it. */
     settledBy: 'causeway' | 'caller';
     type: PaymentType;
+    /** As the create sent it. */
+    bankRef?: string;
+    /** As the caller's settlement sent it. */
+    settlementReference?: string;
   }[];
   success: true;
   /** ISO 8601, UTC, with milliseconds. */
@@ -1584,6 +1592,7 @@ export type ErrorCode =
   | 'address_book_full'
   | 'address_known'
   | 'address_not_found'
+  | 'already_settled'
   | 'amount_above_owed'
   | 'amount_below_minimum'
   | 'amount_out_of_range'
@@ -1602,6 +1611,7 @@ export type ErrorCode =
   | 'body_too_slow'
   | 'body_unreadable'
   | 'busy'
+  | 'cancel_too_late'
   | 'capacity'
   | 'daily_limit_exceeded'
   | 'day_not_closed'
@@ -1641,12 +1651,17 @@ export type ErrorCode =
   | 'no_address'
   | 'no_failed_payout'
   | 'no_refund_address'
+  | 'no_such_payout'
   | 'not_a_gift'
   | 'not_a_request'
   | 'not_accused'
   | 'not_closed'
+  | 'not_confirmed'
   | 'not_expirable'
+  | 'not_in_review'
   | 'not_payable'
+  | 'not_possible'
+  | 'not_settled_by_caller'
   | 'nothing_confirmed'
   | 'nothing_owed'
   | 'operator_required'
@@ -1661,6 +1676,7 @@ export type ErrorCode =
   | 'overloaded'
   | 'owed_too_shortly'
   | 'payment_changed'
+  | 'payment_exists'
   | 'payment_not_found'
   | 'payout_amount_differs'
   | 'payout_concluded'
@@ -1679,6 +1695,7 @@ export type ErrorCode =
   | 'refund_address_changed'
   | 'refund_address_held'
   | 'refund_address_internal'
+  | 'refund_address_not_needed'
   | 'refund_address_not_proposed'
   | 'refund_address_refused'
   | 'refund_address_unfit'
@@ -1700,6 +1717,7 @@ export type ErrorCode =
   | 'rotation_limit'
   | 'route_not_found'
   | 'sanctions_list_outdated'
+  | 'screening_unavailable'
   | 'second_operator_required'
   | 'service_unavailable'
   | 'settlement_account_confirmed'

@@ -65,7 +65,11 @@ func Routes(s *httpkit.Server, u UseCases) {
 	withdrawalRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		return u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
+		answer, err := u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
+		if err == nil && u.Payments != nil {
+			answer.Header = u.Payments.Render.Places(answer.Body)
+		}
+		return answer, err
 	})
 	httpkit.Handle(s, "GET /v1/payments/{reference}", httpkit.ForMerchants, func(ctx context.Context, r referenceRequest) ([]byte, error) {
 		return u.Payments.Show(ctx, httpkit.From(ctx).Owner, r.reference)

@@ -56,6 +56,7 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 		Witness: payment.Doubt(v.Rows), Shown: a.Render.ShownOf(v),
 	}
 	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
+	r.BankRef, r.SettlementRef = id.HideGifts(r.BankRef), id.HideGifts(r.SettlementRef)
 	if v.Payout != nil {
 		paid := reviewedPayoutOf(*v.Payout)
 		r.Payout = &paid

@@ -35,6 +35,8 @@ type Settlement struct {
 	Rate      decimal.Decimal
 	PayoutRef string // of the rail, or the caller's own
 	ByCaller  bool
+	BankRef   string // of the create
+	CallerRef string // of the caller's settlement
 	CreatedAt time.Time
 	SettledAt time.Time
 }
@@ -55,6 +57,8 @@ type settlementView struct {
 	Rate            money.Number   `json:"rate"`
 	PayoutReference string         `json:"payoutReference"`
 	SettledBy       string         `json:"settledBy"`
+	BankRef         string         `json:"bankRef,omitempty"`
+	SettlementRef   string         `json:"settlementReference,omitempty"`
 }
 
 func settlementOf(s Settlement) settlementView {
@@ -64,7 +68,7 @@ func settlementOf(s Settlement) settlementView {
 	}
 	return settlementView{
 		s.Reference, s.Type, timestamp.Text(s.CreatedAt), timestamp.Text(s.SettledAt), s.Currency, money.N(s.Fiat), money.N(s.Fee), money.N(s.Payout),
-		s.Crypto, s.Network, money.N(s.Converted), money.N(s.Received), money.N(s.Rate), s.PayoutRef, by,
+		s.Crypto, s.Network, money.N(s.Converted), money.N(s.Received), money.N(s.Rate), s.PayoutRef, by, s.BankRef, s.CallerRef,
 	}
 }
 
@@ -201,12 +205,12 @@ func settlementsJSON(ctx context.Context, w io.Writer, from, to time.Time, each 
 	return err
 }
 
-// settlementsCSV writes no text of payers or merchants except the caller's own reference, which Plain escapes.
+// settlementsCSV writes no text of payers or merchants except the caller's own references, which Plain escapes.
 func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) error {
 	w := csv.NewWriter(out)
 	err := w.Write([]string{
 		"reference", "type", "createdAt", "settledAt", "fiatCurrency", "fiatAmount", "fee", "payoutAmount", "crypto", "network", "convertedAmount",
-		"receivedAmount", "rate", "payoutReference", "settledBy",
+		"receivedAmount", "rate", "payoutReference", "settledBy", "bankRef", "settlementReference",
 	})
 	if err != nil {
 		return fmt.Errorf("write CSV: %w", err)
@@ -216,7 +220,7 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 		return w.Write([]string{
 			v.Reference, string(v.Type), v.CreatedAt, v.SettledAt, string(v.FiatCurrency), money.Canonical(s.Fiat), money.Canonical(s.Fee),
 			money.Canonical(s.Payout), v.Crypto, v.Network, money.Canonical(s.Converted), money.Canonical(s.Received), money.Canonical(s.Rate),
-			Plain(v.PayoutReference), v.SettledBy,
+			Plain(v.PayoutReference), v.SettledBy, Plain(v.BankRef), Plain(v.SettlementRef),
 		})
 	})
 	if err != nil {

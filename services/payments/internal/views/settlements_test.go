@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -125,6 +126,10 @@ func TestSettlements_addUp(t *testing.T) {
 	lines, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
 	if err != nil || len(lines) != 5 {
 		t.Fatalf("CSV = %s, %v; want 5 lines", body, err)
+	}
+	cell := func(name string) string { return lines[4][slices.Index(lines[0], name)] }
+	if cell("bankRef") != "B-1" || cell("settlementReference") != "TRF-1" {
+		t.Errorf("read the last line of the CSV: got %v, want bankRef B-1 and settlementReference TRF-1", lines[4])
 	}
 	sums := map[string]decimal.Decimal{}
 	for _, line := range lines[1:] {

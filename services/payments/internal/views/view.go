@@ -107,6 +107,8 @@ type Shown struct {
 	SettledAt      *string             `json:"settledAt"`
 	PayoutAmount   json.Number         `json:"payoutAmount,omitempty"`
 	FeeSchedule    string              `json:"feeScheduleId,omitempty"`
+	BankRef        string              `json:"bankRef,omitempty"`
+	SettlementRef  string              `json:"settlementReference,omitempty"`
 	Exception      *payment.Exception  `json:"exception"`
 	CreatedAt      string              `json:"createdAt"`
 	Metadata       json.RawMessage     `json:"metadata"`
@@ -142,8 +144,8 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	s := Shown{
 		Created: createdOf(p), ReceivedAmount: money.Text(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
 		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
-		RefundAddress: RefundAddressOf(p),
-		Refunds:       RefundsOf(v.Refunds),
+		BankRef: p.BankRef, SettlementRef: p.SettlementRef, RefundAddress: RefundAddressOf(p),
+		Refunds: RefundsOf(v.Refunds),
 	}
 	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
 	if p.Ignored.IsPositive() {
@@ -175,9 +177,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 		preferred := p.Preferred // a copy, so that p does not escape to the heap
 		s.Preferred = &preferred
 	}
-	if r.PublicURL != "" {
-		s.CheckoutURL = r.PublicURL + "/pay/" + p.Reference
-	}
+	s.CheckoutURL = r.page(p.Reference)
 	return s
 }
 
@@ -225,6 +225,30 @@ type PaymentAnswer struct {
 // Created is the body of the answer to a create.
 func (r Renderer) Created(p payment.Payment) ([]byte, error) {
 	return Encode(PaymentAnswer{true, createdOf(p)})
+}
+
+// Places are the headers of the answer to a create, whose body has no room for them: where the payment is read, and the
+// page on which it is paid.
+func (r Renderer) Places(answer []byte) map[string][]string {
+	var made struct {
+		Payment struct{ Reference string }
+	}
+	if err := json.Unmarshal(answer, &made); err != nil || made.Payment.Reference == "" {
+		return nil // a refusal
+	}
+	h := map[string][]string{"Location": {"/v1/payments/" + made.Payment.Reference}}
+	if page := r.page(made.Payment.Reference); page != "" {
+		h["Link"] = []string{"<" + page + `>; rel="payment"`}
+	}
+	return h
+}
+
+// page is the address of the page on which a payment is paid, "" where none is configured.
+func (r Renderer) page(reference string) string {
+	if r.PublicURL == "" {
+		return ""
+	}
+	return r.PublicURL + "/pay/" + reference
 }
 
 // Shown is the body of the answer to a GET.

@@ -40,6 +40,7 @@ AddressBookEventData = TypedDict("AddressBookEventData", {
     "address": "AddressBookEventDataAddress",
 })
 
+#: `live` moves real money; `test` runs on simulated chains and banks. Neither sees anything of the other.
 Mode = Literal["live", "test"]
 
 AddressBookEvent = TypedDict("AddressBookEvent", {
@@ -64,6 +65,7 @@ _BalancesAnswerBalances = TypedDict("_BalancesAnswerBalances", {
 class BalancesAnswerBalances(_BalancesAnswerBalances, total=False):
     missing: "str"
 
+#: ISO 4217: `NGN` naira of Nigeria, `GHS` cedi of Ghana, `KES` shilling of Kenya, `ZAR` rand of South Africa.
 FiatCurrency = Literal["NGN", "GHS", "KES", "ZAR"]
 
 BalancesAnswerFiat = TypedDict("BalancesAnswerFiat", {
@@ -114,6 +116,10 @@ PaymentException = Optional[Literal["underpaid", "overpaid", "paid_late", "wrong
 #: it is replaced or dropped, the payment returns to its earlier status, with `reorged`.
 PaymentStatus = Literal["created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded"]
 
+#: `transfer`: a payer pays a bank account that the create names. `gift`: the recipient names the account later,
+#: on the claim page. `request`: the create names account and amount, and the payer chooses the crypto later.
+#: `merchant`: the merchant sells something, and is paid itself or names an account. `bank_confirmation`: the
+#: caller pays out itself and confirms it with a settlement token.
 PaymentType = Literal["transfer", "gift", "request", "merchant", "bank_confirmation"]
 
 CheckoutAnswerPaymentOptions = TypedDict("CheckoutAnswerPaymentOptions", {
@@ -182,6 +188,8 @@ ClaimGift = TypedDict("ClaimGift", {
     "receiver": "ClaimGiftReceiver",
 })
 
+#: `track_transaction`: somebody looks for a transaction; `stolen_funds`: money was stolen; `fraud`: somebody
+#: deceived the reporter.
 ComplaintType = Literal["track_transaction", "stolen_funds", "fraud"]
 
 ConfirmSettlementAccount = TypedDict("ConfirmSettlementAccount", {
@@ -299,6 +307,7 @@ EventListAnswer = TypedDict("EventListAnswer", {
     "success": "Literal[True]",
 })
 
+#: The name of an event: the object before the point, and what became of it behind.
 EventTypeName = Literal["payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled", "payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged", "payment.wrong_asset", "payment.refund_address_changed", "payment.refund_address_proposed", "payment.refund_requested", "payment.refund_approved", "payment.refund_signing", "payment.refund_sent", "payment.refund_confirmed", "payment.refund_failed", "withdrawal.requested", "withdrawal.approved", "withdrawal.sending", "withdrawal.paid", "withdrawal.failed", "withdrawal.returned", "settlement_account.added", "settlement_account.confirmed", "settlement_account.deleted", "wallet.watching", "wallet.deposit_detected", "wallet.confirmed", "wallet.swept", "wallet.expired", "wallet.address_added", "wallet.withdrawal_requested", "wallet.withdrawal_approved", "wallet.withdrawal_signing", "wallet.withdrawal_sent", "wallet.withdrawal_confirmed", "wallet.withdrawal_failed", "report.created", "report.updated", "webhook.endpoint_failing", "webhook.endpoint_disabled", "webhook.test"]
 
 _FulfillRequestPayer = TypedDict("_FulfillRequestPayer", {
@@ -343,6 +352,7 @@ MeAnswerKey = TypedDict("MeAnswerKey", {
     "publicKey": "str",
 })
 
+#: Requests a second, and at once: `standard` 50 and 500, `premium` 200 and 2 000, `unlimited` without a bound.
 Tier = Literal["standard", "premium", "unlimited"]
 
 MeAnswerLimits = TypedDict("MeAnswerLimits", {
@@ -474,6 +484,7 @@ class PaymentCommon(_PaymentCommon, total=False):
     """A payment as its merchant and operators read it. A request that is not fulfilled has none of
     depositAddress, cryptoAmount, crypto, network, rate, charge, transactionUsd, payoutAmount.
     """
+    bankRef: "str"
     charge: "Charge"
     checkoutUrl: "str"
     crypto: "str"
@@ -491,6 +502,7 @@ class PaymentCommon(_PaymentCommon, total=False):
     refundAddressHeldUntil: "str"
     refundAddressProposed: "str"
     refunds: "List[Refund]"
+    settlementReference: "str"
     transactionUsd: "Decimal"
 
 _PaymentFields = TypedDict("_PaymentFields", {
@@ -712,13 +724,13 @@ RefundsAnswer = TypedDict("RefundsAnswer", {
     "success": "Literal[True]",
 })
 
+#: `pending`: filed; `processing`: the merchant looks into it; `resolved`: it was true, and is done; `dismissed`:
+#: it was not.
 ReportStatus = Literal["pending", "processing", "resolved", "dismissed"]
 
 ReportFields = TypedDict("ReportFields", {
-    "adminNotes": "Optional[str]",
     "apiKeyId": "int",
     "complaintType": "ComplaintType",
-    "confirmer": "Optional[str]",
     "createdAt": "str",
     "description": "Optional[str]",
     "fraudsterWalletAddress": "Optional[str]",
@@ -733,7 +745,12 @@ ReportFields = TypedDict("ReportFields", {
     "walletAddress": "Optional[str]",
 })
 
-class Report(ReportFields, total=False):
+_Report = TypedDict("_Report", {
+    "adminNotes": "None",
+    "confirmer": "None",
+})
+
+class Report(ReportFields, _Report, total=False):
     """A report as everybody sees it. Internal fields are null."""
 
 ReportAnswerData = TypedDict("ReportAnswerData", {
@@ -758,6 +775,8 @@ ReportEvent = TypedDict("ReportEvent", {
 })
 
 _ReportInEvent = TypedDict("_ReportInEvent", {
+    "adminNotes": "None",
+    "confirmer": "None",
     "sequence": "int",
 })
 
@@ -780,7 +799,12 @@ ReportListAnswer = TypedDict("ReportListAnswer", {
     "success": "Literal[True]",
 })
 
-class ReportManaged(ReportFields, total=False):
+_ReportManaged = TypedDict("_ReportManaged", {
+    "adminNotes": "Optional[str]",
+    "confirmer": "Optional[str]",
+})
+
+class ReportManaged(ReportFields, _ReportManaged, total=False):
     """A report as shown to a key of its merchant with `report:manage`."""
 
 ReportManagedAnswerData = TypedDict("ReportManagedAnswerData", {
@@ -803,7 +827,7 @@ ReportOwnListAnswer = TypedDict("ReportOwnListAnswer", {
 })
 
 class SandboxDeposit(TypedDict, total=False):
-    amount: "Optional[Union[Decimal, int, str]]"
+    amount: "Optional[Union[Union[Decimal, int], str]]"
     confirmations: "Optional[int]"
 
 SandboxDepositAnswerDeposit = TypedDict("SandboxDepositAnswerDeposit", {
@@ -837,7 +861,7 @@ SandboxOutcomeAnswer = TypedDict("SandboxOutcomeAnswer", {
 })
 
 class SandboxSimulateDeposit(TypedDict, total=False):
-    amount: "Optional[Union[Decimal, int, str]]"
+    amount: "Optional[Union[Union[Decimal, int], str]]"
     steps: "Optional[int]"
 
 _SandboxWalletDeposit = TypedDict("_SandboxWalletDeposit", {
@@ -942,7 +966,7 @@ _SettlementTokenAnswer = TypedDict("_SettlementTokenAnswer", {
 class SettlementTokenAnswer(_SettlementTokenAnswer, total=False):
     settlementToken: "str"
 
-SettlementsAnswerSettlements = TypedDict("SettlementsAnswerSettlements", {
+_SettlementsAnswerSettlements = TypedDict("_SettlementsAnswerSettlements", {
     "convertedAmount": "Decimal",
     "createdAt": "str",
     "crypto": "str",
@@ -959,6 +983,10 @@ SettlementsAnswerSettlements = TypedDict("SettlementsAnswerSettlements", {
     "settledBy": "Literal[\"causeway\", \"caller\"]",
     "type": "PaymentType",
 })
+
+class SettlementsAnswerSettlements(_SettlementsAnswerSettlements, total=False):
+    bankRef: "str"
+    settlementReference: "str"
 
 SettlementsAnswerTotalsCrypto = TypedDict("SettlementsAnswerTotalsCrypto", {
     "convertedAmount": "Decimal",
@@ -1011,6 +1039,9 @@ class VerifyReceiver(_VerifyReceiver, total=False):
     fiatCurrency: "Optional[Literal[\"NGN\", \"GHS\", \"KES\", \"ZAR\", \"\"]]"
     reference: "Optional[str]"
 
+#: `watching`: nothing has come; `deposit_detected`: a transfer was seen and is not deep enough; `confirmed`:
+#: every transfer is; `swept`: the money has left for the treasury; `expired`: nothing came in time, and later
+#: money counts still.
 WalletStatus = Literal["watching", "deposit_detected", "confirmed", "swept", "expired"]
 
 Wallet = TypedDict("Wallet", {
@@ -1338,6 +1369,9 @@ _WebhookSecretAnswer = TypedDict("_WebhookSecretAnswer", {
 class WebhookSecretAnswer(_WebhookSecretAnswer, total=False):
     secret: "str"
 
+#: `requested` waits for operators; `approved` leaves soon; `sending` is on its way; `paid`: the bank has paid
+#: it; `failed`: refused or never paid, and in the balance again; `returned`: the bank sent it back after it was
+#: paid.
 WithdrawalStatus = Literal["requested", "approved", "sending", "paid", "failed", "returned"]
 
 _Withdrawal = TypedDict("_Withdrawal", {
@@ -1401,6 +1435,7 @@ ErrorCode = Literal[
     "address_book_full",
     "address_known",
     "address_not_found",
+    "already_settled",
     "amount_above_owed",
     "amount_below_minimum",
     "amount_out_of_range",
@@ -1419,6 +1454,7 @@ ErrorCode = Literal[
     "body_too_slow",
     "body_unreadable",
     "busy",
+    "cancel_too_late",
     "capacity",
     "daily_limit_exceeded",
     "day_not_closed",
@@ -1458,12 +1494,17 @@ ErrorCode = Literal[
     "no_address",
     "no_failed_payout",
     "no_refund_address",
+    "no_such_payout",
     "not_a_gift",
     "not_a_request",
     "not_accused",
     "not_closed",
+    "not_confirmed",
     "not_expirable",
+    "not_in_review",
     "not_payable",
+    "not_possible",
+    "not_settled_by_caller",
     "nothing_confirmed",
     "nothing_owed",
     "operator_required",
@@ -1478,6 +1519,7 @@ ErrorCode = Literal[
     "overloaded",
     "owed_too_shortly",
     "payment_changed",
+    "payment_exists",
     "payment_not_found",
     "payout_amount_differs",
     "payout_concluded",
@@ -1496,6 +1538,7 @@ ErrorCode = Literal[
     "refund_address_changed",
     "refund_address_held",
     "refund_address_internal",
+    "refund_address_not_needed",
     "refund_address_not_proposed",
     "refund_address_refused",
     "refund_address_unfit",
@@ -1517,6 +1560,7 @@ ErrorCode = Literal[
     "rotation_limit",
     "route_not_found",
     "sanctions_list_outdated",
+    "screening_unavailable",
     "second_operator_required",
     "service_unavailable",
     "settlement_account_confirmed",
