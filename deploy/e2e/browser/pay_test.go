@@ -177,6 +177,28 @@ func TestPayRequest(t *testing.T) {
 	})
 }
 
+// TestPayRequestLast: a payer's last choice is the default of the next payment, unless the payee has a wish.
+func TestPayRequestLast(t *testing.T) {
+	t.Parallel()
+	b := open(t, phone)
+	request := api.Object{"type": "request", "crypto": nil, "network": nil, "chargeFrom": nil, "payer": nil}
+	b.visit("/pay/" + b.create(request))
+	b.click(`#coin-SOL summary`)
+	b.click(`input[value="SOL/solana"]`)
+	b.submit(`.choose .button`)
+	b.stage("send")
+	b.visit("/pay/" + b.create(request))
+	b.stage("choose")
+	b.see(`#coin-SOL[open] input[value="SOL/solana"]:checked`)
+	request["crypto"], request["network"] = "usdc", "polygon"
+	b.visit("/pay/" + b.create(request))
+	b.stage("choose")
+	b.see(`input[value="USDC/polygon"]:checked`)
+	if n := js[int](b, `document.querySelectorAll("[name=pair]:checked").length`); n != 1 {
+		t.Errorf("show a request with a wish: %d choices are checked, want 1", n)
+	}
+}
+
 // TestPayRequestPreferred: what the payee would like best is chosen already; the keyboard alone is enough.
 func TestPayRequestPreferred(t *testing.T) {
 	both(t, func(_ *testing.T, b *tab) {

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
@@ -246,5 +248,33 @@ func TestPages_keepTheLanguage(t *testing.T) {
 	s.answers[checkout] = checkoutOf(nil)
 	if page := get(h, "/pay/"+reference, "Accept-Language", "fr").Body.String(); !strings.Contains(page, `<html lang="en"`) || strings.Contains(page, "?lang=") {
 		t.Error("a live payment is shown in a language that no speaker has signed off")
+	}
+}
+
+// A page with all that it loads stays light for a phone on a slow network, in every language: in bytes as they are, and
+// compressed as browsers get them.
+func TestPages_weight(t *testing.T) {
+	const most, mostPacked = 30 << 10, 12 << 10
+	packed := func(body []byte) int {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		_, _ = w.Write(body) // a buffer takes everything
+		_ = w.Close()
+		return out.Len()
+	}
+	_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"mode": "test"})})
+	for _, l := range languages {
+		page := get(h, "/pay/"+reference+"?lang="+l.Code).Body.String()
+		weight, onTheWire := len(page), packed([]byte(page))
+		for _, m := range regexp.MustCompile(`"(/assets/[^"]+)"`).FindAllStringSubmatch(page, -1) {
+			if strings.Count(page[:strings.Index(page, m[0])+len(m[0])], m[0]) == 1 {
+				body := get(h, m[1]).Body.Bytes()
+				weight, onTheWire = weight+len(body), onTheWire+packed(body)
+			}
+		}
+		if weight > most || onTheWire > mostPacked {
+			t.Errorf("show a payment in %s: the page and its files have %d bytes and %d compressed, want %d and %d at most",
+				l.Code, weight, onTheWire, most, mostPacked)
+		}
 	}
 }

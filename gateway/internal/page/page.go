@@ -1,7 +1,8 @@
 // Package page renders the pages for people: what a payer sees at /pay/:reference, who claims a gift at
 // /claim/:reference, and a programmer at /docs. Pages are whole without JavaScript; the script only refreshes, counts
-// down, copies and filters. Everything on them comes from the public endpoints of payments, asked in the caller's name;
-// the reference in the path is the only secret and is never written to a log or sent to another site.
+// down, copies, searches, and recalls the last choice of a coin. Everything on them comes from the public endpoints of
+// payments, asked in the caller's name; the reference in the path is the only secret and is never written to a log or
+// sent to another site.
 //
 // Forms are plain POSTs. They need no token against forgery: no cookie or other ambient right is read anywhere, so a
 // form on a foreign site can do nothing that its author could not do himself, namely what knowing the reference allows.

@@ -128,10 +128,28 @@
     if (event.target.dataset.filter) search(event.target);
   });
 
+  // The payer's last choice of a coin and network, which this browser alone keeps, is the next one's default.
+  const last = "pair";
+  function recall() {
+    const form = document.querySelector(".choose");
+    if (!form || form.querySelector("[name=pair]:checked")) return;
+    let pair = null;
+    try { pair = localStorage.getItem(last); } catch { return; } // a browser that keeps nothing
+    const choice = pair && by("pair-" + pair);
+    if (!choice) return;
+    for (const coin of form.querySelectorAll("details")) coin.open = coin.contains(choice);
+    choice.checked = true;
+  }
+  document.addEventListener("submit", (event) => {
+    const choice = event.target.querySelector("[name=pair]:checked");
+    try { if (choice) localStorage.setItem(last, choice.value); } catch {} // the same
+  });
+
   function begin() {
     for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
     for (const link of document.querySelectorAll("[data-link]")) link.textContent = location.origin + link.dataset.link;
     for (const button of document.querySelectorAll(".search button")) button.hidden = true; // the list follows what is typed
+    recall();
     wind();
     plan(Number(main().dataset.poll));
   }
