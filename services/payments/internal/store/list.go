@@ -18,9 +18,9 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Lists are read from the index payments_lanes (migration 00025). A run is the payments of one status, type, mode and
-// merchant, newest first. The statements use the collation of that index. With the collation of the primary key, the
-// planner would walk the primary key in search of a few payments.
+// Lists with a filter are read from the index payments_lanes (migration 00025). A run is the payments of one status,
+// type, mode and merchant, newest first. The statements use the collation of that index. With the collation of the
+// primary key, the planner would walk the primary key in search of a few payments.
 const (
 	merchantsRuns = `SELECT found.id FROM unnest($2::text[]) AS m(mode) CROSS JOIN unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type)
 CROSS JOIN LATERAL (
@@ -28,6 +28,10 @@ CROSS JOIN LATERAL (
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
+	// All payments of a merchant, which most lists are, have an index in their order, payments_newest. It takes one scan
+	// where the runs take fifty.
+	merchantsNewest = ` FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.type = ANY($3) AND p.id COLLATE "C" >= $4 AND p.id COLLATE "C" < $5
+ORDER BY p.id COLLATE "C" DESC LIMIT $6`
 	// Some payments of all merchants, for operators. It skips from run to run, keeps the runs with the newest payments,
 	// and merges them. So its cost grows with the runs and the page, not with the payments. %[1]s is a condition.
 	someRuns = `WITH RECURSIVE run AS (
@@ -77,7 +81,8 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 )
 
 var (
-	listOwned = pageOf(shownColumns, merchantsRuns)
+	listOwned  = pageOf(shownColumns, merchantsRuns)
+	listNewest = "SELECT " + shownColumns + merchantsNewest
 
 	listOwnedByAddress     = pageOf(shownColumns, byAddress)
 	listOwnedByTransaction = pageOf(shownColumns, byTransaction)
@@ -119,6 +124,8 @@ func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error)
 		return s.list(ctx, shown, f.Limit, listOwnedByTransaction, narrow...)
 	case f.Payer != "":
 		return s.list(ctx, shown, f.Limit, listOwnedByPayer, narrow...)
+	case len(f.Statuses) == 0 && f.Type == "":
+		return s.list(ctx, shown, f.Limit, listNewest, f.Owner.MerchantID, string(f.Owner.Mode), typeNames("", payment.Types()), low, high, f.Limit)
 	}
 	return s.list(ctx, shown, f.Limit, listOwned, args...)
 }

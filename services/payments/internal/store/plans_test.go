@@ -115,13 +115,14 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		args      []any
 		pages     int // most of the database's
 	}{
-		"a merchant's":                {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
+		"a merchant's":                {"listNewest", []any{"big", "test", types, low, high, page}, 100},
+		"a merchant's of many kinds":  {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
 		"of a rare type":              {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
 		"of a rare status":            {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
 		"of a rare type and status":   {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
-		"of a time":                   {"listOwned", []any{"big", one, every, types, low, middle, page}, 500},
-		"of a small merchant":         {"listOwned", []any{"m3", one, every, types, low, high, page}, 1500},
-		"of nobody":                   {"listOwned", []any{"m99", one, every, types, low, high, page}, 300},
+		"of a time":                   {"listNewest", []any{"big", "test", types, low, middle, page}, 100},
+		"of a small merchant":         {"listNewest", []any{"m3", "test", types, low, high, page}, 100},
+		"of nobody":                   {"listNewest", []any{"m99", "test", types, low, high, page}, 20},
 		"of an address":               {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
 		"of a transaction":            {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
 		"of a payer":                  {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},

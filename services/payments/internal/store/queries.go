@@ -327,7 +327,7 @@ func Statements() map[string]string {
 		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
-		"listSettled": listSettled, "listOwned": listOwned, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,
+		"listSettled": listSettled, "listOwned": listOwned, "listNewest": listNewest, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,
 		"listMerchants": listMerchants, "listByAddress": listByAddress, "listByTransaction": listByTransaction, "listByException": listByException,
 		"listByReference": listByReference, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
