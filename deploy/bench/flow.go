@@ -31,6 +31,7 @@ type flow struct {
 	clients int
 	ramp    time.Duration // until the first payments come out
 	last    []byte        // what the callback of a payment's last event holds
+	copies  int           // how often that event comes, if more than once
 	due     chan string   // payments that want a deposit; may be nil
 	first   []byte        // what the first callback after a deposit holds; may be nil
 
@@ -42,13 +43,17 @@ type flow struct {
 	sent    atomic.Int64
 	in, out atomic.Int64
 	mu      sync.Mutex
+	heard   map[string]int       // copies of the last events that still lack some
 	began   map[string]time.Time // of payments on their way; zero for one whose callback was faster than its answer
 	arrived map[string]time.Time // when the first callback after a deposit came
 	took    []time.Duration      // from the answer of a create to the callback, since it was last read
 }
 
 func newFlow(ctx context.Context, b *bench, clients, onWay int, ramp time.Duration, last string) (*flow, error) {
-	f := &flow{bench: b, clients: clients, ramp: ramp, last: []byte(`"type":"` + last + `"`), run: name(), way: make(chan struct{}, onWay), began: map[string]time.Time{}, arrived: map[string]time.Time{}}
+	f := &flow{
+		bench: b, clients: clients, ramp: ramp, last: []byte(`"type":"` + last + `"`), run: name(), way: make(chan struct{}, onWay),
+		heard: map[string]int{}, began: map[string]time.Time{}, arrived: map[string]time.Time{},
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("opening an endpoint: %w", err)
@@ -72,6 +77,12 @@ func (f *flow) called(_ http.ResponseWriter, r *http.Request) {
 	ref := reference(body)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.copies > 1 {
+		if f.heard[ref]++; f.heard[ref] < f.copies {
+			return
+		}
+		delete(f.heard, ref)
+	}
 	if at, known := f.began[ref]; known && !at.IsZero() {
 		f.leave(ref, time.Since(at))
 	} else if !known {
@@ -103,8 +114,11 @@ func (f *flow) leave(ref string, took time.Duration) {
 }
 
 // reference reads the first reference of a payment in an answer or a callback.
-func reference(body []byte) string {
-	_, after, _ := bytes.Cut(body, []byte(`"reference":"`))
+func reference(body []byte) string { return textOf(body, "reference") }
+
+// textOf reads the first text of a name in JSON.
+func textOf(body []byte, name string) string {
+	_, after, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
 	found, _, whole := bytes.Cut(after, []byte(`"`))
 	if !whole {
 		return ""

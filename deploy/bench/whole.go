@@ -15,6 +15,7 @@ type whole struct {
 	accept
 
 	flow     *flow
+	remove   func(context.Context) error // what the row has registered; may be nil
 	database string
 }
 
@@ -33,18 +34,24 @@ func wholePath(clients int) func(context.Context, *bench) (measure, error) {
 	}
 }
 
-// settle is a batch all the way: each payment is paid, settles, and its last callback arrives.
-func settle(ctx context.Context, b *bench) (measure, error) {
+// settle is a batch all the way: each payment is paid, settles, and its last callback arrives at its URL and at so many
+// endpoints.
+func settle(endpoints int) func(context.Context, *bench) (measure, error) {
 	const clients, most, perSecond = 16, 4000, 250
-	f, err := newFlow(ctx, b, clients, most, 0, "payment.settled")
-	if err != nil {
-		return measure{}, err
+	return func(ctx context.Context, b *bench) (measure, error) {
+		f, err := newFlow(ctx, b, clients, most, 0, "payment.settled")
+		if err != nil {
+			return measure{}, err
+		}
+		f.due = make(chan string, most)
+		w := &whole{accept: accept{bench: b, clients: clients, run: f.run, body: transfer(f.url)}, flow: f}
+		if w.remove, err = f.register(ctx, endpoints); err != nil {
+			return measure{}, errors.Join(err, w.close(context.WithoutCancel(ctx)))
+		}
+		return w.begin(ctx, func(ctx context.Context, length time.Duration) (side, error) {
+			return f.batch(ctx, min(most, perSecond*int64(length/time.Second)))
+		})
 	}
-	f.due = make(chan string, most)
-	w := &whole{accept: accept{bench: b, clients: clients, run: f.run, body: transfer(f.url)}, flow: f}
-	return w.begin(ctx, func(ctx context.Context, length time.Duration) (side, error) {
-		return f.batch(ctx, min(most, perSecond*int64(length/time.Second)))
-	})
 }
 
 func (w *whole) begin(ctx context.Context, ours func(context.Context, time.Duration) (side, error)) (measure, error) {
@@ -123,6 +130,9 @@ func (w *whole) close(ctx context.Context) error {
 		for _, name := range users {
 			failures = append(failures, w.bench.stack.Start(ctx, name))
 		}
+	}
+	if w.remove != nil {
+		failures = append(failures, w.remove(ctx))
 	}
 	failures = append(failures, w.flow.close())
 	if w.database != "" {

@@ -73,7 +73,7 @@ type packs struct {
 	leaders int
 }
 
-// join returns once a pack has taken m. run gets the packs that m leads.
+// join returns once a pack has taken m, or when m no longer waits. run gets the packs that m leads.
 func (q *packs) join(m *member, run func([]*member)) {
 	m.wake = make(chan bool, 1)
 	q.mu.Lock()
@@ -84,12 +84,34 @@ func (q *packs) join(m *member, run func([]*member)) {
 		q.waiting = append(q.waiting, m)
 	}
 	q.mu.Unlock()
-	if !lead && !<-m.wake {
-		return
+	if !lead {
+		select {
+		case lead = <-m.wake:
+		case <-m.ctx.Done():
+			if q.drop(m) {
+				return
+			}
+			lead = <-m.wake
+		}
+		if !lead {
+			return
+		}
 	}
 	pack := q.take(m)
 	defer q.leave(pack)
 	run(pack)
+}
+
+// drop removes a member that waits. It reports false once a pack has taken it or it is to lead one.
+func (q *packs) drop(m *member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, m)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
 }
 
 // take returns a pack of its leader and of those that wait, one for each payment.

@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,21 +25,8 @@ import (
 // change that panics returns what it panicked with.
 func crowd(w *fixture.Payments, changes ...func() error) []error {
 	w.T.Helper()
-	var holders, members sync.WaitGroup
-	held, release := make(chan struct{}), make(chan struct{})
-	for range 2 { // as many packs as run at once
-		p := w.Make(fixture.Command())
-		holders.Go(func() {
-			if err := w.Store.Update(w.T.Context(), p.ID, func(change.View, time.Time) (change.Result, error) {
-				held <- struct{}{}
-				<-release
-				return change.Result{}, nil
-			}); err != nil {
-				w.T.Errorf("hold a pack = %v, want no error", err)
-			}
-		})
-		<-held
-	}
+	var members sync.WaitGroup
+	release := hold(w)
 	errs := make([]error, len(changes))
 	for i, f := range changes {
 		members.Go(func() {
@@ -56,10 +44,33 @@ func crowd(w *fixture.Payments, changes ...func() error) []error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	close(release)
-	holders.Wait()
+	release()
 	members.Wait()
 	return errs
+}
+
+// hold keeps all packs busy until release.
+func hold(w *fixture.Payments) (release func()) {
+	w.T.Helper()
+	var holders sync.WaitGroup
+	held, end := make(chan struct{}), make(chan struct{})
+	for range 2 { // as many packs as run at once
+		p := w.Make(fixture.Command())
+		holders.Go(func() {
+			if err := w.Store.Update(w.T.Context(), p.ID, func(change.View, time.Time) (change.Result, error) {
+				held <- struct{}{}
+				<-end
+				return change.Result{}, nil
+			}); err != nil {
+				w.T.Errorf("hold a pack = %v, want no error", err)
+			}
+		})
+		<-held
+	}
+	return func() {
+		close(end)
+		holders.Wait()
+	}
 }
 
 // made makes payments and a transfer to each that is deep enough.
@@ -242,6 +253,33 @@ func TestPack_killed(t *testing.T) {
 		}
 	}
 	w.Balanced()
+}
+
+// A change whose caller gives up while it waits for a pack is not made, and the caller does not wait on.
+func TestPack_cancelledWhileItWaits(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	ps, _ := made(w, 1)
+	release := hold(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		gone <- w.Store.Update(ctx, ps[0].ID, func(change.View, time.Time) (change.Result, error) {
+			t.Error("a change whose caller has given up is decided on")
+			return change.Result{}, nil
+		})
+	}()
+	for w.Store.Waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) { // it would never come while the packs are held
+		t.Errorf("a change whose caller has given up = %v, want %v", err, context.Canceled)
+	}
+	if n := w.Store.Waiting(); n != 0 {
+		t.Errorf("%d changes wait after the only one was given up, want none", n)
+	}
+	release()
 }
 
 // A change that moves the balance of a merchant is made alone: many payments share that row.
