@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 func crowd(w *fixture.Payments, changes ...func() error) []error {
 	w.T.Helper()
 	var members sync.WaitGroup
-	release := hold(w)
+	one, release := hold(w)
 	errs := make([]error, len(changes))
 	for i, f := range changes {
 		members.Go(func() {
@@ -44,22 +45,26 @@ func crowd(w *fixture.Payments, changes ...func() error) []error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	release()
+	one() // one pack takes them all; two would share them
 	members.Wait()
+	release()
 	return errs
 }
 
-// hold keeps all packs busy until release.
-func hold(w *fixture.Payments) (release func()) {
+// hold keeps all packs busy: one ends one of them, release the others.
+func hold(w *fixture.Payments) (one, release func()) {
 	w.T.Helper()
 	var holders sync.WaitGroup
 	held, end := make(chan struct{}), make(chan struct{})
 	for range 2 { // as many packs as run at once
 		p := w.Make(fixture.Command())
+		var once sync.Once // a pack that is undone decides again
 		holders.Go(func() {
 			if err := w.Store.Update(w.T.Context(), p.ID, func(change.View, time.Time) (change.Result, error) {
-				held <- struct{}{}
-				<-end
+				once.Do(func() {
+					held <- struct{}{}
+					<-end
+				})
 				return change.Result{}, nil
 			}); err != nil {
 				w.T.Errorf("hold a pack = %v, want no error", err)
@@ -67,10 +72,12 @@ func hold(w *fixture.Payments) (release func()) {
 		})
 		<-held
 	}
-	return func() {
+	one = func() { end <- struct{}{} }
+	release = func() {
 		close(end)
 		holders.Wait()
 	}
+	return one, release
 }
 
 // made makes payments and a transfer to each that is deep enough.
@@ -260,7 +267,7 @@ func TestPack_cancelledWhileItWaits(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
 	ps, _ := made(w, 1)
-	release := hold(w)
+	_, release := hold(w)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
@@ -362,4 +369,45 @@ func TestPack_anyOrderInTwoProcesses(t *testing.T) {
 		t.Errorf("%d payouts of %d payments", n, len(ps))
 	}
 	w.Balanced()
+}
+
+// Changes that wait for one payment's lock leave connections to the others.
+func TestPack_busyPaymentLeavesConnections(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	busy, other := w.Make(fixture.Command()), w.Make(fixture.Command())
+	lock, err := w.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it ends the test's lock
+	if _, err := lock.Exec(t.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, busy.ID); err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func(change.View, time.Time) (change.Result, error) { return change.Result{}, nil }
+	var waiters sync.WaitGroup
+	var begun, ended atomic.Int64
+	all := 3 * int64(w.Pool.Config().MaxConns)
+	for range all {
+		waiters.Go(func() {
+			begun.Add(1)
+			_ = w.Store.Update(t.Context(), busy.ID, unchanged) // the wait for the lock may time out
+			ended.Add(1)
+		})
+	}
+	const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for quiet := 0; quiet < 20 && t.Context().Err() == nil; quiet++ { // until all have left the packs
+		if begun.Load() < all || w.Store.Waiting() > 0 || fixture.Ask[int](w, waiting) < max(1, int(w.Pool.Config().MaxConns)/2) {
+			quiet = 0
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.Store.Update(t.Context(), other.ID, unchanged); err != nil || ended.Load() > 0 {
+		t.Errorf("change a payment while another is busy: %v, after %d changes of the busy one had given up; want it to wait for none", err, ended.Load())
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	waiters.Wait()
 }

@@ -39,6 +39,7 @@ type Store struct {
 	pool  *pgxpool.Pool
 	now   func() time.Time
 	packs packs
+	aside chan struct{} // a place for each change that a pack left to its caller
 	vault
 }
 
@@ -67,7 +68,9 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	if o.Moved == nil {
 		o.Moved = func(Move) {}
 	}
-	return &Store{Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}}
+	return &Store{
+		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
+	}
 }
 
 // Insert implements intake.Store.
@@ -244,9 +247,21 @@ func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) err
 	if s.packed(&member{ctx: ctx, key: paymentID, at: byID(paymentID), f: f}) {
 		return nil
 	}
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+	return s.apart(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byID(paymentID))
 	})
+}
+
+// apart makes a change that a pack left to its caller. Many may wait for one payment's lock, so they hold half of the
+// connections at most.
+func (s *Store) apart(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
+	select {
+	case s.aside <- struct{}{}:
+		defer func() { <-s.aside }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.inTx(ctx, f)
 }
 
 // ClaimPayout implements payouts.Store.
@@ -265,7 +280,7 @@ func (s *Store) changePayout(ctx context.Context, f change.Func, at target) erro
 	if at.withdrawn() == "" && s.packed(&member{ctx: ctx, key: at.args[0].(string), at: at, f: f}) {
 		return nil
 	}
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+	return s.apart(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, at)
 	})
 }
@@ -332,7 +347,7 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 	if s.packed(&member{ctx: ctx, key: strings.Join([]string{string(in.Mode), string(in.Family), in.Address}, "/"), in: &in, f: f}) {
 		return nil
 	}
-	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+	return s.apart(ctx, func(tx pgx.Tx, done *effects) error {
 		p, found, err := s.byAddress(ctx, tx, in.Mode, string(in.Family), in.Address)
 		if err == nil && !found {
 			if _, err := tx.Exec(ctx, lockAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
