@@ -81,7 +81,7 @@ the merchant's bound an operator approves it first. The key needs the permission
 		},
 	}
 	f := refund.Flags()
-	f.StringVar(&in.reason, "reason", "", "why, for the record")
+	f.StringVar(&in.reason, "reason", "", "why, for the record (required)")
 	f.StringVar(&in.amount, "amount", "", "a part of what is owed, in the crypto")
 	f.StringVar(&in.crypto, "crypto", "", "the asset, where several are owed")
 	f.StringVar(&in.network, "network", "", "its network")

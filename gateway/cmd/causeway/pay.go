@@ -22,6 +22,8 @@ func (c *cli) payCommand() *cobra.Command {
 		Use: "pay", Short: "make a payment, and in test mode pay it and watch it settle", Args: words(),
 		Long: `Makes a payment and prints its reference, what is to be sent where, and the page for its payer. With --simulate the
 payer of a test payment is played; with --wait the command prints each status and ends when nothing more will happen.
+A request has no coin before its payer chooses one, so it cannot be played; a gift waits for its claim, and a payment of
+type merchant or bank_confirmation for its settlement.
 
 The key needs the permissions payment:create and payment:read.`,
 		Example: `  causeway pay

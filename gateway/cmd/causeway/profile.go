@@ -157,8 +157,9 @@ The first profile is the default one.`,
 	}
 	g := group("profiles", "keep URLs and keys, test and live apart", list, set, use, remove)
 	g.Long = `Profiles keep the URL and the keys of a product in CAUSEWAY_CONFIG, else in causeway/config.json of XDG_CONFIG_HOME or
-~/.config. Only the owner of the file may read it. --profile or CAUSEWAY_PROFILE names the profile of a command; it goes
-before the other variables. A command uses the test key of its profile, and the live key only with --live.`
+~/.config. Only the owner of the file may read it. A profile that --profile or CAUSEWAY_PROFILE names goes before the
+other variables; the default one comes after them. A command uses the test key of its profile, and the live key only
+with --live.`
 	return g
 }
 

@@ -14,7 +14,7 @@ import (
 func (c *cli) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get PATH", Short: "make any GET of the API and print the answer", Args: words("a PATH"),
-		Example: "  causeway get /v1/balances\n  causeway get '/v1/rates?currency=NGN'",
+		Example: "  causeway get /v1/balances\n  causeway get '/v1/rates?fiat=NGN'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.plain(cmd.Context(), http.MethodGet, args[0], nil)
 		},
