@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -123,7 +124,7 @@ func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error)
 	case f.TxHash != "":
 		return s.list(ctx, shown, f.Limit, listOwnedByTransaction, narrow...)
 	case f.Payer != "":
-		return s.list(ctx, shown, f.Limit, listOwnedByPayer, narrow...)
+		return s.listInOrder(ctx, shown, f.Limit, listOwnedByPayer, narrow...)
 	case len(f.Statuses) == 0 && f.Type == "":
 		return s.list(ctx, shown, f.Limit, listNewest, f.Owner.MerchantID, string(f.Owner.Mode), typeNames("", payment.Types()), low, high, f.Limit)
 	}
@@ -177,15 +178,44 @@ func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql s
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
+	views, err := s.page(rows, set, most)
+	if err != nil {
+		return nil, err
+	}
+	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
+}
+
+// The planner believes that every payer has few payments, and sorts all of them where one has many. Without bitmaps it
+// reads them in the order of the index, which it can leave after a page.
+const inOrder = `SET LOCAL enable_bitmapscan = off`
+
+// listInOrder is list of a statement that has to read an index in its order.
+func (s *Store) listInOrder(ctx context.Context, set func(column) bool, most int, sql string, args ...any) (views []change.View, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, inOrder); err != nil {
+			return fmt.Errorf("list payments: %w", err)
+		}
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return fmt.Errorf("list payments: %w", err)
+		}
+		views, err = s.page(rows, set, most)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
+}
+
+// page reads the payments of a page.
+func (s *Store) page(rows pgx.Rows, set func(column) bool, most int) ([]change.View, error) {
 	r := s.reader(set)
 	views, err := pgx.AppendRows(make([]change.View, 0, most), rows, func(row pgx.CollectableRow) (v change.View, err error) {
 		v.Payment, err = r.scan(row)
 		return v, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list payments: %w", err)
-	}
-	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
+	return views, wrap(err, "list payments")
 }
 
 // statusNames are the statuses of a filter, or all of them when it has none.

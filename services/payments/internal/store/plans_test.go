@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/store"
 )
 
 // plan is a step in the output of EXPLAIN.
@@ -36,7 +39,15 @@ func (p plan) each(f func(plan)) {
 func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
-	if err := w.Pool.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement(w, name), args...).Scan(&raw); err != nil {
+	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) error {
+		if name == "listOwnedByPayer" {
+			if _, err := tx.Exec(w.T.Context(), store.InOrder); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement(w, name), args...).Scan(&raw)
+	})
+	if err != nil {
 		w.T.Fatalf("explain %s: %v", name, err)
 	}
 	var out []struct{ Plan plan }
@@ -115,19 +126,18 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		args      []any
 		pages     int // most of the database's
 	}{
-		"a merchant's":               {"listNewest", []any{"big", "test", types, low, high, page}, 100},
-		"a merchant's of many kinds": {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
-		"of a rare type":             {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
-		"of a rare status":           {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
-		"of a rare type and status":  {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
-		"of a time":                  {"listNewest", []any{"big", "test", types, low, middle, page}, 100},
-		"of a small merchant":        {"listNewest", []any{"m3", "test", types, low, high, page}, 100},
-		"of nobody":                  {"listNewest", []any{"m99", "test", types, low, high, page}, 20},
-		"of an address":              {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
-		"of a transaction":           {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
-		"of a payer":                 {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},
-		// The planner sometimes sorts the payments of this payer instead of reading them in order. It reads no others.
-		"of a payer of very many":     {"listOwnedByPayer", narrowed("big", nil, [][]byte{{2}}, nil, nil), 7000},
+		"a merchant's":                {"listNewest", []any{"big", "test", types, low, high, page}, 100},
+		"a merchant's of many kinds":  {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
+		"of a rare type":              {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
+		"of a rare status":            {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
+		"of a rare type and status":   {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
+		"of a time":                   {"listNewest", []any{"big", "test", types, low, middle, page}, 100},
+		"of a small merchant":         {"listNewest", []any{"m3", "test", types, low, high, page}, 100},
+		"of nobody":                   {"listNewest", []any{"m99", "test", types, low, high, page}, 20},
+		"of an address":               {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
+		"of a transaction":            {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
+		"of a payer":                  {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},
+		"of a payer of very many":     {"listOwnedByPayer", narrowed("big", nil, [][]byte{{2}}, nil, nil), 500},
 		"of a payer and an address":   {"listOwnedByAddress", narrowed("big", "T77777", [][]byte{{2}}, nil, nil, []string{"tron"}), 100},
 		"operators', by reference":    {"listByReference", narrowed(nil, nil, nil, nil, nil, "CW-000000077777"), 100},
 		"operators', by address":      {"listByAddress", narrowed(nil, "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
