@@ -30,7 +30,7 @@ func TestPace(t *testing.T) {
 		}
 		wait(false, 5*time.Second, "a second without work")
 		wait(true, soon, "work")
-		time.Sleep(time.Second)
+		<-time.After(time.Second) // by the clock of the bubble
 		time.AfterFunc(2*time.Second, pace.Wake)
 		wait(false, 2*time.Second, "two seconds a wake-up")
 		wait(false, soon, "a wake-up")

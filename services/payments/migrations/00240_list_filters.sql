@@ -3,7 +3,7 @@
 -- Lists by payer and by exception read a page from an index of their own. A payment without a payer, or without an
 -- exception, has no entry in it. An index of a payer is that of one merchant and mode.
 --
--- Nothing here holds up writes. What an attempt that was cut short has left is dropped first.
+-- Payments are written while an index is built. An interrupted build leaves an invalid index, which is dropped first.
 DROP INDEX CONCURRENTLY IF EXISTS payments_payer;
 CREATE INDEX CONCURRENTLY payments_payer ON payments (payer_index, id COLLATE "C" DESC) WHERE payer_index IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS payments_exception;

@@ -39,16 +39,25 @@ func crowd(w *fixture.Payments, changes ...func() error) []error {
 			errs[i] = f()
 		})
 	}
-	for w.Store.Waiting() < len(changes) {
-		if w.T.Context().Err() != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	until(w, func() bool { return w.Store.Waiting() == len(changes) })
 	one() // one pack takes them all; two would share them
 	members.Wait()
 	release()
 	return errs
+}
+
+// until waits for a condition that other goroutines bring about.
+func until(w *fixture.Payments, holds func() bool) {
+	w.T.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-w.T.Context().Done():
+			w.T.Fatal("the test ended before the condition held")
+		}
+	}
 }
 
 // hold keeps all packs busy: one ends one of them, release the others.
@@ -276,9 +285,7 @@ func TestPack_cancelledWhileItWaits(t *testing.T) {
 			return change.Result{}, nil
 		})
 	}()
-	for w.Store.Waiting() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	until(w, func() bool { return w.Store.Waiting() > 0 })
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) { // it would never come while the packs are held
 		t.Errorf("a change whose caller has given up = %v, want %v", err, context.Canceled)
@@ -397,12 +404,14 @@ func TestPack_busyPaymentLeavesConnections(t *testing.T) {
 		})
 	}
 	const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-	for quiet := 0; quiet < 20 && t.Context().Err() == nil; quiet++ { // until all have left the packs
+	quiet := 0 // looks in a row at which all have left the packs
+	until(w, func() bool {
+		quiet++
 		if begun.Load() < all || w.Store.Waiting() > 0 || fixture.Ask[int](w, waiting) < max(1, int(w.Pool.Config().MaxConns)/2) {
 			quiet = 0
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return quiet == 20
+	})
 	if err := w.Store.Update(t.Context(), other.ID, unchanged); err != nil || ended.Load() > 0 {
 		t.Errorf("change a payment while another is busy: %v, after %d changes of the busy one had given up; want it to wait for none", err, ended.Load())
 	}
