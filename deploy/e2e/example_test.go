@@ -95,6 +95,16 @@ func sellLamp(t *testing.T) {
 		t.Errorf("open the order before anything was paid: got %s", got)
 	}
 
+	if status, _, _ := b.open(t, http.MethodPost, "/orders/"+order+"/refund", url.Values{"address": {payersTron}}); status != http.StatusConflict {
+		t.Errorf("ask for money back before anything was paid: got %d, want 409", status)
+	}
+	merchant.Call(t, http.MethodPost, "/v1/sandbox/payments/"+reference+"/expire", api.Object{}).Want(t, http.StatusOK)
+	awaitStatus(t, merchant, reference, "expired")
+	if _, checkout, _ = b.open(t, http.MethodPost, "/orders/"+order+"/pay", nil); strings.HasSuffix(checkout, reference) {
+		t.Fatalf("pay an order whose payment has expired: got the page of the same payment, %s", checkout)
+	}
+	reference = checkout[strings.LastIndex(checkout, "/")+1:]
+
 	c.With("").Call(t, http.MethodPost, fulfilPath(reference), fulfilment()).Want(t, http.StatusOK)
 	c.With("").Call(t, http.MethodPost, "/v1/checkout/"+reference+"/simulate", api.Object{"scenario": "over"}).Want(t, http.StatusOK)
 	api.Eventually(t, settle, "the order to be paid", func() bool {

@@ -19,10 +19,6 @@ export class Orders {
     return this.#orders.get(id);
   }
 
-  byReference(reference) {
-    return this.all().find((order) => order.reference === reference);
-  }
-
   all() {
     return [...this.#orders.values()];
   }

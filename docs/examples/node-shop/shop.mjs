@@ -1,7 +1,6 @@
 // A shop that sells one thing for crypto and gets naira on its bank account. Start it with ./start.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 
 import { ApiError, Causeway, Decimal, verifyWebhook, WebhookError } from '@causeway/sdk';
 
@@ -20,29 +19,34 @@ async function secrets() {
   return previous ? [secret, previous.secret] : [secret];
 }
 let webhookSecrets = await secrets();
+let askedAt = Date.now();
 
-// pay makes the payment of an order. The payer chooses the coin on the payment's page. The order's id is the
-// idempotency key: a second click, or a crash between the two steps, makes no second payment.
-async function pay(order) {
-  if (!order.reference) {
-    const { payment } = await causeway.createPayment(
-      { type: 'request', fiatAmount: PRICE, fiatCurrency: 'NGN', receiver: ACCOUNT, metadata: { order: order.id }, callbackUrl: `${home}/webhooks` },
-      { idempotencyKey: order.id },
-    );
-    order = orders.put({ ...order, reference: payment.reference });
-  }
-  const { payment } = await causeway.getPayment(order.reference);
-  return payment.checkoutUrl;
+// pay makes the payment of an order. The payer chooses the coin on the payment's page. The order's id and the number of
+// the attempt are the idempotency key: a second click, or a crash between the two steps, makes no second payment. A
+// payment that has ended unpaid is followed by another one.
+async function pay(id) {
+  const { attempt = 1 } = orders.get(id);
+  const { payment: made } = await causeway.createPayment(
+    { type: 'request', fiatAmount: PRICE, fiatCurrency: 'NGN', receiver: ACCOUNT, metadata: { order: id, attempt }, callbackUrl: `${home}/webhooks` },
+    { idempotencyKey: `${id}-${attempt}` },
+  );
+  const { payment } = await causeway.getPayment(made.reference);
+  if (payment.status !== 'expired' && payment.status !== 'cancelled') return payment.checkoutUrl;
+  const now = orders.get(id); // another click may have begun the next attempt
+  if ((now.attempt ?? 1) === attempt) orders.put({ id, attempt: attempt + 1 });
+  return pay(id);
 }
 
-// note brings an order up to date with its payment. Webhooks may come twice and in any order, so what counts is the
-// payment's `sequence`, which only grows.
+// note brings an order up to date with its payment, which its metadata names. Webhooks may come twice and in any order,
+// so what counts is the payment's `sequence`, which only grows. Money that comes late for an earlier attempt is for a
+// person to look at.
 function note(payment, sequence) {
-  const order = orders.byReference(payment.reference);
-  if (!order || sequence <= (order.sequence ?? 0)) return;
+  const order = orders.get(payment.metadata?.order);
+  if (!order || payment.metadata.attempt !== (order.attempt ?? 1) || sequence <= (order.sequence ?? 0)) return;
   const refund = payment.refunds?.at(-1);
   orders.put({
     ...order,
+    reference: payment.reference,
     sequence,
     paid: order.paid || payment.status === 'settled', // the bank account has the money: ship
     payment: payment.exception ? `${payment.status} (${payment.exception})` : payment.status,
@@ -50,20 +54,39 @@ function note(payment, sequence) {
   });
 }
 
+// surplus says whether the order is paid and too much came. In any other state all of the money may be owed, and a
+// person decides.
+const surplus = (order) => order.payment === 'settled (overpaid)' && !order.refund;
+
 // refund sends back what the buyer paid too much, to an address that the buyer names.
 async function refund(order, address) {
   await causeway.setRefundAddress(order.reference, { address });
   await causeway.createRefund(order.reference, { reason: `order ${order.id}: paid too much` }, { idempotencyKey: `refund-${order.id}` });
 }
 
+// body reads a request that anybody may have sent.
+async function body(request, most = 1 << 20) {
+  const parts = [];
+  let size = 0;
+  for await (const part of request) {
+    size += part.length;
+    if (size > most) throw new Error('the body is too long');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
 async function webhook(request, response) {
-  const raw = await text(request);
+  const raw = await body(request);
   let event;
   try {
     event = verifyWebhook(raw, request.headers, webhookSecrets);
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
-    webhookSecrets = await secrets(); // the secret may have been replaced; the sender tries again
+    if (Date.now() - askedAt > 60_000) {
+      askedAt = Date.now(); // a flood of forged ones must not use up the key's limit
+      webhookSecrets = await secrets(); // the secret may have been replaced; the sender tries again
+    }
     return response.writeHead(400).end();
   }
   if ('payment' in event.data) note(event.data.payment, event.data.payment.sequence);
@@ -81,7 +104,7 @@ function show(order, response) {
   const lines = [`<h1>Order ${escape(order.id)}</h1>`, `<p>${order.paid ? 'Paid. Your parcel is on its way.' : 'Not paid yet.'}</p>`];
   if (order.payment) lines.push(`<p>Payment: ${escape(order.payment)}</p>`);
   if (order.refund) lines.push(`<p>Refund of ${escape(order.refund.amount)} ${escape(order.refund.crypto)}: ${escape(order.refund.status)}</p>`);
-  else if (order.payment?.includes('overpaid')) {
+  else if (surplus(order)) {
     lines.push(`<form method="post" action="/orders/${order.id}/refund"><label>You paid too much. Your address: <input name="address" required></label><button>Send it back</button></form>`);
   }
   if (!order.paid) lines.push(`<form method="post" action="/orders/${order.id}/pay"><button>Pay</button></form>`);
@@ -98,14 +121,15 @@ async function answer(request, response) {
       return page(response, 200, '<h1>The shop</h1>', `<form method="post" action="/orders"><button>Buy a lamp for ${PRICE} naira</button></form>`);
     case 'POST /orders': {
       const made = orders.put({ id: randomUUID() }); // on disk before the payment is asked for
-      return go(await pay(made));
+      return go(await pay(made.id));
     }
     case 'GET order/':
       return show(order, response);
     case 'POST order/pay':
-      return go(await pay(order));
+      return go(await pay(order.id));
     case 'POST order/refund':
-      await refund(order, new URLSearchParams(await text(request)).get('address'));
+      if (!surplus(order)) return page(response, 409, '<p>Nothing is owed to you.</p>');
+      await refund(order, new URLSearchParams(await body(request)).get('address'));
       return go(`/orders/${order.id}`);
     case 'POST /webhooks':
       return webhook(request, response);

@@ -85,7 +85,7 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 	if method == http.MethodPost {
 		r.Header.Set("Idempotency-Key", once())
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := direct.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", c.url, err)
 	}
@@ -121,6 +121,9 @@ func (c *cli) secret(path string) (string, error) {
 	}
 	return c.key, nil
 }
+
+// direct follows no redirect: the key belongs to one address, and a POST must not become a GET.
+var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // once is a fresh Idempotency-Key, so that a request that a proxy repeats takes effect once.
 func once() string {

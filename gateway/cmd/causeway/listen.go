@@ -51,7 +51,13 @@ The key needs the permission webhook:manage.`,
   causeway listen --forward http://localhost:3000/hook
   causeway listen --type payment.settled --since 1h --json
   causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.listen(cmd.Context(), receive) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := l.listen(cmd.Context(), receive)
+			if cmd.Context().Err() != nil {
+				return nil // an interruption is how it ends
+			}
+			return err
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.forward, "forward", "", "URL to which each event is posted")
@@ -284,6 +290,7 @@ func (l *listener) receive(ctx context.Context, address string) error {
 		case arrivals <- a:
 			w.WriteHeader(<-a.answer)
 		case <-ctx.Done():
+			w.WriteHeader(http.StatusServiceUnavailable) // so that the sender tries again
 		}
 	})}
 	go func() { _ = server.Serve(listener) }() // ends with Close

@@ -26,10 +26,15 @@ func main() {
 		name, value, _ := strings.Cut(line, "=")
 		environ[name] = value
 	}
-	c := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr, environ: environ, now: time.Now}
+	out := &output{to: os.Stdout}
+	c := &cli{in: os.Stdin, out: out, errs: os.Stderr, environ: environ, now: time.Now}
 	c.colour = environ["NO_COLOR"] == "" && environ["TERM"] != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
 	status := c.run(ctx, os.Args[1:])
 	stop()
+	if out.err != nil && status == statusDone { // a list that is cut short, or a secret that is shown once and lost
+		fmt.Fprintf(os.Stderr, "causeway: write the output: %v\n", out.err)
+		status = statusFailed
+	}
 	os.Exit(status)
 }
 
@@ -72,8 +77,6 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	case errors.As(err, &wrong):
 		c.fail(err, slices.Contains(args, "--json"), "Try: "+ran.CommandPath()+" --help")
 		return statusUsage
-	case ctx.Err() != nil:
-		return statusDone // interrupted: that is how listen ends
 	}
 	c.fail(err, slices.Contains(args, "--json"), "")
 	return statusFailed
@@ -97,6 +100,20 @@ func (c *cli) fail(err error, asJSON bool, advice string) {
 	enc := json.NewEncoder(c.errs)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(map[string]refusal{"error": shape}) // strings and numbers always encode
+}
+
+// output keeps the first error of its writer.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err //nolint:wrapcheck // the writer of another
 }
 
 // setting is the first of these variables that is set.

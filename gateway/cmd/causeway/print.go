@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -119,10 +120,10 @@ func flatten(dec *json.Decoder, path string, t *table) error {
 	return err //nolint:wrapcheck // the caller says what it was reading
 }
 
-// printable keeps control characters of other people's texts from the terminal.
+// printable keeps characters that control a terminal, or turn the direction of a line, out of other people's texts.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return '·'
 		}
 		return r

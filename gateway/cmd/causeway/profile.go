@@ -32,7 +32,7 @@ type profiles struct {
 
 const livePrefix, testPrefix = "sk_live_", "sk_test_"
 
-// profilesPath is where the profiles are, or "" on a machine that says of no home.
+// profilesPath is where the profiles are, or "" if the environment names no home directory.
 func (c *cli) profilesPath() string {
 	if path := c.setting("CAUSEWAY_CONFIG"); path != "" {
 		return path
@@ -66,6 +66,9 @@ func (c *cli) readProfiles() (profiles, error) {
 	}
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return all, fmt.Errorf("read the profiles in %s: %w", path, err)
+	}
+	if all.Profiles == nil {
+		all.Profiles = map[string]profile{}
 	}
 	return all, nil
 }
@@ -121,6 +124,9 @@ func (c *cli) settle() error {
 		stored = chosen.LiveKey
 	}
 	c.url = strings.TrimRight(cmp.Or(c.url, base, chosen.URL), "/")
+	if c.url != strings.TrimRight(chosen.URL, "/") {
+		stored = "" // the keys of a profile go to its own product alone
+	}
 	c.key = cmp.Or(c.key, key, stored)
 	c.admin = cmp.Or(c.admin, c.setting("CAUSEWAY_ADMIN_TOKEN", "ADMIN_TOKEN"))
 	if c.url == "" {
@@ -205,6 +211,9 @@ func (c *cli) setProfile(name string) error {
 	}
 	line := bufio.NewScanner(c.in)
 	line.Scan()
+	if err := line.Err(); err != nil {
+		return fmt.Errorf("read the key: %w", err)
+	}
 	switch key := strings.TrimSpace(line.Text()); {
 	case strings.HasPrefix(key, testPrefix):
 		p.TestKey = key

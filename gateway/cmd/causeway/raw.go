@@ -73,6 +73,8 @@ func (c *cli) plain(ctx context.Context, method, path string, in any) error {
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
-	c.line("%s", text)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		c.line("%s", printable(line))
+	}
 	return nil
 }

@@ -107,7 +107,7 @@ const searchMax = 100
 
 // fillBanks lists the banks of the gift's currency whose name contains the search text.
 func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) bool {
-	v.Search = v.Search[:min(len(v.Search), searchMax)]
+	v.Search = strings.ToValidUTF8(v.Search[:min(len(v.Search), searchMax)], "")
 	v.Digits = digitsOnly(v.P)
 	query := url.Values{"currency": {v.P.FiatCurrency}, "name": {v.Search}}
 	var answer struct {
