@@ -21,8 +21,8 @@ final class ApiException extends CausewayException
     {
         $known = is_array($error) && is_string($error['code'] ?? null) && is_string($error['message'] ?? null);
         $this->errorCode = $known ? $error['code'] : 'unreadable_answer';
-        $this->requestId = $known ? ($error['requestId'] ?? $requestId) : $requestId;
-        $this->fields = $known ? ($error['fields'] ?? []) : [];
+        $this->requestId = $known && is_string($error['requestId'] ?? null) ? $error['requestId'] : $requestId;
+        $this->fields = $known && is_array($error['fields'] ?? null) ? $error['fields'] : [];
         parent::__construct($known ? $error['message'] : "the answer with status $status is not Causeway's");
     }
 }

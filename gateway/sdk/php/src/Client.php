@@ -105,16 +105,15 @@ final class Client extends Operations
      */
     private function once(Operation $operation, string $target, string $body, array $headers, float $timeout): array
     {
-        if ($operation->key !== 'none') {
-            array_push($headers, ...$this->credential($operation->method, $target, $body));
-        }
+        // A trace of an exception shows what a parameter holds, so the credential is in no parameter.
+        $sent = $operation->key === 'none' ? $headers : [...$headers, ...$this->credential($operation->method, $target, $body)];
         $raw = '';
         $answered = [];
         $tooLong = false;
         $curl = curl_init($this->base . $target);
         curl_setopt_array($curl, [
             CURLOPT_CUSTOMREQUEST => $operation->method,
-            CURLOPT_HTTPHEADER => $headers,
+            CURLOPT_HTTPHEADER => $sent,
             CURLOPT_FOLLOWLOCATION => false, // the key goes to no other host
             CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_TIMEOUT_MS => max(1, (int) ($timeout * 1000)),

@@ -7,8 +7,8 @@ namespace Causeway;
 /** JSON without rounded numbers. @internal */
 final class Json
 {
-    /** A text, or a number outside of texts. */
-    private const TOKENS = '/"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+"|-?[0-9][0-9.eE+-]*+/s';
+    /** A text, or a number outside of texts. A text without an end is one token, which no later quote begins again. */
+    private const TOKENS = '/"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+"?+|-?[0-9][0-9.eE+-]*+/s';
 
     /** Fields that hold whatever the merchant put there. */
     private const FREE = ['metadata' => true];

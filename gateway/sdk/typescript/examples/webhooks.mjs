@@ -24,8 +24,8 @@ const server = createServer(async (request, response) => {
     }
     response.writeHead(204).end();
   } catch (error) {
-    if (!(error instanceof WebhookError)) throw error;
-    response.writeHead(400).end();
+    if (!(error instanceof WebhookError)) console.error(error); // such as a caller that went away
+    response.writeHead(error instanceof WebhookError ? 400 : 500).end();
   }
 });
 server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {

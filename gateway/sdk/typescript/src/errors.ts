@@ -27,7 +27,7 @@ export class ApiError extends CausewayError {
     this.status = status;
     this.code = shape?.code ?? 'unreadable_answer';
     this.requestId = shape?.requestId ?? requestId;
-    this.fields = shape?.fields ?? [];
+    this.fields = Array.isArray(shape?.fields) ? shape.fields : [];
     this.retryAfter = retryAfter;
   }
 }

@@ -1,7 +1,7 @@
 import { Decimal } from './decimal.js';
 
-/** A text, or a number outside of texts. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*/g;
+/** A text, or a number outside of texts. A text without an end is one token, which no later quote begins again. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?[0-9][0-9.eE+-]*/g;
 
 /** Fields that hold whatever the merchant put there. */
 const free = new Set(['metadata']);

@@ -27,7 +27,12 @@ class ApiError(CausewayError):
         self.code: str = shape["code"] if shape else "unreadable_answer"
         self.message: str = shape["message"] if shape else f"the answer with status {status} is not Causeway's"
         self.request_id: Optional[str] = shape.get("requestId", request_id) if shape else request_id
-        self.fields: Sequence[FieldError] = tuple(FieldError(f["field"], f["message"]) for f in (shape or {}).get("fields", ()))
+        given = (shape or {}).get("fields")
+        self.fields: Sequence[FieldError] = tuple(
+            FieldError(str(f.get("field", "")), str(f.get("message", "")))
+            for f in (given if isinstance(given, list) else ())
+            if isinstance(f, dict)
+        )
         self.retry_after = retry_after
         super().__init__(f"{self.message} ({status} {self.code}, request {self.request_id})")
 

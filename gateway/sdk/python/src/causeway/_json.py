@@ -2,7 +2,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, FrozenSet, Optional
 
 #: Fields that hold whatever the merchant put there.
@@ -35,7 +35,12 @@ def decode(text: str, integers: FrozenSet[str]) -> Any:
 def _read(value: Any, outer: str, field: str, integers: Optional[FrozenSet[str]]) -> Any:
     if isinstance(value, _Number):
         whole = integers is None or f"{outer}.{field}" in integers
-        return int(value) if whole and _WHOLE.match(value) and len(value) <= _MOST else bounded(Decimal(value))
+        if whole and _WHOLE.match(value) and len(value) <= _MOST:
+            return int(value)
+        try:
+            return bounded(Decimal(value))
+        except InvalidOperation as error:
+            raise ValueError("a number has too many digits") from error
     if isinstance(value, list):
         return [_read(item, outer, field, integers) for item in value]
     if isinstance(value, dict):
