@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Timing of a loop that asks a table for work. A lost wake-up costs seldom at most.
+// Timing of a loop that asks a table for work. A wake-up that is lost delays the work by seldom at most.
 const (
 	linger = time.Second
 	seldom = 5 * time.Second

@@ -227,15 +227,15 @@ func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
 // notifies. It is false if a writer is busy, or if the session fails, which the next read notices too.
 func (r *Relay) slept(ctx context.Context, s *postgres.Session) bool {
 	var alone, waits bool
-	err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, lieDownSQL).Scan(&alone) })
+	err := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, lieDownSQL).Scan(&alone) })
 	if err != nil || !alone {
 		return false
 	}
-	err = s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, waitsSQL).Scan(&waits) })
+	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, waitsSQL).Scan(&waits) })
 	if err == nil && !waits {
 		err = s.Await(ctx, r.sleepMost)
 	}
-	risen := s.Do(ctx, func(c *pgx.Conn) error {
+	risen := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, riseSQL)
 		return err
 	})

@@ -66,6 +66,14 @@ func (s *Session) Await(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
+// Ask is Do for one round trip. A database that answers later than a heartbeat may is lost: the connection is closed, and
+// the leadership ends instead of waiting for the network to give up.
+func (s *Session) Ask(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	return s.Do(ctx, func(c *pgx.Conn) error { return f(ctx, c) })
+}
+
 // Lead runs f while this process is the one leader of that name on this database, and again whenever f ends, until ctx
 // ends. See LeadSession.
 func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context) error) error {

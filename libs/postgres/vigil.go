@@ -65,7 +65,7 @@ func (s *Session) vigil(ctx context.Context, most time.Duration, watches []Watch
 // is either seen here, or its writer notifies.
 func (s *Session) watched(ctx context.Context, most time.Duration, watches []Watch) (slept bool, err error) {
 	var alone bool
-	err = s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, workAsleep).Scan(&alone) })
+	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, workAsleep).Scan(&alone) })
 	if err != nil {
 		return false, fmt.Errorf("take the lock of a sleeping vigil: %w", err)
 	}
@@ -75,7 +75,7 @@ func (s *Session) watched(ctx context.Context, most time.Duration, watches []Wat
 		err = s.Await(ctx, next)
 	}
 	if alone {
-		risen := s.Do(ctx, func(c *pgx.Conn) error {
+		risen := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
 			_, err := c.Exec(ctx, workRisen)
 			return err
 		})
@@ -103,7 +103,7 @@ func (s *Session) due(ctx context.Context, most time.Duration, watches []Watch) 
 			return nil
 		})
 	}
-	err = s.Do(ctx, func(c *pgx.Conn) error { return c.SendBatch(ctx, batch).Close() })
+	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.SendBatch(ctx, batch).Close() })
 	if err != nil {
 		return 0, fmt.Errorf("look for due work: %w", err)
 	}

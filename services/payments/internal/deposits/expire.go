@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -33,6 +34,11 @@ func (a *Deposits) ExpireDue(ctx context.Context) error {
 		slots <- struct{}{}
 		busy.Go(func() {
 			defer func() { <-slots }()
+			defer func() { // one payment that no code foresaw must not end the process of each new leader
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("timer of payment %s panicked: %v\n%s", id, p, debug.Stack())
+				}
+			}()
 			if err := a.Store.Update(ctx, id, a.timer); err != nil {
 				errs[i] = fmt.Errorf("timer of payment %s: %w", id, err)
 			}

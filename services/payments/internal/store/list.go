@@ -115,7 +115,7 @@ func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error)
 	args := []any{f.Owner.MerchantID, []string{string(f.Owner.Mode)}, statusNames(f.Statuses), typeNames(f.Type, payment.Types()), low, high, f.Limit}
 	var payer [][]byte
 	if f.Payer != "" {
-		payer = s.keys.Blinds(f.Payer, blindPlace(f.Owner.Mode, f.Owner.MerchantID))
+		payer = append([][]byte{}, s.keys.Blinds(f.Payer, blindPlace(f.Owner.Mode, f.Owner.MerchantID))...) // null would filter nothing
 	}
 	narrow := slices.Concat(args, []any{nullText(f.Address), payer, nullText(f.TxHash), nil})
 	switch {

@@ -161,7 +161,8 @@ var errUnfit = errors.New("a change cannot share a transaction")
 // changePack makes the changes of a pack that can share a transaction, and clears alone of their members.
 func (s *Store) changePack(pack []*member) {
 	defer func() { // a member that panics does so again, alone
-		if recover() != nil {
+		if p := recover(); p != nil {
+			s.undone(pack, fmt.Errorf("panic: %v", p))
 			for _, m := range pack {
 				m.alone = true
 			}
@@ -179,9 +180,18 @@ func (s *Store) changePack(pack []*member) {
 		for _, m := range pack {
 			m.alone = true
 		}
-		if pack = fit; !errors.Is(err, errUnfit) {
+		if !errors.Is(err, errUnfit) {
+			s.undone(pack, err)
 			return
 		}
+		pack = fit
+	}
+}
+
+// undone logs that the changes of a pack are made alone: a fault of packs shows as latency only.
+func (s *Store) undone(pack []*member, err error) {
+	if s.Log != nil && len(pack) > 0 {
+		s.Log.WarnContext(pack[0].ctx, "pack of changes undone", "changes", len(pack), "err", err)
 	}
 }
 
