@@ -66,8 +66,8 @@ func (s *Session) Await(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// Ask is Do for one round trip. A database that answers later than a heartbeat may is lost: the connection is closed, and
-// the leadership ends instead of waiting for the network to give up.
+// Ask is Do for one round trip. A database that answers later than a heartbeat may is lost: the connection is closed,
+// and the leadership ends instead of waiting for the network to give up.
 func (s *Session) Ask(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
