@@ -44,7 +44,7 @@ func look(channel *amqp.Channel, service string, lines []wire.Route) error {
 
 func missing(what string, err error) error {
 	if broker, ok := errors.AsType[*amqp.Error](err); ok && broker.Code == amqp.NotFound {
-		return fmt.Errorf("the broker has no %s: declare its topology (docs/deploy.md)", what)
+		return fmt.Errorf("the broker has no %s: declare its topology (docs/deploy.md): %s", what, broker.Reason)
 	}
 	return fmt.Errorf("checking %s: %w", what, err)
 }

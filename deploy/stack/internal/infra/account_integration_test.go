@@ -17,6 +17,7 @@ import (
 
 	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/wire"
 )
 
 func lentServers(t *testing.T) (Servers, []Tenant) {
@@ -168,5 +169,36 @@ func TestDrop_leavesNothing(t *testing.T) {
 	query := `SELECT (SELECT count(*) FROM pg_database WHERE datname LIKE $1) + (SELECT count(*) FROM pg_roles WHERE rolname LIKE $1)`
 	if err := conn.QueryRow(t.Context(), query, st.Prefix+"%").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d left, %v", left, err)
+	}
+}
+
+// RabbitMQ answers 204 to definitions that it skips. A topology with a hole loses messages, so the hole is named.
+func TestAccounts_namesTheHoleInATopology(t *testing.T) {
+	s, tenants := lentServers(t)
+	st, err := state.Load(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := management{api: st.Rabbit.API}
+	if err := m.makeHost(t.Context(), st.Prefix); err != nil {
+		t.Fatal(err)
+	}
+	queue := "/api/queues/" + url.PathEscape(st.Prefix) + "/" + wire.Unrouted
+	if err := m.remove(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Accounts(t.Context(), tenants, false); err != nil {
+		t.Fatalf("a topology that lacks a queue is not completed: %v", err)
+	}
+	if err := m.remove(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	other := wire.Queue{Durable: true, Arguments: map[string]any{"x-queue-type": "classic"}}
+	if err := m.put(t.Context(), queue, other); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Accounts(t.Context(), tenants, false)
+	if err == nil || !strings.Contains(err.Error(), `lacks queue {"name":"`+wire.Unrouted+`"`) {
+		t.Fatalf("a queue of the same name and another type: got %v, want an error that names it", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"causeway.internal/libs/wire"
@@ -28,7 +29,55 @@ func (m management) makeHost(ctx context.Context, name string) error {
 	if err := m.grant(ctx, name, address.User.Username(), wire.Rights{Configure: ".*", Write: ".*", Read: ".*"}); err != nil {
 		return err
 	}
-	return m.do(ctx, http.MethodPost, "/api/definitions/"+url.PathEscape(name), wire.Declare(wire.Topology()), http.StatusNoContent)
+	return m.declare(ctx, name, wire.Declare(wire.Topology()))
+}
+
+// declarations is how often declare asks for what RabbitMQ left out.
+const declarations = 3
+
+// declare makes a topology in a virtual host. RabbitMQ answers an import with success also where it could not make a
+// queue, for example because an election on a busy machine took too long, and where a queue of the name has other
+// arguments. So declare reads the topology back and asks again for the rest.
+func (m management) declare(ctx context.Context, host string, topology wire.Declarations) error {
+	path := "/api/definitions/" + url.PathEscape(host)
+	var lost []string
+	for range declarations {
+		if err := m.do(ctx, http.MethodPost, path, topology, http.StatusNoContent); err != nil {
+			return err
+		}
+		var got wire.Declarations
+		if err := m.get(ctx, path, &got); err != nil {
+			return err
+		}
+		made := lines(got)
+		lost = slices.DeleteFunc(lines(topology), func(line string) bool { return slices.Contains(made, line) })
+		if len(lost) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("RabbitMQ took the topology, but host %s lacks %s", host, strings.Join(lost, ", "))
+}
+
+// lines are the parts of a topology as comparable text.
+func lines(d wire.Declarations) []string {
+	var all []string
+	add := func(kind string, v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // strings, bools and maps of them
+		}
+		all = append(all, kind+" "+string(text))
+	}
+	for _, e := range d.Exchanges {
+		add("exchange", e)
+	}
+	for _, q := range d.Queues {
+		add("queue", q)
+	}
+	for _, b := range d.Bindings {
+		add("binding", b)
+	}
+	return all
 }
 
 // makeUser makes a user with the rights of a service.
@@ -51,7 +100,15 @@ func (m management) remove(ctx context.Context, path string) error {
 	return m.do(ctx, http.MethodDelete, path, nil, http.StatusNoContent, http.StatusNotFound)
 }
 
+func (m management) get(ctx context.Context, path string, into any) error {
+	return m.exchange(ctx, http.MethodGet, path, nil, into, http.StatusOK)
+}
+
 func (m management) do(ctx context.Context, method, path string, body any, want ...int) error {
+	return m.exchange(ctx, method, path, body, nil, want...)
+}
+
+func (m management) exchange(ctx context.Context, method, path string, body, into any, want ...int) error {
 	content := []byte("{}")
 	if body != nil {
 		var err error
@@ -69,10 +126,14 @@ func (m management) do(ctx context.Context, method, path string, body any, want 
 		return fmt.Errorf("ask RabbitMQ: %w", unwrapURL(err))
 	}
 	defer response.Body.Close()
-	for _, status := range want {
-		if response.StatusCode == status {
-			return nil
-		}
+	if !slices.Contains(want, response.StatusCode) {
+		return fmt.Errorf("RabbitMQ answers %s to %s %s", response.Status, method, path)
 	}
-	return fmt.Errorf("RabbitMQ answers %s to %s %s", response.Status, method, path)
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("read RabbitMQ's answer to %s %s: %w", method, path, err)
+	}
+	return nil
 }
