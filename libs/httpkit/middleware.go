@@ -133,7 +133,7 @@ func (s *Server) authenticated(next endpoint.Endpoint) endpoint.Endpoint {
 			if !bytes.Equal(r.hash[:], id.BodyHash) {
 				return refused(errIdentityBody)
 			}
-			if !s.nonces.first(id.Nonce, s.verifier.Now()) {
+			if !s.nonces.First(id.Nonce, s.verifier.Now()) {
 				return refused(errIdentityUsed)
 			}
 		}

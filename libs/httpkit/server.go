@@ -14,6 +14,7 @@ import (
 	kithttp "github.com/go-kit/kit/transport/http"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/nonce"
 	"causeway.internal/libs/telemetry"
 )
 
@@ -28,7 +29,7 @@ type Server struct {
 	log      *slog.Logger
 	spare    *telemetry.Sparing // of failed requests: an outage fails them all
 	verifier Verifier
-	nonces   once
+	nonces   *nonce.Memory
 	seconds  *prometheus.HistogramVec
 	mux      *http.ServeMux
 	routes   []string
@@ -42,7 +43,7 @@ func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifi
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route", "status"})
 	registry.MustRegister(seconds)
-	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux()}
+	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux(), nonces: nonce.NewMemory(identityLife)}
 }
 
 // Handle serves a route ("POST /v1/payments") for its callers (ForMerchants and the like) with a use case. An answer is
