@@ -55,6 +55,8 @@ var rows = []row{
 	{"wallets/set/memory", "addresses watched per MB of a million in memory, against 60 MB for all", 1, against(setMemory())},
 	{"wallets/set/load", "addresses loaded into the set per second from memory, against 1 s for a million", 1, against(setLoad())},
 	{"wallets/set/database", "the same from the database, against 10 s for a million", 1, against(setLoadDatabase())},
+	{"wallets/start/memory", "addresses watched per MB of the most that the start with 10^8 takes, against 1 GiB", 1, against(startMemory())},
+	{"wallets/start/time", "addresses loaded from segments in the database per second at such a start, against 30 s for 10^8", 1, against(startTime())},
 	{"wallets/block/cpu", "blocks of 2 000 transactions and 1 000 token logs per second of processor time, JSON to hits among a million, against 8 ms", 1, against(blockCPU())},
 	{"wallets/block/found", "1/p99 from a block served by a real EVM node to its deposit committed and told, a million watched, head asked for every 100 ms, against 250 ms", 1, against(found())},
 	{"wallets/derive/evm", "addresses derived per second of one core, against 20 000", 1, against(derive("evm"))},

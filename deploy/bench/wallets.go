@@ -27,8 +27,11 @@ func perSecond(ms float64) float64 { return 1000 / ms }
 
 const wallets = "./services/wallets"
 
-// million is what a million addresses give when the figure is the time for all of them, in nanoseconds or milliseconds.
-const million = 1_000_000
+// Addresses of a figure that is the time or the memory of all of them.
+const (
+	million        = 1_000_000
+	hundredMillion = 100 * million
+)
 
 func setMemory() figure {
 	return figure{wallets + "/internal/scanner", "WatchMillion", "BenchmarkWatchMillion", "MB", "3x", million / 60, func(mb float64) float64 { return million / mb }}
@@ -39,11 +42,19 @@ func setLoad() figure {
 }
 
 func setLoadDatabase() figure {
-	return figure{wallets + "/internal/network", "Million", "BenchmarkMillion", "load-ms", "100x", million / 10, func(ms float64) float64 { return million / (ms / 1e3) }}
+	return figure{wallets + "/internal/network", "^BenchmarkMillion$", "BenchmarkMillion", "load-ms", "100x", million / 10, func(ms float64) float64 { return million / (ms / 1e3) }}
+}
+
+func startMemory() figure {
+	return figure{wallets + "/internal/network", "^BenchmarkHundredMillion$", "BenchmarkHundredMillion", "MB", "1x", hundredMillion / 1024, func(mb float64) float64 { return hundredMillion / mb }}
+}
+
+func startTime() figure {
+	return figure{wallets + "/internal/network", "^BenchmarkHundredMillion$", "BenchmarkHundredMillion", "start-ms", "1x", hundredMillion / 30, func(ms float64) float64 { return hundredMillion / (ms / 1e3) }}
 }
 
 func found() figure {
-	return figure{wallets + "/internal/network", "Million", "BenchmarkMillion", "found-ms-p99", "100x", perSecond(250), perSecond}
+	return figure{wallets + "/internal/network", "^BenchmarkMillion$", "BenchmarkMillion", "found-ms-p99", "100x", perSecond(250), perSecond}
 }
 
 func blockCPU() figure {

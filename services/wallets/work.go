@@ -14,6 +14,7 @@ import (
 	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/signer"
+	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/sweeper"
 	"causeway.internal/services/wallets/internal/unseen"
 )
@@ -26,6 +27,7 @@ const (
 	tellEvery   = time.Second
 	retainEvery = time.Minute
 	levelEvery  = 10 * time.Second
+	sealEvery   = 5 * time.Minute
 
 	simulateEvery = time.Second
 )
@@ -81,6 +83,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
 	p.group.Every("trace rotation", rotateEvery, p.book.RotateTraces)
 	p.group.Every("retention", retainEvery, p.book.Retain)
+	p.group.Every("address segments", sealEvery, drained(p.sealSegment))
 	if p.cfg.Recovery {
 		p.group.Go("second look", func(ctx context.Context) error { return chains.SecondLook(ctx, p.cfg.Postgres) })
 	}
@@ -107,6 +110,10 @@ const closeMost = 200
 func (p *process) closeWindows(ctx context.Context) (more bool, err error) {
 	closed, err := p.book.CloseWindows(ctx, closeMost)
 	return closed == closeMost, err
+}
+
+func (p *process) sealSegment(ctx context.Context) (more bool, err error) {
+	return p.book.SealSegment(ctx, store.SegmentSize)
 }
 
 // drained repeats a transaction until no work is left.

@@ -5,8 +5,12 @@ package network_test
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +18,13 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/fixture"
+	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/migrations"
 )
 
 // addMillion fills the database with a million addresses that nobody pays.
@@ -60,6 +68,61 @@ func BenchmarkMillion(b *testing.B) {
 	report(b, loaded, "load-ms")
 	report(b, waits[len(waits)/2], "found-ms-p50")
 	report(b, waits[(len(waits)-1)*99/100], "found-ms-p99")
+}
+
+// hundredMillion are addresses of live EVM networks in segments.
+const hundredMillion = 100_000_000
+
+// addSegments fills the database with segments of addresses that nobody pays.
+func addSegments(b *testing.B, pool *pgxpool.Pool) {
+	b.Helper()
+	exec := func(sql string, args ...any) {
+		if _, err := pool.Exec(b.Context(), sql, args...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	exec(`ALTER TABLE address_segments SET UNLOGGED`) // the benchmark reads them; it needs no log of 800 MB
+	random := rand.NewChaCha8([32]byte{})
+	ends := make([]byte, 8*store.SegmentSize)
+	for last := 0; last < hundredMillion; {
+		last += len(ends) / 8
+		_, _ = random.Read(ends) // never fails
+		exec(`INSERT INTO address_segments (mode, family, last_seq, count, ends) VALUES ('live', 'evm', $1, $2, $3)`, last, len(ends)/8, ends)
+	}
+	exec(`UPDATE counters SET last_seq = $1 WHERE mode = 'live' AND family = 'evm'`, hundredMillion)
+}
+
+// BenchmarkHundredMillion is the start of a process that watches a hundred million addresses: start-ms is the time to
+// read them into the set, MB the most memory that the process took besides.
+func BenchmarkHundredMillion(b *testing.B) {
+	pool := pg.New(b, migrations.FS)
+	addSegments(b, pool)
+	book := store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Now: time.Now})
+	for b.Loop() {
+		before := peak(b)
+		began := time.Now()
+		watch := scanner.NewWatch(tenant.Live, money.EVM, book)
+		if err := watch.Refresh(b.Context()); err != nil || watch.Len() < hundredMillion*999/1000 {
+			b.Fatal(err, watch.Len())
+		}
+		report(b, time.Since(began), "start-ms")
+		b.ReportMetric(float64(peak(b)-before), "MB") //nolint:forbidigo // how the testing package takes a number
+	}
+}
+
+// peak is the most memory that the process has taken so far, in megabytes.
+func peak(b *testing.B) int {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kilobytes >> 10
 }
 
 func report(b *testing.B, took time.Duration, unit string) {

@@ -165,6 +165,12 @@ func newMemory(addresses ...[]byte) *memory {
 	return &memory{headers: map[int64]chain.Header{}, deposits: map[wallet.ID]wallet.Deposit{}, addresses: addresses, depths: []int64{3}}
 }
 
+func (m *memory) CountAddresses(context.Context, tenant.Mode, money.Family) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(len(m.addresses)), nil
+}
+
 func (m *memory) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -81,6 +81,10 @@ func (p *pond) Mempool(_ context.Context, _ Lease, look Look, _ time.Duration) e
 // issued are issued addresses.
 type issued []string
 
+func (i issued) CountAddresses(context.Context, tenant.Mode, money.Family) (int64, error) {
+	return int64(len(i)), nil
+}
+
 func (i issued) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	for n := seq; n < int64(len(i)); n++ {
 		f(n+1, []byte(i[n]))

@@ -3,70 +3,19 @@ package scanner
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
+	"slices"
 	"sync"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 )
 
-// set holds 64-bit salted fingerprints of address keys in an open table: 8 bytes a slot and no pointers, so a million
-// addresses take 17 MB and the garbage collector no time. It never misses a member. A foreign key passes with odds of
-// some 2^-44 at a million members, and the database check that follows refuses it.
-type set struct {
-	seed  maphash.Seed
-	slots []uint64 // 0 is a free slot
-	count int
-}
-
-const firstSlots = 1024
-
-func newSet() *set { return &set{seed: maphash.MakeSeed(), slots: make([]uint64, firstSlots)} }
-
-func (s *set) fingerprint(key []byte) uint64 {
-	if h := maphash.Bytes(s.seed, key); h != 0 {
-		return h
-	}
-	return 1
-}
-
-// place returns the slot that holds the fingerprint, or the free one for it.
-func place(slots []uint64, f uint64) int {
-	mask := uint64(len(slots) - 1) //nolint:gosec // there is a slot at least
-	i := f & mask
-	for slots[i] != 0 && slots[i] != f {
-		i = (i + 1) & mask
-	}
-	return int(i) //nolint:gosec // the mask bounds it
-}
-
-func (s *set) has(key []byte) bool { return s.slots[place(s.slots, s.fingerprint(key))] != 0 }
-
-func (s *set) add(key []byte) {
-	f := s.fingerprint(key)
-	i := place(s.slots, f)
-	if s.slots[i] != 0 {
-		return
-	}
-	s.slots[i] = f
-	if s.count++; s.count*4 > len(s.slots)*3 {
-		s.grow()
-	}
-}
-
-func (s *set) grow() {
-	wider := make([]uint64, 2*len(s.slots))
-	for _, f := range s.slots {
-		if f != 0 {
-			wider[place(wider, f)] = f
-		}
-	}
-	s.slots = wider
-}
-
 // Allocations reads the addresses of a mode and family in the order of their commits.
 type Allocations interface {
-	// AddressesAfter calls f for every address with a larger seq, ascending.
+	// CountAddresses is about how many there are.
+	CountAddresses(ctx context.Context, mode tenant.Mode, family money.Family) (int64, error)
+	// AddressesAfter calls f for every address with a larger seq, ascending, with its key or the key's last eight bytes.
+	// To read on after a call of f, give its seq: an address may come again, and none is left out.
 	AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error
 }
 
@@ -88,27 +37,36 @@ func NewWatch(mode tenant.Mode, family money.Family, from Allocations) *Watch {
 	return &Watch{mode: mode, family: family, from: from, set: newSet()}
 }
 
-// refreshChunk bounds how many addresses are added under one lock, so that a first load does not stop the other
-// networks.
-const refreshChunk = 4096
+// refreshChunk bounds how many addresses are added under one lock, so that a first load stops the other networks for
+// some milliseconds only.
+const refreshChunk = 1 << 18
 
 // Refresh reads every allocation that was committed before the call. A block that was fetched before the call can then
 // be matched: the set has every address that a payer could have learned in time to pay into that block.
 func (w *Watch) Refresh(ctx context.Context) error {
 	w.refreshing.Lock()
 	defer w.refreshing.Unlock()
-	last, keys := w.last, make([][]byte, 0, 64)
+	if err := w.reserve(ctx); err != nil {
+		return err
+	}
+	last, found := w.last, make([]fingerprint, 0, 64)
+	var ordered []fingerprint
 	flush := func() {
 		w.mu.Lock()
-		for _, key := range keys {
-			w.set.add(key)
+		if len(found) < refreshChunk {
+			for _, f := range found {
+				w.set.add(f)
+			}
+		} else {
+			ordered = slices.Grow(ordered, refreshChunk)[:refreshChunk]
+			w.set.addAll(found, ordered)
 		}
 		w.mu.Unlock()
-		keys, w.last = keys[:0], last
+		found, w.last = found[:0], last
 	}
 	err := w.from.AddressesAfter(ctx, w.mode, w.family, w.last, func(seq int64, key []byte) {
-		last, keys = seq, append(keys, append([]byte(nil), key...))
-		if len(keys) == refreshChunk {
+		last, found = seq, append(found, w.set.fingerprint(key))
+		if len(found) == refreshChunk {
 			flush()
 		}
 	})
@@ -119,11 +77,27 @@ func (w *Watch) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// reserve prepares the set for its first load.
+func (w *Watch) reserve(ctx context.Context) error {
+	if w.last > 0 {
+		return nil
+	}
+	count, err := w.from.CountAddresses(ctx, w.mode, w.family)
+	if err != nil {
+		return fmt.Errorf("counting %s addresses: %w", w.family, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.set.reserve(count)
+	return nil
+}
+
 // Has implements chain.Watched.
 func (w *Watch) Has(key []byte) bool {
+	f := w.set.fingerprint(key)
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.set.has(key)
+	return w.set.has(f)
 }
 
 // Len is the number of watched addresses.

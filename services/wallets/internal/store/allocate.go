@@ -6,13 +6,10 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/inbox"
-	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -37,8 +34,6 @@ FROM unnest($6::bytea[], $7::text[], $8::text[]) WITH ORDINALITY AS n(k, a, w, o
 	grantedSQL = `SELECT wallet_id, address FROM addresses WHERE mode = $1 AND family = $2 AND seq >= $3 AND seq < $3 + $4 ORDER BY seq`
 
 	waitingSQL = `SELECT request_id, mode, family, count FROM allocations WHERE first_seq IS NULL ORDER BY created_at LIMIT 100`
-
-	afterSQL = `SELECT seq, key FROM addresses WHERE mode = $1 AND family = $2 AND seq > $3 ORDER BY seq LIMIT $4`
 
 	sampleSQL = `SELECT a.mode, a.family, a.account, a.idx, a.address FROM counters c
 CROSS JOIN LATERAL (SELECT 1::bigint UNION SELECT c.last_seq
@@ -155,27 +150,6 @@ func (s *Store) Waiting(ctx context.Context) ([]wallet.Request, error) {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[wallet.Request])
-}
-
-// afterPage bounds one statement: a million addresses must not run into its time limit.
-const afterPage = 50_000
-
-// AddressesAfter calls f for every committed address with a larger seq, ascending. The key is valid until f returns.
-func (s *Store) AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
-	for {
-		rows, err := s.pool.Query(ctx, afterSQL, mode, family, seq, afterPage)
-		if err != nil {
-			return err
-		}
-		var key pgtype.DriverBytes
-		tag, err := pgx.ForEachRow(rows, []any{&seq, &key}, func() error {
-			f(seq, key)
-			return nil
-		})
-		if err != nil || tag.RowsAffected() < afterPage {
-			return err
-		}
-	}
 }
 
 // Sample returns the first, the newest and up to n random issued addresses of every mode and family.

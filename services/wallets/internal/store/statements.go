@@ -4,7 +4,7 @@ package store
 func Statements() map[string]string {
 	return map[string]string{
 		"alive": aliveSQL, "acquire": acquireSQL, "release": releaseSQL, "request": requestSQL, "requested": requestedSQL, "count": countSQL,
-		"add": addSQL, "grant": grantSQL, "granted": grantedSQL, "waiting": waitingSQL, "after": afterSQL, "sample": sampleSQL,
+		"add": addSQL, "grant": grantSQL, "granted": grantedSQL, "waiting": waitingSQL, "after": afterSQL, "count addresses": countAddressesSQL, "segments": segmentsSQL, "unsealed": unsealedSQL, "seal": sealSQL, "sample": sampleSQL,
 		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "told": toldSQL, "header": headerSQL,
 		"oldest": oldestSQL, "add headers": addHeadersSQL, "prune": pruneSQL, "cut": cutSQL, "orphan": orphanSQL, "owners": ownersSQL,
 		"known": knownSQL, "due": dueSQL, "above": aboveSQL, "put deposit": putDepositSQL, "put transfer": putTransferSQL,
