@@ -16,8 +16,8 @@ STAMP = -X causeway.internal/libs/version.number=$(VERSION) -X causeway.internal
 export CGO_ENABLED = 0
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
-build: ## build the five services, the signer, the launcher and the merchants' tool into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
+build: ## build the six services, the signer, the launcher and the merchants' tool into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./services/console/... ./deploy/stack
 
 run: build ## run the whole product here, walk one payment, stay until ctrl-C
 	bin/stack run
@@ -59,7 +59,7 @@ tidy: tools ## tidy every module, align their versions, format
 	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
 
 docs: ## render the generated pages of docs/, the golden messages and schemas, and the types of the clients again
-	UPDATE=1 go test -count=1 -p 1 -run TestConfigPage ./gateway ./services/payments ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
+	UPDATE=1 go test -count=1 -p 1 -run TestConfigPage ./gateway ./services/payments ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher ./services/console
 	go test -count=1 ./libs/wire -update
 	go test -count=1 -run Docs ./services/payments/internal/payment -update
 	UPDATE=1 go test -count=1 -run 'TestSchemas$$' ./gateway
@@ -71,7 +71,7 @@ verify: tools ## modules tidy, listed, unchanged and licensed, generated pages c
 	deploy/lint/modules
 	go mod verify
 	GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
-	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas|TestClients' ./gateway ./gateway/sdk/generate ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
+	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas|TestClients' ./gateway ./gateway/sdk/generate ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher ./services/console
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
 	go vet -tags integration,long work
 

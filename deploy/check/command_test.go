@@ -21,7 +21,7 @@ var (
 
 // programs are those with commands that an operator types. The page of the merchants' tool, causeway, is written from
 // its help (TestHelp_everywhere).
-var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "signer"}
+var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "console", "signer"}
 
 // usages are the commands of the programs, each with its flags.
 type usages map[string][]string

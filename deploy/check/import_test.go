@@ -30,9 +30,10 @@ const (
 	inside = `services/[^/]+/internal/`
 	within = `(services/[^/]+|gateway)/internal/`
 	noIO   = `net/http|os|log|database/sql`
-	pure   = `(payment|quote|ledger|payout|refund|wallet|report|delivery|intent|sweep)`
+	pure   = `(payment|quote|ledger|payout|refund|wallet|report|delivery|intent|sweep|people)`
 	keys   = `(derivation|evmtx|trontx|soltx|btctx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
+	screen = `(web|session|passkey|api|mail)`          // the drivers of a console
 
 	fixture = within + `fixture` // shared by the tests of several packages: its files count as tests
 )
@@ -51,7 +52,7 @@ var importRules = []importRule{
 	},
 	{
 		name: "app", why: "use cases see interfaces of their own, not a driver", // every package but those that say why not
-		in: inside + `.*`, out: inside + `(store|httpapi|messaging|operator|scanner|unseen|network|` + pure + `|` + keys + `|` + remote + `)`,
+		in: inside + `.*`, out: inside + `(store|httpapi|messaging|operator|scanner|unseen|network|` + pure + `|` + keys + `|` + remote + `|` + screen + `)`,
 		never: `github.com/(jackc/pgx|go-kit|ThreeDotsLabs)|net/http|database/sql|libs/(bus|httpkit)|` +
 			inside + `(store|httpapi|messaging|chain/[a-z]+|attempt)`, // package chain has blocks and transfers, and no driver
 	},
@@ -78,6 +79,14 @@ var importRules = []importRule{
 	{name: "libs", why: "libs import no service and no tool", tests: true, in: `libs`, never: `services|gateway|deploy`},
 	{name: "wire", why: "messages are values", in: `libs/wire`, only: `libs/(money|order|tenant)`},
 	{name: "gateway", why: "the gateway calls services over HTTP", tests: true, in: `gateway`, never: `services`},
+	{
+		name: "console", why: "a console calls the gateway's API and nothing else of the product", tests: true, in: `services/console`,
+		never: `services/(payments|wallets|reports|callback-dispatcher)|gateway|libs/(bus|wire)`,
+	},
+	{
+		name: "areas", why: "the pages of one door know nothing of the other's, nor of the database", in: `services/console/internal/web/(merchant|operator)`,
+		never: `services/console/internal/(store|session|passkey|mail)`,
+	},
 	{name: "payments", why: speak, tests: true, in: `services/payments`, never: `services/(wallets|reports|callback-dispatcher)|gateway`},
 	{name: "wallets", why: speak, tests: true, in: `services/wallets`, never: `services/(payments|reports|callback-dispatcher)|gateway`},
 	{name: "reports", why: speak, tests: true, in: `services/reports`, never: `services/(payments|wallets|callback-dispatcher)|gateway`},
@@ -214,6 +223,9 @@ func TestImports_broken(t *testing.T) {
 		{dir: "libs/id", imported: own + "deploy/stack", test: true, want: "libs"},
 		{dir: "libs/wire", imported: own + "libs/fault", want: "wire"},
 		{dir: "services/payments", imported: own + "services/wallets/migrations", test: true, want: "payments"},
+		{dir: "services/console/internal/web/merchant", imported: own + "services/console/internal/store", want: "areas"},
+		{dir: "services/console/internal/web", imported: own + "libs/bus", want: "console"},
+		{dir: "services/console/internal/people", imported: "net/http", want: "pure"},
 		{dir: "services/wallets/internal/scanner", imported: own + "services/payments/migrations", want: "wallets"},
 		{dir: "services/reports", imported: own + "services/payments/migrations", want: "reports"},
 		{dir: "services/callback-dispatcher", imported: own + "gateway/migrations", want: "dispatcher"},

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/product"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
@@ -122,7 +122,7 @@ func (l *launcher) kill() error {
 	} else if _, err := infra.Stop(found); err != nil {
 		return err
 	}
-	l.con.Print("%s stopped after %s", found.Name, console.Took(time.Since(began)))
+	l.con.Print("%s stopped after %s", found.Name, progress.Took(time.Since(began)))
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (l *launcher) start(ctx context.Context) error {
 	if err := l.restart(ctx, l.words[0]); err != nil {
 		return err
 	}
-	l.con.Print("%s started after %s", l.words[0], console.Took(time.Since(began)))
+	l.con.Print("%s started after %s", l.words[0], progress.Took(time.Since(began)))
 	return nil
 }
 

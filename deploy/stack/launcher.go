@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/product"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
@@ -28,14 +28,14 @@ type launcher struct {
 	verb    string
 	environ []string
 	vars    map[string]string
-	con     *console.Console
+	con     *progress.Printer
 	out     io.Writer
 }
 
 func newLauncher(verb string, a arguments, environ []string, out, errs io.Writer) *launcher {
-	l := &launcher{arguments: a, verb: verb, environ: environ, vars: map[string]string{}, con: console.New(out), out: out}
+	l := &launcher{arguments: a, verb: verb, environ: environ, vars: map[string]string{}, con: progress.New(out), out: out}
 	if a.json {
-		l.con = console.New(errs)
+		l.con = progress.New(errs)
 	}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
@@ -50,12 +50,12 @@ func newLauncher(verb string, a arguments, environ []string, out, errs io.Writer
 }
 
 func (l *launcher) servers() infra.Servers {
-	return infra.Servers{Dir: l.dir, Console: l.con, Environ: l.vars, Volatile: l.verb == "test"}
+	return infra.Servers{Dir: l.dir, Progress: l.con, Environ: l.vars, Volatile: l.verb == "test"}
 }
 
 func (l *launcher) product() product.Product {
 	options := product.Options{Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Env: l.env, EarlierRights: l.earlier}
-	return product.Product{Dir: l.dir, Console: l.con, Servers: l.servers(), Options: options}
+	return product.Product{Dir: l.dir, Progress: l.con, Servers: l.servers(), Options: options}
 }
 
 // own takes the instance for this launcher and clears away what an earlier one left running.
@@ -141,7 +141,7 @@ func (l *launcher) bringUp(ctx context.Context) error {
 		err = l.product().Up(ctx)
 	}
 	if err == nil {
-		l.con.Print("up after %s", console.Took(time.Since(began)))
+		l.con.Print("up after %s", progress.Took(time.Since(began)))
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -168,7 +168,11 @@ func (l *launcher) up(ctx context.Context) error {
 		return l.print(summary(st))
 	}
 	if !l.infra {
-		l.con.Print("gateway %s, environment in %s", st.Product.BaseURL, filepath.Join(l.dir, "env"))
+		merchant, operator, err := l.product().Links(ctx)
+		if err != nil {
+			return err
+		}
+		l.con.Print("gateway %s, environment in %s%s", st.Product.BaseURL, filepath.Join(l.dir, "env"), links(merchant, operator))
 	}
 	return nil
 }
@@ -189,7 +193,7 @@ func (l *launcher) down(ctx context.Context) error {
 		return err
 	}
 	err = l.downOrphans()
-	l.con.Print("down after %s", console.Took(time.Since(began)))
+	l.con.Print("down after %s", progress.Took(time.Since(began)))
 	return err
 }
 

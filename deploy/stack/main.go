@@ -16,8 +16,8 @@ import (
 	"strings"
 	"syscall"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/progress"
 )
 
 const usage = `usage: stack VERB [flags]
@@ -51,7 +51,7 @@ func main() {
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "stack: %v\n", err)
 		if log, tail := infra.ExplainedBy(err, 30); log != "" {
-			console.New(os.Stderr).Quote("last lines of "+log, tail)
+			progress.New(os.Stderr).Quote("last lines of "+log, tail)
 		}
 		os.Exit(1)
 	}

@@ -51,8 +51,24 @@ func (l *launcher) show(ctx context.Context, st *state.State) error {
 		}
 		return fmt.Errorf("walk a payment: %w", err)
 	}
-	l.con.Print("%s", banner(st.Product, l.dir, reference))
+	merchant, operator, err := l.product().Links(ctx)
+	if err != nil {
+		return err
+	}
+	l.con.Print("%s", banner(st.Product, l.dir, reference)+links(merchant, operator))
 	return nil
+}
+
+// links says how a newcomer gets into the consoles.
+func links(merchant, operator string) string {
+	if merchant == "" {
+		return ""
+	}
+	return fmt.Sprintf(`
+  the consoles (each link works once, within a day):
+    merchant  %s
+    operator  %s
+`, merchant, operator)
 }
 
 func banner(p state.Product, dir, reference string) string {

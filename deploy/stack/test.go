@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/tier"
 )
 
@@ -223,7 +223,7 @@ func (l *launcher) conclude(results []tier.Result, took time.Duration) error {
 		word = "FAIL"
 	}
 	l.con.Print("%s: go test ran %d packages: %d tests passed, %d failed, %d skipped in %s",
-		word, packages, passed, len(failed), len(skipped), console.Took(took))
+		word, packages, passed, len(failed), len(skipped), progress.Took(took))
 	if word == "FAIL" {
 		return exitCode(1)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Shipped are the packages of what leaves this project: the images' programs, the launcher and the merchants' tool.
 var Shipped = []string{
-	"gateway", "gateway/cmd/causeway", "services/callback-dispatcher", "services/payments", "services/reports", "services/wallets",
+	"gateway", "gateway/cmd/causeway", "services/callback-dispatcher", "services/console", "services/payments", "services/reports", "services/wallets",
 	"services/wallets/cmd/signer", "deploy/stack",
 }
 

@@ -24,7 +24,16 @@ type Account struct {
 // Tenant names a service and says whether it uses the broker.
 type Tenant struct {
 	Service string
+	Program string // its binary; "" has the service's name
 	Broker  bool
+}
+
+// Binary is the name of the tenant's program.
+func (t Tenant) Binary() string {
+	if t.Program != "" {
+		return t.Program
+	}
+	return t.Service
 }
 
 // Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named

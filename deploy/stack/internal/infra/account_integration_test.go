@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 	"causeway.internal/libs/wire"
 )
@@ -30,7 +30,7 @@ func lentServers(t *testing.T) (Servers, []Tenant) {
 			t.Fatalf("%s is not set; run the tests with `make test`", of)
 		}
 	}
-	s := Servers{Dir: t.TempDir(), Console: console.New(io.Discard), Environ: environ}
+	s := Servers{Dir: t.TempDir(), Progress: progress.New(io.Discard), Environ: environ}
 	if err := os.MkdirAll(state.LogDir(s.Dir), 0o700); err != nil {
 		t.Fatal(err)
 	}

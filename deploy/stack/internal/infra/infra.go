@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
@@ -37,9 +37,9 @@ const (
 
 // Servers starts an instance's servers.
 type Servers struct {
-	Dir     string
-	Console *console.Console
-	Environ map[string]string
+	Dir      string
+	Progress *progress.Printer
+	Environ  map[string]string
 
 	// Volatile is for tests: PostgreSQL flushes nothing to the disk, and where the machine has the memory both servers
 	// keep their files in it. The data survive a server's own crash, not the machine's.
@@ -76,17 +76,17 @@ func (s Servers) Up(ctx context.Context) error {
 	failures := make(chan error, 2)
 	go func() {
 		if pg.lent() {
-			failures <- s.Console.Step("use the PostgreSQL of "+PostgresURL, func() error { return ready(ctx, pg.URL, nil, "") })
+			failures <- s.Progress.Step("use the PostgreSQL of "+PostgresURL, func() error { return ready(ctx, pg.URL, nil, "") })
 			return
 		}
-		failures <- s.Console.Step("start PostgreSQL", func() error { return s.postgres(ctx, users[Postgres], passwords[Postgres], ca) })
+		failures <- s.Progress.Step("start PostgreSQL", func() error { return s.postgres(ctx, users[Postgres], passwords[Postgres], ca) })
 	}()
 	go func() {
 		if rabbit.lent() {
-			failures <- s.Console.Step("use the RabbitMQ of "+AMQPURL, func() error { return ready(ctx, overview(rabbit.API), nil, "") })
+			failures <- s.Progress.Step("use the RabbitMQ of "+AMQPURL, func() error { return ready(ctx, overview(rabbit.API), nil, "") })
 			return
 		}
-		failures <- s.Console.Step("start RabbitMQ", func() error { return s.rabbit(ctx, users[Rabbit], passwords[Rabbit], ca) })
+		failures <- s.Progress.Step("start RabbitMQ", func() error { return s.rabbit(ctx, users[Rabbit], passwords[Rabbit], ca) })
 	}()
 	return errors.Join(<-failures, <-failures)
 }
@@ -153,7 +153,7 @@ func (s Servers) place(pg, rabbit bool) (map[string]*process.User, error) {
 		if !usable(st.Data, users) {
 			return fmt.Errorf("neither %s nor %s can be reached by unprivileged users", s.Dir, st.Data)
 		}
-		s.Console.Print("      data goes to %s, because unprivileged users cannot reach %s", st.Data, s.Dir)
+		s.Progress.Print("      data goes to %s, because unprivileged users cannot reach %s", st.Data, s.Dir)
 		return nil
 	})
 	return users, err

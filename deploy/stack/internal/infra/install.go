@@ -43,7 +43,7 @@ func (s Servers) obtain(ctx context.Context, missing func() []string, advice fun
 		return errors.New(advice(packages))
 	}
 	log := filepath.Join(state.LogDir(s.Dir), "apt.log")
-	return s.Console.Step("install "+strings.Join(packages, " and ")+" with apt-get", func() error {
+	return s.Progress.Step("install "+strings.Join(packages, " and ")+" with apt-get", func() error {
 		install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
 		err := apt(ctx, log, install...)
 		if len(missing()) > 0 { // no package lists yet, or stale ones

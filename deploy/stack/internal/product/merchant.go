@@ -15,11 +15,11 @@ import (
 
 // settle makes the product usable: a merchant with a key and a webhook secret, and addresses in stock.
 func (p Product) settle(ctx context.Context, k keys) error {
-	err := p.Console.Step("make a test-mode merchant", func() error { return p.merchant(ctx, k) })
+	err := p.Progress.Step("make a test-mode merchant", func() error { return p.merchant(ctx, k) })
 	if err != nil {
 		return err
 	}
-	return p.Console.Step("fill the stock of test addresses", func() error { return p.stock(ctx) })
+	return p.Progress.Step("fill the stock of test addresses", func() error { return p.stock(ctx) })
 }
 
 // errRefused says that a key is not, or no longer, valid.
@@ -51,9 +51,12 @@ func (p Product) merchant(ctx context.Context, k keys) error {
 	return st.WriteEnv()
 }
 
+// merchantID is the merchant of the stack.
+const merchantID = "local"
+
 func makeKey(ctx context.Context, base, token string) (string, error) {
 	request := map[string]any{
-		"merchantId": "local", "name": "local stack", "mode": "test", "permissions": []string{"*"}, "tier": "unlimited",
+		"merchantId": merchantID, "name": "local stack", "mode": "test", "permissions": []string{"*"}, "tier": "unlimited",
 	}
 	var answer struct {
 		Key struct {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 	"causeway.internal/libs/testkit/port"
 )
@@ -33,10 +33,10 @@ type Options struct {
 
 // Product runs the services of one instance.
 type Product struct {
-	Dir     string
-	Console *console.Console
-	Servers infra.Servers
-	Options Options
+	Dir      string
+	Progress *progress.Printer
+	Servers  infra.Servers
+	Options  Options
 }
 
 const attempts = 3
@@ -48,15 +48,15 @@ func (p Product) Up(ctx context.Context) error {
 		return err
 	}
 	if p.Options.Toxic {
-		err := p.Console.Step("put a proxy before the servers", func() error { return p.poison(ctx, &one) })
+		err := p.Progress.Step("put a proxy before the servers", func() error { return p.poison(ctx, &one) })
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.Console.Step("migrate the databases", func() error { return p.migrate(ctx, one) }); err != nil {
+	if err := p.Progress.Step("migrate the databases", func() error { return p.migrate(ctx, one) }); err != nil {
 		return err
 	}
-	if err := p.Console.Step("start the services", func() error { return p.start(ctx, one) }); err != nil {
+	if err := p.Progress.Step("start the services", func() error { return p.start(ctx, one) }); err != nil {
 		return err
 	}
 	return p.settle(ctx, one.keys)
@@ -69,12 +69,12 @@ func (p Product) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.Console.Step("migrate the databases", func() error { return p.migrate(ctx, one) })
+	return p.Progress.Step("migrate the databases", func() error { return p.migrate(ctx, one) })
 }
 
 // plan begins a plan with what every process of the instance needs: secrets, and accounts on the servers.
 func (p Product) plan(ctx context.Context) (plan, error) {
-	one := plan{dir: p.Dir, options: p.Options, accounts: map[string]infra.Account{}}
+	one := plan{dir: p.Dir, options: p.Options, tenants: p.tenants(), accounts: map[string]infra.Account{}}
 	if err := p.check(); err != nil {
 		return one, err
 	}
@@ -82,8 +82,8 @@ func (p Product) plan(ctx context.Context) (plan, error) {
 	if one.keys, err = loadKeys(p.Dir); err != nil {
 		return one, err
 	}
-	return one, p.Console.Step("make databases, roles and broker users", func() error {
-		accounts, err := p.Servers.Accounts(ctx, Tenants(), p.Options.EarlierRights)
+	return one, p.Progress.Step("make databases, roles and broker users", func() error {
+		accounts, err := p.Servers.Accounts(ctx, one.tenants, p.Options.EarlierRights)
 		for _, account := range accounts {
 			one.accounts[account.Service] = account
 		}
@@ -91,10 +91,18 @@ func (p Product) plan(ctx context.Context) (plan, error) {
 	})
 }
 
+// tenants are the services of the binaries in Options.Bin: releases up to v0.1.0 have no console.
+func (p Product) tenants() []infra.Tenant {
+	return slices.DeleteFunc(Tenants(), func(t infra.Tenant) bool {
+		_, err := os.Stat(filepath.Join(p.Options.Bin, t.Binary()))
+		return doors[t.Service] != "" && errors.Is(err, os.ErrNotExist)
+	})
+}
+
 func (p Product) check() error {
-	for _, tenant := range Tenants() {
-		if _, err := os.Stat(filepath.Join(p.Options.Bin, tenant.Service)); err != nil {
-			return fmt.Errorf("%s is not built: run `make build` first", filepath.Join(p.Options.Bin, tenant.Service))
+	for _, tenant := range p.tenants() {
+		if _, err := os.Stat(filepath.Join(p.Options.Bin, tenant.Binary())); err != nil {
+			return fmt.Errorf("%s is not built: run `make build` first", filepath.Join(p.Options.Bin, tenant.Binary()))
 		}
 	}
 	return nil
@@ -103,17 +111,18 @@ func (p Product) check() error {
 // migrate runs every service's migrations at the same time, each as the owner of its database.
 func (p Product) migrate(ctx context.Context, one plan) error {
 	failures := make(chan error)
-	for _, tenant := range Tenants() {
-		go func() { failures <- p.migrateOne(ctx, one, tenant.Service) }()
+	for _, tenant := range one.tenants {
+		go func() { failures <- p.migrateOne(ctx, one, tenant) }()
 	}
 	var all []error
-	for range Tenants() {
+	for range one.tenants {
 		all = append(all, <-failures)
 	}
 	return errors.Join(all...)
 }
 
-func (p Product) migrateOne(ctx context.Context, one plan, service string) error {
+func (p Product) migrateOne(ctx context.Context, one plan, tenant infra.Tenant) error {
+	service := tenant.Service
 	path := filepath.Join(state.LogDir(p.Dir), service+"-migrate.log")
 	log, err := os.Create(path)
 	if err != nil {
@@ -122,7 +131,7 @@ func (p Product) migrateOne(ctx context.Context, one plan, service string) error
 	defer log.Close() //nolint:errcheck // the command has its own
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
-	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, service), "migrate")
+	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, tenant.Binary()), "migrate")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
 	cmd.Env = append(one.environ(service, 1), "DATABASE_OWNER_URL="+one.accounts[service].Owner, "OPS_ADDR=127.0.0.1:0")
 	if err := cmd.Run(); err != nil {
@@ -142,7 +151,7 @@ func (p Product) start(ctx context.Context, one plan) error {
 		if log, tail := infra.ExplainedBy(err, 30); log == "" || !strings.Contains(tail, "address already in use") {
 			return err
 		}
-		p.Console.Print("      a port was taken in the meantime: again on others")
+		p.Progress.Print("      a port was taken in the meantime: again on others")
 		if err := p.Down(); err != nil {
 			return err
 		}
@@ -150,14 +159,14 @@ func (p Product) start(ctx context.Context, one plan) error {
 }
 
 func (p Product) startOnce(ctx context.Context, one *plan) error {
-	ports, err := port.Take(len(Tenants()) * one.replicas())
+	ports, err := port.Take(len(one.tenants) * one.replicas())
 	if err != nil {
 		return err
 	}
 	one.http = map[string]string{}
 	for replica := range one.replicas() {
-		for i, tenant := range Tenants() {
-			one.http[copyName(tenant.Service, replica+1)] = "127.0.0.1:" + strconv.Itoa(ports[replica*len(Tenants())+i])
+		for i, tenant := range one.tenants {
+			one.http[copyName(tenant.Service, replica+1)] = "127.0.0.1:" + strconv.Itoa(ports[replica*len(one.tenants)+i])
 		}
 	}
 	all, err := one.processes()
@@ -211,7 +220,7 @@ func (p Product) Down() error {
 			services = append(services, one)
 		}
 	}
-	if err := StopAll(p.Console, services); err != nil {
+	if err := StopAll(p.Progress, services); err != nil {
 		return err
 	}
 	_, err = state.Change(p.Dir, func(st *state.State) error {
@@ -235,7 +244,7 @@ func IsService(name string) bool {
 }
 
 // StopAll stops processes at the same time and waits for all.
-func StopAll(con *console.Console, all []state.Process) error {
+func StopAll(con *progress.Printer, all []state.Process) error {
 	failures := make(chan error)
 	for _, one := range all {
 		go func() {
@@ -251,4 +260,31 @@ func StopAll(con *console.Console, all []state.Process) error {
 		joined = append(joined, <-failures)
 	}
 	return errors.Join(joined...)
+}
+
+// Links are addresses that sign a newcomer in, as the owner of the test merchant and as an operator; "" without a
+// console.
+func (p Product) Links(ctx context.Context) (merchant, operator string, err error) {
+	st, err := state.Load(p.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	link := func(service string, words ...string) (string, error) {
+		one, err := st.Find(service)
+		if err != nil {
+			return "", nil //nolint:nilerr // binaries from before there was a console
+		}
+		cmd := exec.CommandContext(ctx, one.Spec.Path, words...)
+		cmd.Env = one.Spec.Env
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("%s %s: %w", service, strings.Join(words, " "), err)
+		}
+		return strings.TrimSpace(string(out)), nil
+	}
+	if merchant, err = link(console, "create-owner", "--merchant", merchantID, "--email", "owner@local.example"); err != nil {
+		return "", "", err
+	}
+	operator, err = link(operators, "create-operator", "--name", "local")
+	return merchant, operator, err
 }

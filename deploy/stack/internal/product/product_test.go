@@ -12,8 +12,8 @@ import (
 
 func examplePlan(options Options) plan {
 	one := plan{
-		dir: "/d", options: options, accounts: map[string]infra.Account{}, http: map[string]string{},
-		keys: keys{identity: map[string]string{}, master: map[string]string{}, pepper: "pepper", adminToken: "op_x"},
+		dir: "/d", options: options, tenants: Tenants(), accounts: map[string]infra.Account{}, http: map[string]string{},
+		keys: keys{identity: map[string]string{}, master: map[string]string{}, door: map[string]string{}, pepper: "pepper", adminToken: "op_x"},
 	}
 	for _, tenant := range Tenants() {
 		name := tenant.Service

@@ -1,4 +1,4 @@
-// Package product runs the five services of an instance on servers that are already up: their settings, migrations,
+// Package product runs the six services of an instance on servers that are already up: their settings, migrations,
 // processes, and the first merchant. It talks to them only as any user would, over HTTP, and through their verbs.
 package product
 
@@ -28,6 +28,8 @@ const (
 	reports    = "reports"
 	dispatcher = "callback-dispatcher"
 	gateway    = "gateway"
+	console    = "console"           // of merchants
+	operators  = "console-operators" // the same program for operators
 )
 
 // signer is the program that holds keys which guard money. It is no tenant: it has no database and opens no connection.
@@ -42,8 +44,13 @@ func Tenants() []infra.Tenant {
 		{Service: reports, Broker: true},
 		{Service: dispatcher, Broker: true},
 		{Service: gateway},
+		{Service: console},
+		{Service: operators, Program: console},
 	}
 }
+
+// doors are the people that each console serves.
+var doors = map[string]string{console: "merchant", operators: "operator"}
 
 // loopback is what test-mode callbacks may reach besides public addresses.
 const loopback = "127.0.0.0/8,::1/128"
@@ -63,6 +70,7 @@ type keys struct {
 	pepper      string
 	tokens      string            // seals settlement tokens between payments and the dispatcher
 	events      map[string]string // by producer: seals the bodies of its events for the dispatcher
+	door        map[string]string // by console: the seed of the key that signs for its people
 	message     map[string]string // by producer: the seed of the key that signs its messages
 	adminToken  string
 	secondToken string // of another operator, for what two have to want
@@ -73,12 +81,19 @@ func loadKeys(dir string) (keys, error) {
 	if err != nil {
 		return keys{}, err
 	}
-	k := keys{identity: map[string]string{}, master: map[string]string{}, events: map[string]string{}, message: map[string]string{}}
+	k := keys{
+		identity: map[string]string{}, master: map[string]string{}, events: map[string]string{}, message: map[string]string{}, door: map[string]string{},
+	}
 	for _, tenant := range Tenants() {
 		if k.identity[tenant.Service], err = secrets.Get("identity-"+tenant.Service, state.Key); err != nil {
 			return keys{}, err
 		}
 		if k.master[tenant.Service], err = secrets.Get("master-"+tenant.Service, state.Key); err != nil {
+			return keys{}, err
+		}
+	}
+	for service := range doors {
+		if k.door[service], err = secrets.Get("door-"+service, state.Key); err != nil {
 			return keys{}, err
 		}
 	}
@@ -108,6 +123,7 @@ func loadKeys(dir string) (keys, error) {
 type plan struct {
 	dir      string
 	options  Options
+	tenants  []infra.Tenant
 	keys     keys
 	accounts map[string]infra.Account
 	http     map[string]string // address of each API, by copyName
@@ -145,7 +161,7 @@ func (p plan) processes() ([]state.Process, error) {
 			},
 		})
 	}
-	ports, err := port.Take(p.replicas() * len(Tenants()) * 2)
+	ports, err := port.Take(p.replicas() * len(p.tenants) * 2)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +186,9 @@ func (p plan) socket() string {
 // replica lists one process of every role, each with the next of the ports for its operations.
 func (p plan) replica(number int, ports []int) []state.Process {
 	var all []state.Process
-	for _, tenant := range Tenants() {
+	for _, tenant := range p.tenants {
 		roles := []string{""}
-		if p.options.Split && tenant.Service != gateway {
+		if p.options.Split && tenant.Broker {
 			roles = []string{"serve", "work"}
 		}
 		for _, role := range roles {
@@ -186,7 +202,7 @@ func (p plan) replica(number int, ports []int) []state.Process {
 				Name:  name,
 				Ready: "http://" + ops + "/readyz",
 				Spec: process.Spec{
-					Path: p.options.Bin + "/" + tenant.Service, Args: args, Dir: p.dir,
+					Path: p.options.Bin + "/" + tenant.Binary(), Args: args, Dir: p.dir,
 					Env: append(p.environ(tenant.Service, number), "OPS_ADDR="+ops),
 					Log: state.LogDir(p.dir) + "/" + name + ".log",
 				},
@@ -243,6 +259,13 @@ func (p plan) environ(service string, replica int) []string {
 			"MASTER_KEYS":         master(p.keys.master[service]),
 			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens), "EVENT_KEYS": p.keys.opening(),
 		}
+	case console, operators:
+		more = map[string]string{
+			"DOOR": doors[service], "DOOR_KEY": p.keys.door[service], "GATEWAY_URL": "http://" + p.http[copyName(gateway, replica)],
+			// Passkeys need the name of a host; an address has none.
+			"PUBLIC_URL":  strings.Replace(public, "127.0.0.1", "localhost", 1),
+			"MASTER_KEYS": master(p.keys.master[service]), "DATABASE_MAX_CONNS": "4",
+		}
 	case gateway:
 		more = p.gateway(public, replica)
 	}
@@ -266,7 +289,22 @@ func (p plan) gateway(public string, replica int) map[string]string {
 		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken) + ",second:" + digest(p.keys.secondToken), "PUBLIC_URL": public,
 		"LIMITS_SKIP_LOOPBACK": "true", "SECOND_OPERATOR": "false",
 	}
-	for service, name := range map[string]string{payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER"} {
+	var names []string
+	for service, door := range doors {
+		seed, err := base64.StdEncoding.DecodeString(p.keys.door[service])
+		if err == nil && len(seed) == ed25519.SeedSize {
+			public, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+			names = append(names, door+":"+base64.StdEncoding.EncodeToString(public))
+		}
+	}
+	slices.Sort(names)
+	settings["CONSOLE_KEYS"] = strings.Join(names, ",")
+	for service, name := range map[string]string{
+		payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER", console: "CONSOLE", operators: "CONSOLE_OPERATORS",
+	} {
+		if p.http[copyName(service, replica)] == "" {
+			continue
+		}
 		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[copyName(service, replica)]}).String()
 		settings[name+"_IDENTITY_KEYS"] = p.keys.identity[service]
 	}

@@ -85,7 +85,7 @@ func (p Product) unstocked(ctx context.Context, short []string) error {
 		if p.Options.Split {
 			log = filepath.Join(state.LogDir(p.Dir), service+"-work.log")
 		}
-		p.Console.Quote("last lines of "+log, process.Tail(log, 15))
+		p.Progress.Quote("last lines of "+log, process.Tail(log, 15))
 	}
 	return fmt.Errorf("payments is not ready to sell after %s (%d addresses of each family and open networks wanted; has %s)",
 		stockLimit, stockWanted, strings.Join(short, ", "))

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/progress"
 )
 
 // Tier is one call of `go test` with the time it may take by docs/architecture.md#running-and-testing.
@@ -48,13 +48,13 @@ func (r Result) Line() string {
 		word = "FAIL"
 	}
 	line := fmt.Sprintf("%s %-20s %3d packages, %4d tests passed, %d failed, %d skipped in %s",
-		word, r.Name, r.Packages, r.Passed, len(r.Failed), len(r.Skipped), console.Took(r.Took))
+		word, r.Name, r.Packages, r.Passed, len(r.Failed), len(r.Skipped), progress.Took(r.Took))
 	if r.Budget == 0 {
 		return line
 	}
-	line += " (budget " + console.Took(r.Budget)
+	line += " (budget " + progress.Took(r.Budget)
 	if r.Took > r.Budget {
-		line += ", over it by " + console.Took(r.Took-r.Budget)
+		line += ", over it by " + progress.Took(r.Took-r.Budget)
 	}
 	return line + ")"
 }

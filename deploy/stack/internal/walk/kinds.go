@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
 // Gift walks a gift that is paid and then claimed by somebody without a key.
-func Gift(ctx context.Context, con *console.Console, product state.Product) error {
+func Gift(ctx context.Context, con *progress.Printer, product state.Product) error {
 	return begin(ctx, con, product, "one gift, paid and then claimed:", func(ctx context.Context, w walker) error {
 		reference, err := w.make(ctx, map[string]any{
 			"type": "gift", "fiatAmount": 20000, "fiatCurrency": "NGN", "crypto": "USDC", "network": "base", "payer": map[string]string{"chatId": "walk"},
@@ -46,7 +46,7 @@ func Gift(ctx context.Context, con *console.Console, product state.Product) erro
 }
 
 // Request walks a request that its payer fulfils without a key, in the crypto of its choice.
-func Request(ctx context.Context, con *console.Console, product state.Product) error {
+func Request(ctx context.Context, con *progress.Printer, product state.Product) error {
 	return begin(ctx, con, product, "one request, fulfilled in the crypto of the payer's choice:", func(ctx context.Context, w walker) error {
 		reference, err := w.make(ctx, map[string]any{
 			"type": "request", "fiatAmount": 2500, "fiatCurrency": "KES", "receiver": map[string]string{"bankCode": "01", "accountNumber": "1234567890"},
@@ -74,7 +74,7 @@ func Request(ctx context.Context, con *console.Console, product state.Product) e
 }
 
 // begin runs one walk with a receiver of its own.
-func begin(ctx context.Context, con *console.Console, product state.Product, title string, walk func(context.Context, walker) error) error {
+func begin(ctx context.Context, con *progress.Printer, product state.Product, title string, walk func(context.Context, walker) error) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	hooks, err := listen(product.WebhookSecret)

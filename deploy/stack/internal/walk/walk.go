@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/progress"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
@@ -25,14 +25,14 @@ const patience = 45 * time.Second
 func path() []string { return []string{"pending", "confirming", "confirmed", "settling", "settled"} }
 
 type walker struct {
-	con     *console.Console
+	con     *progress.Printer
 	product state.Product
 	began   time.Time
 	hooks   *receiver
 }
 
 // Payment walks one payment and returns its reference.
-func Payment(ctx context.Context, con *console.Console, product state.Product) (reference string, err error) {
+func Payment(ctx context.Context, con *progress.Printer, product state.Product) (reference string, err error) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	hooks, err := listen(product.WebhookSecret)

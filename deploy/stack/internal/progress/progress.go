@@ -1,5 +1,5 @@
-// Package console prints what the launcher does, step by step, with the time each step took. It holds no logic.
-package console
+// Package progress prints what the launcher does, step by step, with the time each step took. It holds no logic.
+package progress
 
 import (
 	"fmt"
@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Console writes progress for a person.
-type Console struct {
+// Printer writes progress for a person.
+type Printer struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// New makes a console that writes to out.
-func New(out io.Writer) *Console { return &Console{out: out} }
+// New makes a printer that writes to out.
+func New(out io.Writer) *Printer { return &Printer{out: out} }
 
 // Print writes one line.
-func (c *Console) Print(format string, args ...any) {
+func (c *Printer) Print(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintf(c.out, format+"\n", args...)
 }
 
 // Step runs one step and prints what it was, how it ended and how long it took.
-func (c *Console) Step(what string, do func() error) error {
+func (c *Printer) Step(what string, do func() error) error {
 	c.Print("  ... %s", what)
 	began := time.Now()
 	err := do()
@@ -40,7 +40,7 @@ func (c *Console) Step(what string, do func() error) error {
 }
 
 // Quote prints text from elsewhere, such as a log, set off by a margin.
-func (c *Console) Quote(title, text string) {
+func (c *Printer) Quote(title, text string) {
 	if strings.TrimSpace(text) == "" {
 		text = "(nothing)"
 	}

@@ -1,0 +1,362 @@
+//go:build integration
+
+package web_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/pquerna/otp/totp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/console/internal/api"
+	"causeway.internal/services/console/internal/people"
+	"causeway.internal/services/console/internal/store"
+	"causeway.internal/services/console/internal/web"
+	"causeway.internal/services/console/migrations"
+)
+
+// site is a console behind what signs as the gateway does, over a database of its own.
+type site struct {
+	url   string
+	pool  *pgxpool.Pool
+	store *store.Store
+	later atomic.Int64 // nanoseconds by which the console's clock is ahead
+}
+
+func newSite(t *testing.T, door people.Door) *site {
+	t.Helper()
+	s := &site{pool: pg.New(t, migrations.FS)}
+	now := func() time.Time { return time.Now().Add(time.Duration(s.later.Load())) }
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = store.New(s.pool, ring, time.Now)
+	key := bytes.Repeat([]byte("i"), 32)
+	var pages http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		id := httpkit.Identity{Subject: httpkit.Public, Audience: "console", ClientIP: "203.0.113.7", RequestID: "req_1", IssuedAt: time.Now().UnixMilli()}
+		signed, err := id.Bind(r, body).Sign(key)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Header.Set(httpkit.IdentityHeader, signed)
+		pages.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	origin, err := url.Parse(strings.Replace(server.URL, "127.0.0.1", "localhost", 1)) // passkeys need a name
+	if err != nil {
+		t.Fatal(err)
+	}
+	console, err := web.New(web.Parts{
+		Door: door, Origin: origin, Store: s.store, Area: doors[door], Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+		Gateway: api.New("http://127.0.0.1:1", ed25519.NewKeyFromSeed(key), time.Now), Now: now, Stopping: func() error { return nil }, SignUp: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = httpkit.Verified(slog.New(slog.DiscardHandler), httpkit.Verifier{Audience: "console", Keys: [][]byte{key}, BoundOnly: true, Now: time.Now}, console)
+	s.url = server.URL + web.Base(door)
+	return s
+}
+
+// browser keeps cookies and follows redirects.
+type browser struct {
+	t    *testing.T
+	site *site
+	http *http.Client
+}
+
+func (s *site) browser(t *testing.T) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, s, &http.Client{Jar: jar}}
+}
+
+// page is an answer.
+type page struct {
+	status int
+	path   string // below the door, where the redirects ended
+	body   string
+}
+
+func (b *browser) do(r *http.Request) page {
+	b.t.Helper()
+	r.Header.Set("Accept", "text/html")
+	answer, err := b.http.Do(r)
+	if err != nil {
+		b.t.Fatalf("send %s %s: %v", r.Method, r.URL, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	at := strings.TrimPrefix(answer.Request.URL.Path, "/console")
+	return page{answer.StatusCode, strings.TrimPrefix(at, "/operators"), string(body)}
+}
+
+func (b *browser) get(path string) page {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.site.url+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(r)
+}
+
+// send sends the form of a page with the hidden fields that it has.
+func (b *browser) send(from page, path string, fields ...string) page {
+	b.t.Helper()
+	form := url.Values{}
+	for _, m := range hidden.FindAllStringSubmatch(from.body, -1) {
+		form.Set(m[1], html.UnescapeString(m[2]))
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.site.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return b.do(r)
+}
+
+var (
+	hidden   = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
+	secretIn = regexp.MustCompile(`id="c-secret"[^>]*data-text="([A-Z2-7]+)"`)
+	codesIn  = regexp.MustCompile(`<li><code>([A-Z2-7-]+)</code>`)
+)
+
+// want fails unless a page is as expected and has some words.
+func (p page) want(t *testing.T, status int, path string, words ...string) page {
+	t.Helper()
+	if p.status != status || p.path != path {
+		t.Fatalf("came to %s with status %d, want %s with %d:\n%s", p.path, p.status, path, status, p.body)
+	}
+	for _, w := range words {
+		if !strings.Contains(p.body, w) {
+			t.Fatalf("%s lacks %q:\n%s", path, w, p.body)
+		}
+	}
+	return p
+}
+
+const phrase = "correct horse battery staple"
+
+// account is a person with a password and an app.
+type account struct{ login, secret string }
+
+// invited makes an account by an invitation, in a browser that is signed in then.
+func (s *site) invited(t *testing.T, b *browser, login string, role people.Role) (account, page) {
+	t.Helper()
+	secret := "secret-of-" + login
+	link := people.Link{Purpose: people.Join, Login: login, MerchantID: "acme", MerchantName: "Acme", Role: role, CreatedBy: "test", ExpiresAt: time.Now().Add(time.Hour)}
+	if err := s.store.MakeLink(t.Context(), link, web.LinkHash(secret)); err != nil {
+		t.Fatal(err)
+	}
+	path := "/link/" + url.PathEscape(secret)
+	at := b.get(path).want(t, 200, "/link/"+secret, "Join Acme", login)
+	at = b.send(at, path).want(t, 200, "/enrol")
+	at = b.send(at, "/enrol", "name", "Ada <script>", "password", phrase, "again", phrase).want(t, 200, "/enrol/code")
+	found := secretIn.FindStringSubmatch(at.body)
+	if found == nil {
+		t.Fatalf("no secret of an app on the page:\n%s", at.body)
+	}
+	at = b.send(at, "/enrol/code", "code", code(t, found[1], 0)).want(t, 200, "/account/codes", "Recovery codes")
+	return account{login, found[1]}, at
+}
+
+// code is the code of an app some steps from now.
+func code(t *testing.T, secret string, steps int) string {
+	t.Helper()
+	c, err := totp.GenerateCode(secret, time.Now().Add(time.Duration(steps)*30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (b *browser) signIn(a account, steps int) page {
+	b.t.Helper()
+	at := b.send(b.get("/sign-in"), "/sign-in", "login", a.login, "password", phrase).want(b.t, 200, "/sign-in/code")
+	return b.send(at, "/sign-in/code", "code", code(b.t, a.secret, steps))
+}
+
+// One invitation makes one account; its password, codes and recovery codes work as often as they should.
+func TestConsole_signsIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	ada, codes := s.invited(t, b, "ada@acme.example", people.Owner)
+	b.get("/link/secret-of-ada@acme.example").want(t, 404, "/link/secret-of-ada@acme.example", "no longer works")
+	b.get("/").want(t, 200, "/overview", "Acme", "Ada &lt;script&gt;")
+	b.get("/account/codes").want(t, 200, "/account/codes", "New codes replace")
+
+	other := s.browser(t)
+	other.get("/team").want(t, 200, "/sign-in")
+	at := other.send(other.get("/sign-in"), "/sign-in", "login", ada.login, "password", "wrong horse battery").want(t, 422, "/sign-in", "wrong")
+	other.send(at, "/sign-in", "login", "nobody@acme.example", "password", phrase).want(t, 422, "/sign-in", "wrong")
+	other.signIn(ada, 1).want(t, 200, "/team", "Ada &lt;script&gt;") // where it wanted to go
+	third := s.browser(t)
+	third.signIn(ada, 1).want(t, 422, "/sign-in/code", "does not work") // the code was used
+	spare := codesIn.FindStringSubmatch(codes.body)[1]
+	third.send(third.get("/sign-in/code"), "/sign-in/code", "code", strings.ToLower(spare)).want(t, 200, "/overview")
+	fourth := s.browser(t)
+	at = fourth.send(fourth.get("/sign-in"), "/sign-in", "login", ada.login, "password", phrase)
+	fourth.send(at, "/sign-in/code", "code", spare).want(t, 422, "/sign-in/code")
+
+	third.send(third.get("/account"), "/account/sessions").want(t, 200, "/account", "ended")
+	other.get("/team").want(t, 200, "/sign-in")
+	third.send(third.get("/account"), "/sign-out").want(t, 200, "/sign-in")
+	third.get("/account").want(t, 200, "/sign-in")
+}
+
+// A session that ends in the middle of a form, or that is no longer fresh, loses no input.
+func TestConsole_keepsInput(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	ada, _ := s.invited(t, b, "ada@acme.example", people.Owner)
+	form := b.get("/team/invite").want(t, 200, "/team/invite")
+	if _, err := s.pool.Exec(t.Context(), `UPDATE sessions SET seen_at = now() - interval '12 hours 1 minute'`); err != nil {
+		t.Fatal(err)
+	}
+	b.send(form, "/team/invite", "login", "bola@acme.example", "role", "finance").want(t, 200, "/sign-in")
+	at := b.signIn(ada, 1).want(t, 200, "/team/invite", `value="bola@acme.example"`, `value="finance" selected`, "back where you were")
+
+	s.later.Store(int64(6 * time.Minute))
+	at = b.send(at, "/team/invite", "login", "chi@acme.example", "role", "support").want(t, 200, "/prove", "Confirm that it is you")
+	if _, err := s.pool.Exec(t.Context(), `UPDATE people SET totp_used = 0`); err != nil {
+		t.Fatal(err)
+	}
+	at = b.send(at, "/prove", "password", phrase, "code", code(t, ada.secret, 12)).want(t, 200, "/team/invite", `value="chi@acme.example"`)
+	at = b.send(at, "/team/invite", "login", "chi@acme.example", "role", "support").want(t, 200, "/team", "chi@acme.example", "/link/")
+	if strings.Contains(b.get("/team").body, "/link/") {
+		t.Error("the link of an invitation is shown twice")
+	}
+}
+
+// A form that was opened for one mode does nothing in another.
+func TestConsole_scope(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	s.invited(t, b, "ada@acme.example", people.Owner)
+	form := b.get("/team/invite").want(t, 200, "/team/invite", "Nothing here is real money.")
+	b.send(b.get("/"), "/scope", "mode", "live").want(t, 200, "/overview", "Real money moves here.")
+	b.send(form, "/team/invite", "login", "bola@acme.example", "role", "finance").want(t, 200, "/team/invite", "Nothing was done", `value="bola@acme.example"`)
+	if n := len(must(s.store.Invitations(t.Context(), "acme"))); n != 0 {
+		t.Errorf("a form for test mode made %d invitations in live mode, want none", n)
+	}
+	b.send(form, "/scope", "merchant", "other").want(t, 403, "/scope")
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// Nobody guesses: a wrong password is refused ten times, then every one.
+func TestConsole_limits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	ada, _ := s.invited(t, s.browser(t), "ada@acme.example", people.Owner)
+	b := s.browser(t)
+	at := b.get("/sign-in")
+	for range 10 {
+		b.send(at, "/sign-in", "login", ada.login, "password", "wrong horse battery").want(t, 422, "/sign-in", "The account or the password is wrong")
+	}
+	b.send(at, "/sign-in", "login", ada.login, "password", phrase).want(t, 422, "/sign-in", "Too many failed attempts")
+}
+
+// A request from another site changes nothing, and a person sees no page beyond its role.
+func TestConsole_refuses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	owner, reader := s.browser(t), s.browser(t)
+	s.invited(t, owner, "ada@acme.example", people.Owner)
+	s.invited(t, reader, "uche@acme.example", people.ReadOnly)
+	reader.get("/team").want(t, 200, "/team")
+	reader.get("/team/invite").want(t, 403, "/team/invite", "Your role does not allow this")
+	reader.send(owner.get("/team/invite"), "/team/invite", "login", "x@acme.example", "role", "owner").want(t, 403, "/team/invite")
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-out", strings.NewReader("scope=acme/test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if at := owner.do(r); at.status != 403 {
+		t.Errorf("a form of another site got %d, want 403", at.status)
+	}
+	owner.get("/team").want(t, 200, "/team")
+
+	// The last owner stays.
+	who := must(s.store.PersonOf(t.Context(), "ada@acme.example"))
+	at := owner.get("/team/members/"+who.ID).want(t, 200, "/team/members/"+who.ID)
+	owner.send(at, "/team/members/"+who.ID, "role", "owner", "do", "remove").want(t, 422, "/team/members/"+who.ID, "Somebody else")
+
+	// Another's role counts from the next request on.
+	who = must(s.store.PersonOf(t.Context(), "uche@acme.example"))
+	at = owner.get("/team/members/" + who.ID)
+	owner.send(at, "/team/members/"+who.ID, "role", "owner").want(t, 200, "/team")
+	reader.get("/team/invite").want(t, 200, "/team/invite")
+	if raw := owner.get("/team").body; strings.Contains(raw, "<script>") || !strings.Contains(raw, "&lt;script&gt;") {
+		t.Error("a name is shown as HTML")
+	}
+}
+
+// Two hundred people at once get their pages.
+func TestConsole_manySessions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	first := s.browser(t)
+	s.invited(t, first, "ada@acme.example", people.Owner)
+	who := must(s.store.PersonOf(t.Context(), "ada@acme.example"))
+	_ = who
+	var all sync.WaitGroup
+	began := time.Now()
+	for range 200 {
+		all.Go(func() {
+			for range 3 {
+				if at := first.get("/team"); at.status != 200 || at.path != "/team" {
+					t.Errorf("one of two hundred got %s with %d", at.path, at.status)
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("600 pages of 200 readers in %s", time.Since(began))
+}

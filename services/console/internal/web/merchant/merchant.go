@@ -1,0 +1,56 @@
+// Package merchant holds the pages of the merchants' door: what a merchant's people see of its money and settings.
+// Package web says how a page is added.
+package merchant
+
+import (
+	"embed"
+
+	"causeway.internal/services/console/internal/people"
+	"causeway.internal/services/console/internal/web"
+)
+
+//go:embed templates texts
+var files embed.FS
+
+// Area is the merchants' door.
+func Area() web.Area {
+	return web.Area{Name: "merchant", Files: files, Pages: pages(), Menu: menu(), Home: "/overview"}
+}
+
+// pages is the table of routes, with who may see each.
+func pages() []web.Page {
+	return []web.Page{
+		web.Get("/overview", "", overview),
+
+		web.Get("/keys", people.KeyManage, keys),
+		web.Get("/keys/new", people.KeyManage, newKey).WithFresh(),
+		web.Post("/keys/new", people.KeyManage, createKey).WithFresh(),
+		web.Get("/keys/{id}", people.KeyManage, showKey).WithFresh(),
+		web.Post("/keys/{id}", people.KeyManage, changeKey).WithFresh(),
+		web.Get("/keys/{id}/secret", people.KeyManage, secret).WithFresh(),
+		web.Get("/keys/{id}/rotate", people.KeyManage, showRotate).WithFresh(),
+		web.Post("/keys/{id}/rotate", people.KeyManage, rotateKey).WithFresh(),
+		web.Get("/keys/{id}/revoke", people.KeyManage, showRevoke).WithFresh(),
+		web.Post("/keys/{id}/revoke", people.KeyManage, revokeKey).WithFresh(),
+
+		web.Get("/settlements", people.PaymentRead, settlements),
+		web.Get("/settlements/{month}", people.PaymentRead, invoice),
+		web.Get("/settlements/{month}/csv", people.PaymentRead, invoiceCSV),
+
+		web.Get("/settings", "", settings),
+		web.Get("/settings/branding", people.MerchantManage, showBranding),
+		web.Post("/settings/branding", people.MerchantManage, changeBranding),
+	}
+}
+
+// menu is the navigation; each line shows to those who may see its page.
+func menu() []web.Item {
+	return []web.Item{
+		{Name: "overview", Path: "/overview"},
+
+		{Name: "settlements", Path: "/settlements"},
+		{Name: "keys", Path: "/keys"},
+		{Name: "team", Path: "/team"},
+		{Name: "settings", Path: "/settings"},
+	}
+}

@@ -1,0 +1,5 @@
+package web_test
+
+var operators = map[string]string{
+	"GET /attention": everybody,
+}

@@ -1,0 +1,144 @@
+package web_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/services/console/internal/people"
+	"causeway.internal/services/console/internal/web"
+	"causeway.internal/services/console/internal/web/merchant"
+	"causeway.internal/services/console/internal/web/operator"
+)
+
+// doors are the areas of the two consoles.
+var doors = map[people.Door]web.Area{people.Merchants: merchant.Area(), people.Operators: operator.Area()}
+
+func pagesOf(t *testing.T, door people.Door) []*web.Page {
+	t.Helper()
+	c, err := web.New(web.Parts{
+		Door: door, Origin: &url.URL{Scheme: "https", Host: "pay.example"}, Area: doors[door], Log: slog.New(slog.DiscardHandler),
+		Registry: prometheus.NewRegistry(), Now: time.Now, Stopping: func() error { return nil }, SignUp: true,
+	})
+	if err != nil {
+		t.Fatalf("make the console of the door %s: %v", door, err)
+	}
+	return c.Pages()
+}
+
+// A form comes back filled in at its own path, and every line of the navigation leads to a page.
+func TestPages_whole(t *testing.T) {
+	for door, area := range doors {
+		have := map[string]*web.Page{}
+		for _, p := range pagesOf(t, door) {
+			have[p.Name()] = p
+		}
+		for name, p := range have {
+			if p.Method != "POST" || p.Alone {
+				continue
+			}
+			get := have["GET "+p.Path]
+			if get == nil {
+				t.Errorf("%s of the door %s has no page at its own path", name, door)
+				continue
+			}
+			if get.Permission != p.Permission || get.Fresh != p.Fresh || get.Public != p.Public {
+				t.Errorf("%s of the door %s asks for something else than its page", name, door)
+			}
+		}
+		for _, item := range area.Menu {
+			if have["GET "+item.Path] == nil {
+				t.Errorf("the navigation of the door %s leads to %s, which is no page", door, item.Path)
+			}
+		}
+	}
+}
+
+var (
+	inTemplate = []*regexp.Regexp{
+		regexp.MustCompile(`[({ ]t "([^"]+)"`), regexp.MustCompile(`"(?:Label|Hint|Empty)" "([^"]+)"`), regexp.MustCompile(`template "empty" "([^"]+)"`),
+	}
+	inSource = []*regexp.Regexp{
+		regexp.MustCompile(`\b(?:T|Notice)\("([a-z0-9_.]+)"[,)]`), regexp.MustCompile(`\b(?:Render|Refuse)\("[^"]+", "([a-z0-9_.]+)"`),
+		regexp.MustCompile(`render\([^,]+, "[^"]+", "([a-z0-9_.]+)"`),
+	}
+	prefixes = []*regexp.Regexp{regexp.MustCompile(`word "([^"]+)"`), regexp.MustCompile(`"Words" "([^"]+)"`), regexp.MustCompile(`\bword\("([^"]+)"`)}
+	comment  = regexp.MustCompile(`(?s)\{\{/\*.*?\*/\}\}`)
+	quoted   = regexp.MustCompile(`"([a-z0-9_]+(?:\.[a-zA-Z0-9_]+)*)"`)
+)
+
+// byCode are the beginnings of keys that the code puts together.
+var byCode = []string{"month.", "menu.", "mode.", "password.", "error."}
+
+// Every text that a page asks for exists, and every text that exists is used.
+func TestTexts_whole(t *testing.T) {
+	known, used, words := map[string]bool{}, map[string]bool{}, slices.Clone(byCode)
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text := comment.ReplaceAllString(string(raw), "")
+		var wanted []*regexp.Regexp
+		switch {
+		case strings.HasSuffix(path, "texts/en.json"):
+			var texts map[string]any
+			if err := json.Unmarshal(raw, &texts); err != nil {
+				return err
+			}
+			for key := range texts {
+				known[key] = true
+			}
+			return nil
+		case strings.HasSuffix(path, ".html"):
+			wanted = inTemplate
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			wanted = inSource
+		default:
+			return nil
+		}
+		for _, pattern := range wanted {
+			for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+				used[m[1]] = true
+			}
+		}
+		for _, pattern := range prefixes {
+			for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+				words = append(words, m[1]+".")
+			}
+		}
+		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], ".") || wanted != nil && len(m[1]) > 2 {
+				words = append(words, "="+m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range used {
+		if !known[key] && !strings.Contains(key, "%") {
+			t.Errorf("a page asks for the text %s, which texts/en.json does not have", key)
+		}
+	}
+	for key := range known {
+		if used[key] || slices.ContainsFunc(words, func(w string) bool { return w == "="+key || w[0] != '=' && strings.HasPrefix(key, w) }) {
+			continue
+		}
+		t.Errorf("no page asks for the text %s", key)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/console/internal/people"
+	"causeway.internal/services/console/internal/store"
+	"causeway.internal/services/console/internal/web"
+	"causeway.internal/services/console/migrations"
+)
+
+// operateSettings are those of the verbs that make people, which work on the database alone.
+type operateSettings struct {
+	Place
+	Postgres postgres.Config
+}
+
+// operations make the first people, and let one in who has lost every way to sign in. The link that they print works
+// once, for as long as linkLife; its bearer is that person.
+var operations = []command.Verb{
+	{Name: "create-operator", Args: "--name ada.obi [--role operator|approver|auditor]", Run: createOperator},
+	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only]", Run: createOwner},
+	{Name: "link", Args: "--login NAME-OR-ADDRESS", Run: makeLink},
+}
+
+const linkLife = 24 * time.Hour
+
+func createOperator(ctx context.Context, in command.Input) error {
+	var login, role string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&login, "name", "", "name of the operator, such as ada.obi")
+		f.StringVar(&role, "role", string(people.Operator), "operator, approver or auditor")
+	})
+	if err != nil {
+		return err
+	}
+	return create(ctx, in, people.Operators, login, people.Membership{Role: people.Role(role)})
+}
+
+func createOwner(ctx context.Context, in command.Input) error {
+	var login, role, merchantID string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&merchantID, "merchant", "", "id of the merchant")
+		f.StringVar(&login, "email", "", "e-mail address of the person")
+		f.StringVar(&role, "role", string(people.Owner), "role of the person")
+	})
+	if err != nil {
+		return err
+	}
+	if merchantID == "" {
+		return in.Usage()
+	}
+	return create(ctx, in, people.Merchants, login, people.Membership{MerchantID: merchantID, Role: people.Role(role)})
+}
+
+func makeLink(ctx context.Context, in command.Input) error {
+	var login string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&login, "login", "", "operator's name or e-mail address") }); err != nil {
+		return err
+	}
+	return create(ctx, in, "", login, people.Membership{})
+}
+
+// create makes a person, unless there is one, with a membership, and prints a link that signs the person in. With no
+// role it prints a link for a person who exists.
+func create(ctx context.Context, in command.Input, want people.Door, login string, m people.Membership) error {
+	cfg, err := config.Read[operateSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	door, origin, err := cfg.read()
+	if err != nil {
+		return err
+	}
+	if want != "" && want != door {
+		return fmt.Errorf("DOOR is %s here: this command is for the other one", door)
+	}
+	login, ok := people.Login(door, login)
+	if !ok {
+		return in.Usage()
+	}
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard(name))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keep := store.New(db, nil, time.Now)
+	if m.Role != "" {
+		if err := admit(ctx, keep, door, login, m, in.Operator()); err != nil {
+			return err
+		}
+	} else if _, err := keep.PersonOf(ctx, login); err != nil {
+		return fmt.Errorf("%s: %w", login, err)
+	}
+	secret := rand.Text() + rand.Text()
+	link := people.Link{Purpose: people.SignIn, Login: login, CreatedBy: in.Operator(), ExpiresAt: time.Now().Add(linkLife)}
+	if err := keep.MakeLink(ctx, link, web.LinkHash(secret)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(in.Out, "%s://%s%s/link/%s\n", origin.Scheme, origin.Host, web.Base(door), secret)
+	return err
+}
+
+func admit(ctx context.Context, keep *store.Store, door people.Door, login string, m people.Membership, by string) error {
+	known := false
+	for _, role := range people.Roles(door) {
+		known = known || role == m.Role
+	}
+	if !known {
+		return errors.New("no such role: " + string(m.Role))
+	}
+	who, err := keep.Admit(ctx, login, "")
+	if err != nil {
+		return err
+	}
+	m.PersonID = who.ID
+	return keep.Join(ctx, m, by)
+}
