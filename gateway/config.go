@@ -41,6 +41,14 @@ type settings struct {
 	ReportsURL    string `env:"REPORTS_URL,required" doc:"base URL of reports"`
 	DispatcherURL string `env:"DISPATCHER_URL,required" doc:"base URL of callback-dispatcher"`
 
+	ConsoleURL          string        `env:"CONSOLE_URL" doc:"base URL of the merchants' console, which is served under /console; empty: there is none"`
+	ConsoleOperatorsURL string        `env:"CONSOLE_OPERATORS_URL" doc:"base URL of the operators' console, which is served under /operators; empty: there is none"`
+	ConsoleIdentityKeys config.Secret `env:"CONSOLE_IDENTITY_KEYS" doc:"comma separated base64 keys of identities for the merchants' console; required with CONSOLE_URL"`
+	ConsoleOperatorKeys config.Secret `env:"CONSOLE_OPERATORS_IDENTITY_KEYS" doc:"the same for the operators' console"`
+	ConsoleKeys         string        `env:"CONSOLE_KEYS" doc:"comma separated merchant: or operator: and the base64 of an ed25519 public key: the keys by which the two consoles name the people who call. The other half is DOOR_KEY of that console; several keys of one door verify while one is changed"`
+	LiveMax             int           `env:"LIVE_EVENTS_MAX" envDefault:"256" doc:"browsers that listen to the events of a console at a time, apart from the requests of IN_FLIGHT_MAX"`
+	LivePerAddress      int           `env:"LIVE_EVENTS_PER_ADDRESS_MAX" envDefault:"64" doc:"share of them that one address may have"`
+
 	PaymentsKeys   config.Secret `env:"PAYMENTS_IDENTITY_KEYS,required" doc:"comma separated base64 keys of identities for payments; the first signs"`
 	WalletsKeys    config.Secret `env:"WALLETS_IDENTITY_KEYS,required" doc:"the same for wallets"`
 	ReportsKeys    config.Secret `env:"REPORTS_IDENTITY_KEYS,required" doc:"the same for reports"`
@@ -146,6 +154,9 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 			return nil, fmt.Errorf("%s_URL: %w", line.prefix, err)
 		}
 	}
+	if err := s.consoles(targets); err != nil {
+		return nil, err
+	}
 	others, err := s.shards()
 	if err != nil {
 		return nil, err
@@ -158,6 +169,43 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 		targets[name] = proxy.Sharded(targets[name], further)
 	}
 	return targets, nil
+}
+
+// consoles adds a target for each console that has a URL.
+func (s settings) consoles(targets map[route.Upstream]*proxy.Target) error {
+	for _, line := range []struct {
+		name   route.Upstream
+		prefix string
+		url    string
+		keys   config.Secret
+	}{
+		{route.Console, "CONSOLE", s.ConsoleURL, s.ConsoleIdentityKeys},
+		{route.ConsoleOperators, "CONSOLE_OPERATORS", s.ConsoleOperatorsURL, s.ConsoleOperatorKeys},
+	} {
+		if line.url == "" {
+			continue
+		}
+		keys, err := httpkit.ParseIdentityKeys(line.keys.Reveal())
+		if err != nil {
+			return fmt.Errorf("%s_IDENTITY_KEYS: %w", line.prefix, err)
+		}
+		if targets[line.name], err = proxy.Service(line.url, keys[0]); err != nil {
+			return fmt.Errorf("%s_URL: %w", line.prefix, err)
+		}
+	}
+	return nil
+}
+
+// table is the table of routes, with those of the consoles that there are.
+func table(targets map[route.Upstream]*proxy.Target) []route.Route {
+	all := route.Table()
+	if targets[route.Console] != nil {
+		all = append(all, route.Consoles(route.MerchantsPath, route.Console)...)
+	}
+	if targets[route.ConsoleOperators] != nil {
+		all = append(all, route.Consoles(route.OperatorsPath, route.ConsoleOperators)...)
+	}
+	return all
 }
 
 // sharded are the services that each shard has for itself. Reports is one for all.
@@ -212,6 +260,8 @@ func (s settings) bounds() error {
 		{"LONG_ANSWERS_MAX", s.LongMax},
 		{"LONG_ANSWERS_PER_KEY_MAX", s.LongPerKey},
 		{"LONG_ANSWERS_BYTES_PER_SECOND", s.LongPace},
+		{"LIVE_EVENTS_MAX", s.LiveMax},
+		{"LIVE_EVENTS_PER_ADDRESS_MAX", s.LivePerAddress},
 	} {
 		if one.value < 1 {
 			return fmt.Errorf("%s: %d is less than 1", one.name, one.value)

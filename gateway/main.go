@@ -32,6 +32,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 )
@@ -80,6 +81,10 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	people, err := person.NewVerifier(cfg.ConsoleKeys)
+	if err != nil {
+		return fmt.Errorf("CONSOLE_KEYS: %w", err)
+	}
 	tel, err := telemetry.Start(ctx, "gateway", cfg.Telemetry)
 	if err != nil {
 		return err
@@ -120,7 +125,7 @@ func serve(ctx context.Context, in command.Input) error {
 		Payments: reading(targets[route.Payments]), Wallets: reading(targets[route.Wallets]),
 		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
 	}, pages, tel)
-	router, err := route.NewRouter(route.Table())
+	router, err := route.NewRouter(table(targets))
 	if err != nil {
 		return err
 	}
@@ -130,13 +135,15 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	slots := limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, cfg.InFlightLive, queueMax)
 	long := limit.NewLong(cfg.LongMax, cfg.LongPerKey, cfg.LongLive, queueMax)
-	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long)); err != nil {
+	live := limit.NewLive(cfg.LiveMax, cfg.LivePerAddress, queueMax)
+	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long), tel.Registry.Register(live)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	callers := identity.NewResolver(cache, operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now)
+	callers := identity.NewResolver(cache, operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now).
+		Admitting(people, apikey.NewConsoles(keys, cache, registry))
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: callers, Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
-		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long,
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long, Live: live,
 		LeastPace: cfg.LongPace, HeldMax: cfg.HeldMax,
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})

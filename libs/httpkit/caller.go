@@ -22,7 +22,7 @@ func (i Identity) Owner() (tenant.Owner, error) {
 	if i.Subject != Merchant || i.MerchantID == "" || !i.Mode.Valid() {
 		return tenant.Owner{}, ErrNoMerchant
 	}
-	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: i.Mode}, nil
+	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: i.Mode, Person: i.Person != ""}, nil
 }
 
 // OperatorName is the operator that the gateway names, or ErrNoOperator.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 )
 
@@ -45,7 +46,10 @@ type Identity struct {
 	KeyID       int64       `json:"key,omitempty"`
 	Mode        tenant.Mode `json:"mod,omitempty"`
 	Permissions []string    `json:"per,omitempty"`
-	Operator    string      `json:"opr,omitempty"` // name of the operator token
+	Operator    string      `json:"opr,omitempty"` // name of the operator
+	Door        person.Door `json:"dor,omitempty"` // of the console that the caller uses; "" for keys and tokens
+	User        string      `json:"usr,omitempty"` // id of the person's account, with Door
+	Person      string      `json:"psn,omitempty"` // the person's name, with Door
 	ClientIP    string      `json:"ip,omitempty"`
 	RequestID   string      `json:"req"`
 	Method      string      `json:"met"`

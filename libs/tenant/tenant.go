@@ -18,11 +18,13 @@ func Modes() []Mode { return []Mode{Live, Test} }
 func (m Mode) Valid() bool { return m == Live || m == Test }
 
 // Owner is the merchant and the mode that a request may see; every query carries both. KeyID is the API key that the
-// request came with: wallets belong to it, and payments and reports keep it.
+// request came with: wallets belong to it, and payments and reports keep it. A Person of the merchant came with it
+// instead, and sees the wallets of all keys.
 type Owner struct {
 	MerchantID string
 	KeyID      int64
 	Mode       Mode
+	Person     bool
 }
 
 // WithoutKey is the same for all keys of a merchant in a mode, as a key of a map must be.

@@ -114,6 +114,9 @@ func (r *Registry) Change(ctx context.Context, id int64, c Change, by audit.Entr
 		if !old.RevokedAt.IsZero() {
 			return Key{}, nil, errKeyRevoked
 		}
+		if old.Kind == KindConsole {
+			return Key{}, nil, ErrConsoleKey
+		}
 		if err := old.as(by.Confirms); err != nil {
 			return Key{}, nil, err
 		}
@@ -148,7 +151,7 @@ func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once 
 	if o.Overlap < 0 || o.Overlap > OverlapMax {
 		return Issued{}, fault.New(fault.Invalid, "validation_failed", "The overlap must be from 0 to %s.", OverlapMax)
 	}
-	old, err := r.Get(ctx, o.ID)
+	old, err := r.real(ctx, o.ID)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -173,6 +176,15 @@ func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once 
 	}
 	r.drop(o.ID)
 	return Issued{Key: key, Secret: secret}, nil
+}
+
+// real returns a key that is no console key.
+func (r *Registry) real(ctx context.Context, id int64) (Key, error) {
+	k, err := r.Get(ctx, id)
+	if err == nil && k.Kind == KindConsole {
+		err = ErrConsoleKey
+	}
+	return k, err
 }
 
 // kept is the stored form of a new pair.

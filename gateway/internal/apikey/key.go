@@ -35,6 +35,13 @@ func (t Tier) Rate() (perSecond, burst int) {
 	return 50, 500
 }
 
+// The kinds of a key. People act through a console under the console key of their merchant and mode, which has no usable
+// secret; their own permissions count, and not the key's.
+const (
+	KindKey     = "key"
+	KindConsole = "console"
+)
+
 // Key is an API key as it is stored. It is immutable once loaded, so that requests may share it. A zero time means
 // never.
 type Key struct {
@@ -42,6 +49,7 @@ type Key struct {
 	PublicKey    string
 	MerchantID   string
 	Shard        shard.Code // the merchant's
+	Kind         string
 	Name         string
 	Mode         tenant.Mode
 	Permissions  []string
@@ -67,6 +75,13 @@ func (k Key) Compiled() Key {
 	k.Grants = Compile(k.Permissions)
 	k.Effective = k.Grants.List()
 	return k
+}
+
+// Of is the console key as one person uses it: with the permissions of that person and the limits of a key.
+func (k Key) Of(permissions []string) *Key {
+	k.Grants, k.Tier, k.AllowedCIDRs = compilePerson(permissions), Standard, nil
+	k.Effective = k.Grants.List()
+	return &k
 }
 
 // The refusals of a credential. An unknown key and a mistyped one get the same answer.

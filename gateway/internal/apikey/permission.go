@@ -24,10 +24,23 @@ const (
 	WalletDraw       Permission = "wallet:withdraw"
 )
 
+// The permissions of people, which no key can have: with them a stolen key could make itself others
+// (docs/decisions/0027-merchants.md).
+const (
+	KeyManage      Permission = "key:manage"
+	MerchantManage Permission = "merchant:manage"
+	MerchantCreate Permission = "merchant:create"
+)
+
+var personal = []Permission{KeyManage, MerchantManage, MerchantCreate}
+
 var permissions = []Permission{
 	PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage, RefundCreate, SettlementManage, WithdrawalCreate,
 	WalletDraw,
 }
+
+// all are the places of permissions in a Set.
+var all = slices.Concat(permissions, personal)
 
 // Grantable lists everything that may be granted: each permission, the wildcard of each area, and * for all.
 func Grantable() []string {
@@ -63,16 +76,27 @@ func Compile(grants []string) Set {
 	return s
 }
 
+// compilePerson turns the permissions of a person into a set. There are no wildcards.
+func compilePerson(names []string) Set {
+	var s Set
+	for i, p := range all {
+		if slices.Contains(names, string(p)) {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
 // Allows reports whether the set holds a permission.
 func (s Set) Allows(p Permission) bool {
-	i := slices.Index(permissions, p)
+	i := slices.Index(all, p)
 	return i >= 0 && s&(1<<i) != 0
 }
 
 // List returns the permissions of a set without wildcards, so that services need no rule to read them.
 func (s Set) List() []string {
-	out := make([]string, 0, len(permissions))
-	for i, p := range permissions {
+	out := make([]string, 0, len(all))
+	for i, p := range all {
 		if s&(1<<i) != 0 {
 			out = append(out, string(p))
 		}

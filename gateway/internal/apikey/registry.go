@@ -125,6 +125,9 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 
 // Revoke ends a key for good. Repeating it changes nothing and gives the same answer.
 func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error) {
+	if _, err := r.real(ctx, id); err != nil {
+		return Key{}, err
+	}
 	by.Act, by.Object = audit.KeyRevoked, object(id)
 	key, err := r.store.Revoke(ctx, id, by)
 	if err != nil {

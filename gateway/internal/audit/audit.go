@@ -29,15 +29,25 @@ type Filter struct {
 // Entry is one act. It never holds a secret, nor a payment's reference, which is a bearer secret
 // (docs/architecture.md#secrets).
 type Entry struct {
-	Actor     string // operator:<name of the token> or cli:<user>
+	Actor     string // operator:<name>, person:<name>, key:<id> or cli:<user>
 	Act       Act
 	Object    string // the object of the act: key:12
 	RequestID string
 	ClientIP  string            // "" when there is none
 	Detail    map[string]string // further facts
 
+	// Door and User are of a person who calls through a console.
+	Door, User string
+
 	// Confirms is the request of another operator that the act uses up; nil without one.
 	Confirms *approval.Request
+}
+
+// Add adds the console and the account of a person to the further facts.
+func (e Entry) Add(detail map[string]string) {
+	if e.Door != "" {
+		detail["door"], detail["user"] = e.Door, e.User
+	}
 }
 
 // Act is the name of an act.

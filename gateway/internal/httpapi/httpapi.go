@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -93,6 +94,7 @@ type KeyView struct {
 
 // KeyMoreView has the fields that reading a key adds to the answer to its creation (docs/api-contract.md#keys).
 type KeyMoreView struct {
+	Kind         string   `json:"kind"`
 	AllowedCIDRs []string `json:"allowedCidrs"`
 	RevokedAt    *string  `json:"revokedAt"`
 	LastUsedAt   *string  `json:"lastUsedAt"`
@@ -114,7 +116,7 @@ func brief(k apikey.Key) KeyView {
 
 func whole(k apikey.Key) KeyView {
 	v := brief(k)
-	v.KeyMoreView = &KeyMoreView{AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: timestamp.OrNull(k.RevokedAt), LastUsedAt: timestamp.OrNull(k.LastUsedAt)}
+	v.KeyMoreView = &KeyMoreView{Kind: cmp.Or(k.Kind, apikey.KindKey), AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: timestamp.OrNull(k.RevokedAt), LastUsedAt: timestamp.OrNull(k.LastUsedAt)}
 	for _, p := range k.AllowedCIDRs {
 		v.AllowedCIDRs = append(v.AllowedCIDRs, p.String())
 	}
@@ -331,5 +333,8 @@ func (a *API) tell(ctx context.Context, what string, id int64) {
 // byOperator begins the audit entry of an operator's act.
 func byOperator(ctx context.Context) audit.Entry {
 	r := httpkit.From(ctx)
-	return audit.Entry{Actor: "operator:" + r.Identity.Operator, RequestID: r.RequestID, ClientIP: r.Identity.ClientIP}
+	return audit.Entry{
+		Actor: "operator:" + r.Identity.Operator, RequestID: r.RequestID, ClientIP: r.Identity.ClientIP,
+		Door: string(r.Identity.Door), User: r.Identity.User,
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 )
 
@@ -29,27 +29,45 @@ type Forgeries interface {
 	Forged(key int64, from netip.Addr)
 }
 
+// Consoles find the key under which the people of a merchant act.
+type Consoles interface {
+	Find(ctx context.Context, merchantID string, mode tenant.Mode, from netip.Addr) (*apikey.Key, error)
+}
+
 // Caller makes a request. Key is nil for operators and the public. With a Signature the key is only claimed until Prove
-// has checked the body.
+// has checked the body. A Person acts through a console; Prove has to check that the assertion is for this request.
 type Caller struct {
 	Subject   httpkit.Subject
 	Key       *apikey.Key
 	Signature *Signature
+	Person    *person.Assertion
 	Operator  string
 	IP        netip.Addr
 }
+
+// Unproved reports whether Prove has to check the caller over the whole body.
+func (c Caller) Unproved() bool { return c.Signature != nil || c.Person != nil }
 
 // Resolver resolves callers.
 type Resolver struct {
 	keys      Keys
 	operators Operators
 	forgeries Forgeries
+	people    *person.Verifier
+	consoles  Consoles
 	now       func() time.Time
 }
 
-// NewResolver makes a resolver. Without forgeries, bad signatures are not bounded.
+// NewResolver makes a resolver. Without forgeries, bad signatures are not bounded. Without people, nobody calls through a
+// console.
 func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func() time.Time) *Resolver {
 	return &Resolver{keys: keys, operators: operators, forgeries: forgeries, now: now}
+}
+
+// Admitting lets people call through consoles.
+func (r *Resolver) Admitting(people *person.Verifier, consoles Consoles) *Resolver {
+	r.people, r.consoles = people, consoles
+	return r
 }
 
 // Resolve finds the caller of a route and whether it may call it. Open routes ignore every credential
@@ -68,6 +86,9 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 		token, err := tokenOf(h)
 		if err != nil {
 			return Caller{}, err
+		}
+		if person.Is(token) {
+			return r.operatorInPerson(token, ip)
 		}
 		name, err := r.operators.Operator(ctx, token, ip)
 		return Caller{Subject: httpkit.Operator, Operator: name, IP: ip}, err
@@ -93,6 +114,9 @@ func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip
 	text, err := credential(h)
 	if err != nil {
 		return c, err
+	}
+	if person.Is(text) {
+		return r.merchantInPerson(ctx, rt, text, ip)
 	}
 	kind, mode, ok := apikey.Parse(text)
 	if !ok {
@@ -126,10 +150,13 @@ func (r *Resolver) allowProof(c Caller) error {
 }
 
 // Prove checks the signature of a caller over the request with its whole body, and then the rules that Resolve checks
-// for other callers. On an open route a bad signature makes the caller the public.
-func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, body []byte) error {
+// for other callers, or that a person's assertion is for this request. On an open route a bad signature makes the caller
+// the public.
+func (r *Resolver) Prove(c *Caller, rt *route.Route, q *http.Request, body []byte) error {
 	var err error = errSignature
-	if c.Signature.signs(c.Key.Signing, method, u, body) {
+	if c.Person != nil {
+		err = r.taken(c, q, body)
+	} else if c.Signature.signs(c.Key.Signing, q.Method, q.URL, body) {
 		err = r.allowed(rt, c.Key, c.IP)
 	} else if r.forgeries != nil {
 		r.forgeries.Forged(c.Key.ID, c.IP)
@@ -149,9 +176,16 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 		return httpkit.ErrRouteUnknown
 	}
 	if rt.Permission != "" && !key.Grants.Allows(rt.Permission) {
-		return fault.New(fault.Forbidden, "permission_missing", "This API key lacks the permission %s.", rt.Permission)
+		return fault.New(fault.Forbidden, "permission_missing", "This %s lacks the permission %s.", whose(key), rt.Permission)
 	}
 	return nil
+}
+
+func whose(key *apikey.Key) string {
+	if key.Kind == apikey.KindConsole {
+		return "person"
+	}
+	return "API key"
 }
 
 // sent reports whether a request carries a credential.

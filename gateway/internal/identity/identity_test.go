@@ -102,7 +102,7 @@ func TestResolve_knows(t *testing.T) {
 		r := identity.NewResolver(tc.keys, nil, nil, func() time.Time { return now })
 		c, err := r.Resolve(t.Context(), rt, tc.sent, ip)
 		if err == nil && c.Signature != nil {
-			err = r.Prove(&c, rt, http.MethodGet, u, nil)
+			err = r.Prove(&c, rt, &http.Request{Method: http.MethodGet, URL: u}, nil)
 		}
 		got := ""
 		if c.Key != nil {

@@ -59,7 +59,7 @@ func (q request) code(t *testing.T, key apikey.Key, permission apikey.Permission
 		if c.Signature == nil {
 			t.Fatal("a caller by public id without a signature to prove")
 		}
-		err = r.Prove(&c, rt, q.method, u, []byte(q.body))
+		err = r.Prove(&c, rt, &http.Request{Method: q.method, URL: u}, []byte(q.body))
 	}
 	if err == nil {
 		return ""

@@ -1,5 +1,5 @@
 // Package journal records the changes that callers make through the gateway in the audit: one row per request that is
-// not a read, of a merchant's key or of an operator to a service. It must not slow requests down, so rows wait in
+// not a read, of a merchant's key or person or of an operator to a service. It must not slow requests down, so rows wait in
 // bounded memory and are written in batches; rows beyond the bound are counted and lost. The store writes the rows of
 // acts on keys, in the transactions of those acts.
 package journal
@@ -76,8 +76,14 @@ func (j *Journal) add(c *proxy.Call, status int) {
 	r := audit.Record{At: j.now(), Entry: audit.Entry{
 		Act: audit.Act(c.Route.Name()), RequestID: c.RequestID, Detail: map[string]string{"status": strconv.Itoa(status)},
 	}}
+	if p := c.Caller.Person; p != nil {
+		r.Door, r.User = string(p.Door), p.User
+	}
 	if k := c.Caller.Key; k != nil {
 		r.Actor, r.Object = "key:"+strconv.FormatInt(k.ID, 10), "merchant:"+k.MerchantID
+		if c.Caller.Person != nil {
+			r.Actor = "person:" + c.Caller.Person.Name
+		}
 		r.Detail["mode"] = string(k.Mode)
 	} else {
 		r.Actor, r.Object = "operator:"+c.Caller.Operator, "service:"+string(c.Route.Upstream)

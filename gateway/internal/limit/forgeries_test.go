@@ -58,7 +58,7 @@ func TestForgeries(t *testing.T) {
 				}
 				return "limited"
 			}
-			_ = r.Prove(&c, rt, http.MethodPost, u, []byte("{}"))
+			_ = r.Prove(&c, rt, &http.Request{Method: http.MethodPost, URL: u}, []byte("{}"))
 			return "read"
 		}
 		flood := func() (read int) {

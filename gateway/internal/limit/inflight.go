@@ -22,14 +22,23 @@ type InFlight struct {
 // the last liveOnly of either, but always has half.
 func NewInFlight(calls, share, liveOnly int, wait time.Duration) *InFlight {
 	f := &InFlight{newPool("calls", calls, liveOnly, wait), map[string]map[route.Upstream]slotSets{live: {}, test: {}}}
-	for _, to := range []route.Upstream{route.Payments, route.Wallets, route.Reports, route.Dispatcher, route.Self} {
+	for _, to := range []route.Upstream{
+		route.Payments, route.Wallets, route.Reports, route.Dispatcher, route.Self, route.Console, route.ConsoleOperators,
+	} {
 		all := make(slotSet, min(share, calls))
+		if to == route.Console || to == route.ConsoleOperators {
+			all = make(slotSet, max(1, min(share, calls)/consolePart))
+		}
 		tests := make(slotSet, besides(cap(all), liveOnly))
 		f.byTraffic[live][to] = append(slotSets{all}, f.sets(live)...)
 		f.byTraffic[test][to] = append(slotSets{tests, all}, f.sets(test)...)
 	}
 	return f
 }
+
+// consolePart is the part of a share that a console may hold. A page waits for calls that the console makes in turn, and
+// these need slots too.
+const consolePart = 4
 
 // Admit implements proxy.Gate.
 func (f *InFlight) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {

@@ -25,6 +25,12 @@ func NewLong(answers, each, liveOnly int, wait time.Duration) *Long {
 	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[proxy.Party]int{}}
 }
 
+// NewLive makes a gate for so many browsers that listen to events at a time, apart from all other calls, with a bound per
+// address.
+func NewLive(browsers, each int, wait time.Duration) *Long {
+	return &Long{pool: newPool("live", browsers, 0, wait), each: each, held: map[proxy.Party]int{}}
+}
+
 // errLong has a Retry-After of its own because long answers last.
 var errLong = fault.New(fault.RateLimited, "rate_limited",
 	"This caller has as many long answers under way as it may have. Read one to its end first.").After(5 * time.Second)

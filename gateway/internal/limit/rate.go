@@ -134,6 +134,7 @@ type Rates struct {
 	skipLoopback bool
 
 	standard, premium      *buckets[int64]
+	people                 *buckets[string]
 	public, names, guesses *buckets[netip.Addr]
 }
 
@@ -145,6 +146,7 @@ func NewRates(skipLoopback bool, now func() time.Time) *Rates {
 	return &Rates{
 		now: now, skipLoopback: skipLoopback,
 		standard: newBuckets[int64](standard, most), premium: newBuckets[int64](premium, most),
+		people: newBuckets[string](standard, most),
 		public: newBuckets[netip.Addr](public, most), names: newBuckets[netip.Addr](names, most), guesses: newBuckets[netip.Addr](guesses, most),
 	}
 }
@@ -185,8 +187,11 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 
 func (l *Rates) skips(c *proxy.Call) bool { return l.skipLoopback && c.Caller.IP.IsLoopback() }
 
-// tier admits a call by its key.
+// tier admits a call by its person or its key.
 func (l *Rates) tier(c *proxy.Call, k *apikey.Key, now time.Time) error {
+	if p := c.Caller.Person; p != nil {
+		return admit(c, l.people, p.User, now)
+	}
 	switch k.Tier {
 	case apikey.Unlimited:
 		return nil

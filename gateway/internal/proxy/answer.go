@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ type answer struct {
 	requestID string
 	tls       bool
 	open      bool // the route is public: any origin may read the answer
+	browser   bool // the answer is a console's page, which may choose its own headers
 	status    int
 	wrote     bool
 	quota     Quota
@@ -131,7 +131,11 @@ var always = http.Header{
 func (a *answer) stamp() {
 	h := a.Header()
 	h.Set(httpkit.RequestIDHeader, a.requestID)
-	maps.Copy(h, always)
+	for name, values := range always {
+		if !a.browser || len(h[name]) == 0 {
+			h[name] = values
+		}
+	}
 	if len(h["Content-Security-Policy"]) == 0 {
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	}
@@ -255,7 +259,7 @@ func (q Quota) stamp(h http.Header) {
 func (p *Proxy) options(out *answer, r *http.Request, place *route.Place) {
 	h := out.Header()
 	h.Set("Allow", place.Allow)
-	if wanted := place.Route(r.Header.Get("Access-Control-Request-Method")); wanted != nil && wanted.Access == route.Open {
+	if wanted := place.Route(r.Header.Get("Access-Control-Request-Method")); wanted != nil && wanted.Public() {
 		out.open = true
 		h.Set("Access-Control-Allow-Methods", place.Allow)
 		h.Set("Access-Control-Allow-Headers", "Content-Type, Idempotency-Key, X-Request-Id")

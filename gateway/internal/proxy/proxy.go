@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -56,9 +55,10 @@ func (c *Call) lines(ctx context.Context) context.Context {
 	return telemetry.With(trace.ContextWithSpanContext(ctx, c.span), telemetry.RequestID, c.RequestID, telemetry.MerchantID, merchant)
 }
 
-// Party is the unit of limits: a key, an operator or, without either, an address.
+// Party is the unit of limits: a key, a person, an operator or, without any, an address.
 type Party struct {
 	key      int64
+	person   string
 	operator string
 	network  netip.Addr
 }
@@ -66,6 +66,8 @@ type Party struct {
 // Party is the party of a call. An unproved signature counts for the address, because anybody may have sent it.
 func (c *Call) Party() Party {
 	switch {
+	case c.Caller.Person != nil && c.Caller.Key != nil:
+		return Party{person: c.Caller.Person.User}
 	case c.Caller.Key != nil && (c.Caller.Signature == nil || c.proved):
 		return Party{key: c.Caller.Key.ID}
 	case c.Caller.Operator != "":
@@ -83,7 +85,7 @@ type Gate interface {
 // Callers resolves who is calling.
 type Callers interface {
 	Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (identity.Caller, error)
-	Prove(c *identity.Caller, rt *route.Route, method string, u *url.URL, body []byte) error
+	Prove(c *identity.Caller, rt *route.Route, r *http.Request, body []byte) error
 }
 
 // Replays remembers signed requests. Once returns an error when the same request was admitted before, unless it may be
@@ -102,6 +104,7 @@ type Options struct {
 	Gates     []Gate
 	Slots     Gate                                                         // the last gate: from the whole body to the whole answer in memory; may be nil
 	Long      Gate                                                         // replaces Slots for streamed answers, left at their end; may be nil
+	Live      Gate                                                         // replaces Slots for events that a browser listens to, left at their end; may be nil
 	LeastPace int                                                          // least bytes a second of such an answer's reader; 0 is leastPace
 	CallTime  time.Duration                                                // bounds one call from the first byte to the last; 0 is callTimeMax
 	BodyTime  time.Duration                                                // bounds the sending of a body; 0 is bodyTimeMax
@@ -222,9 +225,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
 	}
-	out.open = c.Route.Access == route.Open
+	out.open, out.browser = c.Route.Public(), c.Route.Browser
 	callTime := p.CallTime
-	if c.Route.Long {
+	if c.Route.Long || c.Route.Live {
 		callTime, out.writeMax = longTime, longTime
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTime)
@@ -242,13 +245,13 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	if c.Caller, err = p.Callers.Resolve(r.Context(), c.Route, r.Header, p.Addresses.Client(r)); err != nil {
 		return err
 	}
-	signed := c.Caller.Signature != nil
+	unproved := c.Caller.Unproved()
 	var body []byte
-	if signed { // before the gates: a caller that knows only the public id must not use up the limits of the key
+	if unproved { // before the gates: a caller that knows only the public id must not use up the limits of the key
 		if body, err = p.readBody(out, r, c); err != nil {
 			return err
 		}
-		if err = p.Callers.Prove(&c.Caller, c.Route, r.Method, r.URL, body); err != nil {
+		if err = p.Callers.Prove(&c.Caller, c.Route, r, body); err != nil {
 			return err
 		}
 		c.proved = true
@@ -256,7 +259,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	if err = p.admit(out, r, c); err != nil {
 		return err
 	}
-	if !signed {
+	if !unproved {
 		if body, err = p.readBody(out, r, c); err != nil {
 			return err
 		}
@@ -333,8 +336,11 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 		return err
 	}
 	slots := p.Slots
-	if c.Route.Long {
+	switch {
+	case c.Route.Long:
 		slots = p.Long
+	case c.Route.Live:
+		slots = p.Live
 	}
 	if err := enter(slots); err != nil {
 		return err
@@ -343,7 +349,7 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 		return err
 	}
 	pace := newPace(p.LeastPace, p.WriteTime)
-	if c.Route.Long {
+	if c.Route.Long || c.Route.Live {
 		out.pace = pace
 	} else {
 		out.hold(p.answers.share(c), func() error {
@@ -417,7 +423,8 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	}
 	p.metrics.observe(c, status, p.Now().Sub(start))
 	if c.Caller.Operator != "" {
-		p.log.InfoContext(c.lines(ctx), "operator request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator)
+		p.log.InfoContext(c.lines(ctx), "operator request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator,
+			"console", c.Caller.Person != nil)
 	} else if p.log.Enabled(ctx, slog.LevelDebug) {
 		p.log.DebugContext(c.lines(ctx), "request", "route", routeName(c.Route), "status", status)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,6 +117,9 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 	if k := c.Caller.Key; k != nil {
 		who.MerchantID, who.KeyID, who.Mode, who.Permissions = k.MerchantID, k.ID, k.Mode, k.Effective
 	}
+	if p := c.Caller.Person; p != nil {
+		who.Door, who.User, who.Person = p.Door, p.User, p.Name
+	}
 	header, err := who.Sign(t.key)
 	if err != nil { // strings and numbers always encode
 		panic(err)
@@ -162,6 +166,9 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.Scheme, pr.Out.URL.Host = t.url.Scheme, t.url.Host
 	pr.Out.URL.ForceQuery = false
 	pr.Out.Host = ""
+	if c.Route.Browser {
+		pr.Out.Host = pr.In.Host // which a console compares with the origin of a form
+	}
 	if pr.Out.GetBody = pr.In.GetBody; pr.In.GetBody != nil {
 		if body, err := pr.In.GetBody(); err == nil { // from memory, so that it leaves in one write with the headers
 			pr.Out.Body = body
@@ -175,6 +182,9 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 // passed are the headers of a caller that services see. It lists what passes, not what does not, so that no spelling of
 // an identity header, no credential, no cookie and no hop-by-hop header passes.
 var passed = []string{"Accept", "Accept-Language", "Content-Type", httpkit.IdempotencyHeader, "If-None-Match", "User-Agent"}
+
+// browsing are the further headers that a console sees.
+var browsing = []string{"Cookie", "Last-Event-Id", "Origin", "Referer", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User"}
 
 // withheld are the headers that never pass, not even on routes that pass all others.
 var withheld = []string{
@@ -205,7 +215,11 @@ func forwarded(in *http.Request, c *Call) http.Header {
 		}
 	} else {
 		h = make(http.Header, len(passed)+3)
-		for _, name := range passed {
+		names := passed
+		if c.Route.Browser {
+			names = slices.Concat(passed, browsing)
+		}
+		for _, name := range names {
 			if v := in.Header[name]; len(v) > 0 {
 				h[name] = v
 			}
@@ -234,20 +248,21 @@ var errOwn = errors.New("the service refused the gateway itself, or its answer i
 // inspect checks an answer before it is passed on. A service that refuses the gateway's own identity, or that fails
 // with something other than JSON, has not answered the caller.
 func (t *Target) inspect(res *http.Response) error {
-	if res.StatusCode >= http.StatusBadRequest && res.Request.Method != http.MethodHead {
+	c, ok := res.Request.Context().Value(callKey{}).(*Call)
+	browser := ok && c.Route.Browser
+	if res.StatusCode >= http.StatusBadRequest && !browser && res.Request.Method != http.MethodHead {
 		media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		if err != nil || media != "application/json" {
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}
 	if res.StatusCode == http.StatusUnauthorized {
-		c, ok := res.Request.Context().Value(callKey{}).(*Call)
 		// The other routes require a credential of their own, and answer 401 without it.
 		if ok && !c.Route.AnyHeaders && (!c.Route.Names || c.Route.Access != route.Open) {
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}
-	if c, ok := res.Request.Context().Value(callKey{}).(*Call); ok {
+	if ok {
 		c.closed = isClosed(res)
 	}
 	for name := range res.Header {

@@ -21,6 +21,7 @@ type node struct {
 	literal map[string]*node
 	any     *node
 	here    *Place
+	beneath *Place // of {name...}: everything below
 }
 
 // Place holds the routes of one pattern.
@@ -64,23 +65,36 @@ func (r *Router) add(rt *Route) error {
 		return fmt.Errorf("does not start with a slash")
 	}
 	n := &r.root
-	for at, segment := range strings.Split(rt.Pattern[1:], "/") {
+	segments := strings.Split(rt.Pattern[1:], "/")
+	for at, segment := range segments {
 		switch segment {
 		case "":
 			return fmt.Errorf("has an empty segment")
 		case "{reference}", "{id}":
 			rt.named = at + 1
 		}
+		if strings.HasSuffix(segment, "...}") {
+			if at+1 < len(segments) {
+				return fmt.Errorf("has segments after all that follow")
+			}
+			return r.put(&n.beneath, rt)
+		}
 		n = n.child(segment)
 	}
-	if n.here == nil {
-		n.here = &Place{}
+	return r.put(&n.here, rt)
+}
+
+// put adds a route to a place, which it makes if it is not there.
+func (r *Router) put(at **Place, rt *Route) error {
+	if *at == nil {
+		*at = &Place{}
 	}
-	if slices.ContainsFunc(n.here.routes, func(o *Route) bool { return o.Method == rt.Method }) {
+	p := *at
+	if slices.ContainsFunc(p.routes, func(o *Route) bool { return o.Method == rt.Method }) {
 		return fmt.Errorf("is defined twice")
 	}
-	n.here.routes = append(n.here.routes, rt)
-	n.here.Allow = allow(n.here.routes)
+	p.routes = append(p.routes, rt)
+	p.Allow = allow(p.routes)
 	r.routes = append(r.routes, rt)
 	return nil
 }
@@ -123,6 +137,19 @@ func (r *Router) Match(escapedPath string) *Place {
 }
 
 func (n *node) match(rest string) *Place {
+	if p := n.exact(rest); p != nil || n.beneath == nil {
+		return p
+	}
+	for segment := range strings.SplitSeq(rest, "/") {
+		if !fillable(segment) {
+			return nil
+		}
+	}
+	return n.beneath
+}
+
+// exact is match without the place of everything below.
+func (n *node) exact(rest string) *Place {
 	segment, after, more := strings.Cut(rest, "/")
 	if !more {
 		if child := n.literal[segment]; child != nil && child.here != nil {

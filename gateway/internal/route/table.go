@@ -20,6 +20,9 @@ const (
 	Reports    Upstream = "reports"
 	Dispatcher Upstream = "callback-dispatcher"
 	Self       Upstream = "gateway"
+
+	Console          Upstream = "console"           // of merchants
+	ConsoleOperators Upstream = "console-operators" // the same program, with a database and keys of its own
 )
 
 // Access says who may call a route.
@@ -36,7 +39,7 @@ const (
 // Route is one line of the table.
 type Route struct {
 	Method     string
-	Pattern    string // /v1/payments/{reference}; {name} takes one whole segment
+	Pattern    string // /v1/payments/{reference}; {name} takes one whole segment, {name...} all that follow
 	Upstream   Upstream
 	Access     Access
 	Permission apikey.Permission // with Keyed or Knows; "" is any key
@@ -48,6 +51,8 @@ type Route struct {
 	Long       bool              // streams for minutes: a report of any length
 	Names      bool              // asks a bank for a person's name: paced by address
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
+	Live       bool              // streams events to a browser: slots of its own
+	Browser    bool              // pages of a console: cookies and the headers of forms pass, and its answers are not JSON
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
 	Member     string            // member of the body, or parameter of a GET, that names the object that the path does not name
@@ -73,6 +78,9 @@ func (r *Route) Object(escapedPath string) string {
 	}
 	return ""
 }
+
+// Public reports whether pages of any origin may read the answers. Those of a console are for its own pages.
+func (r *Route) Public() bool { return r.Access == Open && !r.Browser }
 
 // Strict reports whether the route refuses query parameters that it does not have. Pages ignore them, and so does the
 // route of banks' notices, which a bank may send with parameters of its own.
@@ -145,6 +153,26 @@ func operatedLong(method, pattern string, to Upstream) Route {
 	r.Long = true
 	return r
 }
+
+// Consoles lists the routes of a console: its pages, and the events that they listen to. They are not in the table,
+// because a system may have no console.
+func Consoles(prefix string, to Upstream) (routes []Route) {
+	at := func(method, pattern string) Route {
+		return Route{Method: method, Pattern: prefix + pattern, Upstream: to, Access: Open, Browser: true, Page: true}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		routes = append(routes, at(method, ""), at(method, "/{path...}"))
+	}
+	live := at(http.MethodGet, "/live")
+	live.Live, live.Page = true, false
+	return append(routes, live)
+}
+
+// The paths of the two consoles.
+const (
+	MerchantsPath = "/console"
+	OperatorsPath = "/operators"
+)
 
 // Table lists every route, in the order of gateway/openapi.yaml.
 func Table() []Route {

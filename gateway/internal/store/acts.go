@@ -68,6 +68,7 @@ func (s *Store) Append(ctx context.Context, acts []audit.Record) error {
 	at, actor, act := make([]time.Time, len(acts)), make([]string, len(acts)), make([]string, len(acts))
 	object, request, detail := make([]string, len(acts)), make([]string, len(acts)), make([]string, len(acts))
 	for i, r := range acts {
+		r.Add(r.Detail)
 		text, err := json.Marshal(r.Detail)
 		if err != nil {
 			return fmt.Errorf("encode the audit entry: %w", err)

@@ -34,7 +34,7 @@ type Store struct{ pool *pgxpool.Pool }
 func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
 // keyColumns are the columns that scan reads, of api_keys k and api_key_secrets s.
-const keyColumns = `k.id, s.public_key, k.merchant_id, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
+const keyColumns = `k.id, s.public_key, k.merchant_id, k.kind, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until,
 	coalesce((SELECT m.shard FROM merchant_shards m WHERE m.merchant_id = k.merchant_id), '` + string(shard.First) + `')`
 
@@ -111,7 +111,7 @@ func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	var mode, tier, home string
 	var expires, revoked, used, until *time.Time
 	err = row.Scan(append([]any{
-		&k.ID, &k.PublicKey, &k.MerchantID, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
+		&k.ID, &k.PublicKey, &k.MerchantID, &k.Kind, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
 		&k.CreatedAt, &expires, &revoked, &used, &until, &home,
 	}, more...)...)
 	if err != nil {
@@ -192,6 +192,7 @@ func writeAudit(ctx context.Context, tx pgx.Tx, e audit.Entry) error {
 		}
 		detail["requestedBy"] = e.Confirms.Operator
 	}
+	e.Add(detail)
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("encode the audit entry: %w", err)

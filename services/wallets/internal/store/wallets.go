@@ -37,7 +37,7 @@ sequence, created_at, expires_at, trace) VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
 
 	historySQL = `INSERT INTO wallet_history (wallet_id, sequence, status, amount) VALUES ($1, $2, $3, $4::text::numeric)`
 
-	findWalletSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.id = $1 AND w.mode = $2 AND w.merchant_id = $3 AND w.key_id = $4`
+	findWalletSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.id = $1 AND w.mode = $2 AND w.merchant_id = $3 AND (w.key_id = $4 OR $5)`
 
 	// The two lists begin at a position, which is beyond every wallet when there is none.
 	listWalletsSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.key_id = $1 AND w.mode = $2 AND w.merchant_id = $3
@@ -47,6 +47,15 @@ ORDER BY w.created_at DESC, w.id DESC LIMIT $6 OFFSET $7`
 	listWalletsByStatusSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.key_id = $1 AND w.mode = $2 AND w.merchant_id = $3
 AND (w.created_at, w.id) < (coalesce($4::timestamptz, 'infinity'), $5::text) AND w.status = $8
 ORDER BY w.created_at DESC, w.id DESC LIMIT $6 OFFSET $7`
+
+	// A person sees the wallets of all keys of the merchant.
+	listMerchantWalletsSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.mode = $1 AND w.merchant_id = $2
+AND (w.created_at, w.id) < (coalesce($3::timestamptz, 'infinity'), $4::text)
+ORDER BY w.created_at DESC, w.id DESC LIMIT $5 OFFSET $6`
+
+	listMerchantWalletsByStatusSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.mode = $1 AND w.merchant_id = $2
+AND (w.created_at, w.id) < (coalesce($3::timestamptz, 'infinity'), $4::text) AND w.status = $7
+ORDER BY w.created_at DESC, w.id DESC LIMIT $5 OFFSET $6`
 
 	listDepositsSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.wallet_id = $1 AND d.mode = $2
 AND (d.first_seen_at, d.network || ':' || d.tx_hash || ':' || lpad(d.ordinal::text, 10, '0')) < (coalesce($3::timestamptz, 'infinity'), $4::text)
@@ -206,7 +215,7 @@ func (s *Store) Retain(ctx context.Context) error {
 
 // FindWallet implements app.Wallets.
 func (s *Store) FindWallet(ctx context.Context, o tenant.Owner, walletID string) (wallet.Wallet, error) {
-	rows, err := s.pool.Query(ctx, findWalletSQL, walletID, o.Mode, o.MerchantID, o.KeyID)
+	rows, err := s.pool.Query(ctx, findWalletSQL, walletID, o.Mode, o.MerchantID, o.KeyID, o.Person)
 	if err != nil {
 		return wallet.Wallet{}, fmt.Errorf("reading a wallet: %w", err)
 	}
@@ -224,9 +233,14 @@ func (s *Store) ListWallets(ctx context.Context, o tenant.Owner, q app.ListQuery
 		limit++
 	}
 	at, name := position(q.After)
-	sql, args := listWalletsSQL, []any{o.KeyID, o.Mode, o.MerchantID, at, name, limit, q.Offset}
+	args := []any{o.Mode, o.MerchantID, at, name, limit, q.Offset}
+	sql, byStatus := listMerchantWalletsSQL, listMerchantWalletsByStatusSQL
+	if !o.Person {
+		args = append([]any{o.KeyID}, args...)
+		sql, byStatus = listWalletsSQL, listWalletsByStatusSQL
+	}
 	if q.Status != "" {
-		sql, args = listWalletsByStatusSQL, append(args, q.Status)
+		sql, args = byStatus, append(args, q.Status)
 	}
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {

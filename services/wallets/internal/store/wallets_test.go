@@ -270,6 +270,7 @@ func TestWallet_otherOwners(t *testing.T) {
 			t.Errorf("list the wallets as %s: got %v, %v, want none", name, list, err)
 		}
 	}
+	owner := owner
 	ids := func(q app.ListQuery) (out []string) {
 		t.Helper()
 		list, err := s.ListWallets(ctx, owner, q)
@@ -287,6 +288,26 @@ func TestWallet_otherOwners(t *testing.T) {
 	same(t, "by status", ids(app.ListQuery{Limit: 2, Status: wallet.StatusWatching}), "[wal_4 wal_3]")
 	same(t, "by another status", ids(app.ListQuery{Limit: 2, Status: wallet.StatusExpired}), "[]")
 	same(t, "after one", ids(app.ListQuery{Limit: 2, Cursor: true, After: app.Position{At: time.UnixMilli(1_700_000_000_001), Name: "wal_3"}}), "[wal_2 wal_1 wal_0]")
+
+	// A person of the merchant sees the wallets of all its keys, and those alone.
+	owner.Person, owner.KeyID = true, 9
+	same(t, "all, to a person", ids(app.ListQuery{Limit: 10}), "[wal_4 wal_3 wal_2 wal_1 wal_0]")
+	same(t, "a page, to a person", ids(app.ListQuery{Limit: 2, Offset: 1}), "[wal_3 wal_2]")
+	same(t, "by status, to a person", ids(app.ListQuery{Limit: 2, Status: wallet.StatusWatching}), "[wal_4 wal_3]")
+	same(t, "by another status, to a person", ids(app.ListQuery{Limit: 2, Status: wallet.StatusExpired}), "[]")
+	if w, err := s.FindWallet(ctx, owner, "wal_1"); err != nil || w.KeyID != 7 {
+		t.Errorf("find the wallet of a key as a person: got key %d, %v", w.KeyID, err)
+	}
+	for name, o := range map[string]tenant.Owner{
+		"another merchant": {MerchantID: "other", KeyID: 9, Mode: tenant.Test, Person: true}, "live": {MerchantID: "acme", KeyID: 9, Mode: tenant.Live, Person: true},
+	} {
+		if list, err := s.ListWallets(ctx, o, app.ListQuery{Limit: 10}); err != nil || len(list) != 0 {
+			t.Errorf("list the wallets as a person of %s: got %v, %v, want none", name, list, err)
+		}
+		if _, err := s.FindWallet(ctx, o, "wal_1"); !errors.Is(err, app.ErrWalletNotFound) {
+			t.Errorf("find the wallet as a person of %s: got %v, want ErrWalletNotFound", name, err)
+		}
+	}
 }
 
 // A key that is still in use by a large allocation does not hold a request for ever.

@@ -1,0 +1,146 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/httpkit"
+)
+
+// console serves pages of the service behind the gateway as the merchants' console.
+func console(t *testing.T, w *fixture, options ...option) *fixture {
+	t.Helper()
+	target, err := proxy.Service(w.upstream.URL, otherKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(target.Close)
+	return start(t, http.NotFoundHandler(), append(options, func(o *proxy.Options) {
+		router, err := route.NewRouter(append(table(), route.Consoles(route.MerchantsPath, route.Console)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Router = router
+		o.Targets[route.Console] = target
+	})...)
+}
+
+// pages plays a console: it verifies the gateway's identity and answers with what it saw.
+func pages(w http.ResponseWriter, r *http.Request) {
+	if _, err := (httpkit.Verifier{Audience: "console", Keys: [][]byte{otherKey}, Now: time.Now}).Verify(r); err != nil {
+		http.Error(w, err.Error(), http.StatusTeapot)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Set-Cookie", "__Host-session=1; Path=/; Secure; HttpOnly; SameSite=Lax")
+	h.Add("Set-Cookie", "second=2")
+	h.Set("Content-Security-Policy", "default-src 'self'")
+	h.Set("Referrer-Policy", "same-origin")
+	if r.URL.Path == "/console/away" {
+		http.Redirect(w, r, "/console", http.StatusSeeOther)
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/missing") {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	fmt.Fprintf(w, "%s %s %s|%s|%s|%s|%s", r.Method, r.URL.Path, r.Host, r.Header.Get("Cookie"), r.Header.Get("Origin"), r.Header.Get("X-Api-Key"), body)
+}
+
+// The pages of a console pass with their cookies, forms, redirects and errors, and its own headers of security. No other
+// origin may read them.
+func TestProxy_console(t *testing.T) {
+	w := console(t, start(t, http.HandlerFunc(pages)))
+	host := strings.TrimPrefix(w.url, "http://")
+	for target, want := range map[string]string{
+		"GET /console":                   "GET /console " + host + "|session=1|https://x.example||",
+		"POST /console/payments/CW-X":    "POST /console/payments/CW-X " + host + "|session=1|https://x.example||a=b",
+		"DELETE /console/keys/1":         "DELETE /console/keys/1 " + host + "|session=1|https://x.example||a=b",
+		"GET /console/a%2Fb/c":           "GET /console/a/b/c " + host + "|session=1|https://x.example||",
+		"GET /console/somewhere/missing": "GET /console/somewhere/missing " + host + "|session=1|https://x.example||",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		body := ""
+		if method != http.MethodGet {
+			body = "a=b"
+		}
+		a := w.do(t, method, path, "", body, "Cookie", "session=1", "Origin", "https://x.example", "X-Api-Key", testSecret, "X-Causeway-Identity", "x")
+		if string(a.body) != want {
+			t.Errorf("%s: got %d %s, want %s", target, a.StatusCode, a.body, want)
+		}
+		h := a.Header
+		if len(h.Values("Set-Cookie")) != 2 || h.Get("Content-Security-Policy") != "default-src 'self'" || h.Get("Referrer-Policy") != "same-origin" ||
+			h.Get("X-Frame-Options") != "DENY" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" ||
+			h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%s: headers %v", target, h)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/console/away", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/console" {
+		t.Errorf("a redirect: got %d to %q", res.StatusCode, res.Header.Get("Location"))
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forcetypeassert // it is one
+	for _, path := range []string{"/console/", "/console/../v1/payments", "/console//x", "/console/%2e%2e/v1", "/consoles", "/operators", "/operators/x"} {
+		w.do(t, "GET", path, "", "").refused(t, http.StatusNotFound, "route_not_found")
+	}
+	if a := w.do(t, "OPTIONS", "/console/x", "", "", "Access-Control-Request-Method", "POST", "Origin", "https://x.example"); a.Header.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("another origin may call a console: %v", a.Header)
+	}
+}
+
+// Events reach a browser as they happen. Browsers that listen hold none of the slots of other calls, and an address has
+// only a share of theirs.
+func TestProxy_consoleEvents(t *testing.T) {
+	events := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/console/live" {
+			pages(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		fmt.Fprint(w, "data: now\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	w := console(t, start(t, http.HandlerFunc(events)), slots, func(o *proxy.Options) { o.Live = limit.NewLive(8, 2, 100*time.Millisecond) })
+	var open []io.Closer
+	for range 2 {
+		conn := w.dial(t)
+		fmt.Fprint(conn, "GET /console/live HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, len("data: now"))
+		if _, err := io.ReadFull(res.Body, line); err != nil || string(line) != "data: now" {
+			t.Fatalf("listen: got %q, %v", line, err)
+		}
+		open = append(open, conn)
+	}
+	w.do(t, "GET", "/console/live", "", "").refused(t, http.StatusTooManyRequests, "rate_limited")
+	for range 5 {
+		if a := w.do(t, "GET", "/console/x", "", ""); a.StatusCode != http.StatusOK {
+			t.Errorf("read a page beside listeners: got %d %s", a.StatusCode, a.body)
+		}
+	}
+	for _, one := range open {
+		_ = one.Close()
+	}
+}
