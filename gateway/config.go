@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
@@ -46,6 +48,7 @@ type settings struct {
 	ConsoleIdentityKeys config.Secret `env:"CONSOLE_IDENTITY_KEYS" doc:"comma separated base64 keys of identities for the merchants' console; required with CONSOLE_URL"`
 	ConsoleOperatorKeys config.Secret `env:"CONSOLE_OPERATORS_IDENTITY_KEYS" doc:"the same for the operators' console"`
 	ConsoleKeys         string        `env:"CONSOLE_KEYS" doc:"comma separated merchant: or operator: and the base64 of an ed25519 public key: the keys by which the two consoles name the people who call. The other half is DOOR_KEY of that console; several keys of one door verify while one is changed"`
+	OperatorsURL        string        `env:"OPERATORS_URL" doc:"public URL of the host on which operators use their console and its passkeys; empty: PUBLIC_URL. A passkey works for one host, whose name must be no IP address"`
 	LiveMax             int           `env:"LIVE_EVENTS_MAX" envDefault:"256" doc:"browsers that listen to the events of a console at a time, apart from the requests of IN_FLIGHT_MAX"`
 	LivePerAddress      int           `env:"LIVE_EVENTS_PER_ADDRESS_MAX" envDefault:"64" doc:"share of them that one address may have"`
 
@@ -272,6 +275,19 @@ func (s settings) bounds() error {
 			s.HeldMax, proxy.HeldLeast)
 	}
 	return nil
+}
+
+// site is where operators use their passkeys; none without a URL.
+func (s settings) site() (passkey.Site, error) {
+	url := cmp.Or(s.OperatorsURL, s.PublicURL)
+	if url == "" {
+		return passkey.Site{}, nil
+	}
+	site, err := passkey.SiteOf(url)
+	if err != nil {
+		return site, fmt.Errorf("OPERATORS_URL: %w", err)
+	}
+	return site, nil
 }
 
 // https reports whether callers reach the gateway over TLS.

@@ -32,12 +32,13 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 )
 
-var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(command.Standard(migrations.FS), operatorVerbs),
+var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(command.Standard(migrations.FS), operatorVerbs, passkeyVerbs),
 	command.Verb{Endless: true, Run: serve},
 	command.Verb{Name: "serve", Endless: true, Run: serve},
 	command.Verb{
@@ -85,6 +86,10 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return fmt.Errorf("CONSOLE_KEYS: %w", err)
 	}
+	site, err := cfg.site()
+	if err != nil {
+		return err
+	}
 	tel, err := telemetry.Start(ctx, "gateway", cfg.Telemetry)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func serve(ctx context.Context, in command.Input) error {
 		return err
 	}
 	targets[route.Self] = self(&httpapi.API{
-		Keys: registry, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Two: cfg.SecondOperator, Requests: keys,
+		Keys: registry, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Passkeys: operator.NewPasskeys(keys), Two: cfg.SecondOperator, Requests: keys,
 		Payments: reading(targets[route.Payments]), Wallets: reading(targets[route.Wallets]),
 		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
 	}, pages, tel)
@@ -141,6 +146,9 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	callers := identity.NewResolver(cache, operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now).
 		Admitting(people, apikey.NewConsoles(keys, cache, registry))
+	if site != (passkey.Site{}) {
+		callers.Approving(site, keys)
+	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: callers, Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
 		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long, Live: live,

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/httpapi"
@@ -48,13 +51,77 @@ var operatorVerbs = []command.Verb{
 	})},
 }
 
+// The verbs of operators' passkeys. They add the first ones.
+var passkeyVerbs = []command.Verb{
+	{Name: "operators passkey add", Args: "--name PERSON --credential ID --public-key KEY [--label TEXT]", Run: passkeys(func(f *flag.FlagSet) passkeyAct {
+		o := operator.PasskeyOrder{}
+		var credential, public string
+		f.StringVar(&o.Name, "name", "", "the person whose passkey it is, such as ada.obi; one person is one operator")
+		f.StringVar(&o.Label, "label", "", "which one it is, such as laptop")
+		f.StringVar(&credential, "credential", "", "the credential id, as the console shows it to its owner")
+		f.StringVar(&public, "public-key", "", "the public key, as the console shows it to its owner")
+		return func(ctx context.Context, r *operator.Passkeys, by audit.Entry) (any, error) {
+			var err, err2 error
+			o.Key.ID, err = base64.RawURLEncoding.DecodeString(credential)
+			o.Key.Public, err2 = base64.RawURLEncoding.DecodeString(public)
+			if err = errors.Join(err, err2); err != nil {
+				return nil, fmt.Errorf("operators passkey add: --credential and --public-key must be base64url: %w", err)
+			}
+			p, err := r.Add(ctx, o, by)
+			return httpapi.ViewPasskey(p), err
+		}
+	})},
+	{Name: "operators passkey list", Run: passkeys(func(*flag.FlagSet) passkeyAct {
+		return func(ctx context.Context, r *operator.Passkeys, _ audit.Entry) (any, error) {
+			all, err := r.List(ctx)
+			views := make([]httpapi.PasskeyView, 0, len(all))
+			for _, p := range all {
+				views = append(views, httpapi.ViewPasskey(p))
+			}
+			return views, err
+		}
+	})},
+	{Name: "operators passkey revoke", Args: "--id N", Run: passkeys(func(f *flag.FlagSet) passkeyAct {
+		id := f.Int64("id", 0, "id of the passkey that ends at once")
+		return func(ctx context.Context, r *operator.Passkeys, by audit.Entry) (any, error) {
+			p, err := r.Revoke(ctx, *id, by)
+			return httpapi.ViewPasskey(p), err
+		}
+	})},
+}
+
+// passkeyAct is the action of a verb of passkeys; its result is printed.
+type passkeyAct func(ctx context.Context, r *operator.Passkeys, by audit.Entry) (any, error)
+
+func passkeys(declare func(f *flag.FlagSet) passkeyAct) func(ctx context.Context, in command.Input) error {
+	return acting(func(f *flag.FlagSet) keptAct {
+		do := declare(f)
+		return func(ctx context.Context, k kept, by audit.Entry) (any, error) {
+			return do(ctx, operator.NewPasskeys(k.store), by)
+		}
+	})
+}
+
 // tokenAct is the action of a verb; its result is printed.
 type tokenAct func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error)
 
 // tokens makes a verb from a function that declares flags and returns the action.
 func tokens(declare func(f *flag.FlagSet) tokenAct) func(ctx context.Context, in command.Input) error {
+	return acting(func(f *flag.FlagSet) keptAct {
+		do := declare(f)
+		return func(ctx context.Context, k kept, by audit.Entry) (any, error) {
+			return do(ctx, operator.NewRegistry(k.store, k.peppers), by)
+		}
+	})
+}
+
+// keptAct is the action of a verb on the gateway's database; its result is printed.
+type keptAct func(ctx context.Context, k kept, by audit.Entry) (any, error)
+
+// acting makes a verb from a function that declares flags and returns the action.
+func acting(declare func(f *flag.FlagSet) keptAct) func(ctx context.Context, in command.Input) error {
 	return func(ctx context.Context, in command.Input) error {
-		var do tokenAct
+		var do keptAct
 		if err := in.FlagsOnly(func(f *flag.FlagSet) { do = declare(f) }); err != nil {
 			return err
 		}
@@ -63,7 +130,7 @@ func tokens(declare func(f *flag.FlagSet) tokenAct) func(ctx context.Context, in
 			return err
 		}
 		defer kept.close()
-		shown, err := do(ctx, operator.NewRegistry(kept.store, kept.peppers), commandLine(in))
+		shown, err := do(ctx, kept, commandLine(in))
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package httpkit
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/go-kit/kit/endpoint"
 
@@ -56,12 +57,15 @@ func ForKeys(next endpoint.Endpoint) endpoint.Endpoint {
 	})
 }
 
-// ForOperators is the middleware of a route that needs an operator.
+// ForOperators is the middleware of a route that needs an operator, who has to approve a change through the operators'
+// console with a passkey.
 func ForOperators(next endpoint.Endpoint) endpoint.Endpoint {
 	return admitted(next, func(r *Request) error {
 		r.scope = func(r *Request) string { return idempotency.Scope("operator", r.Identity.Operator) }
-		_, err := r.Identity.OperatorName()
-		return err
+		if _, err := r.Identity.OperatorName(); err != nil {
+			return err
+		}
+		return r.approved(time.Now())
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 )
@@ -50,6 +51,7 @@ type Identity struct {
 	Door        person.Door `json:"dor,omitempty"` // of the console that the caller uses; "" for keys and tokens
 	User        string      `json:"usr,omitempty"` // id of the person's account, with Door
 	Person      string      `json:"psn,omitempty"` // the person's name, with Door
+	Approver    *Approver   `json:"apr,omitempty"` // of a change through the operators' console
 	ClientIP    string      `json:"ip,omitempty"`
 	RequestID   string      `json:"req"`
 	Method      string      `json:"met"`
@@ -61,6 +63,12 @@ type Identity struct {
 	BodyHash       []byte `json:"bod,omitempty"` // SHA-256 of the body
 	IdempotencyKey string `json:"idk,omitempty"`
 	Nonce          string `json:"non,omitempty"` // a service takes it once
+}
+
+// Approver says by what a service recognises the approval of an operator.
+type Approver struct {
+	Site passkey.Site  `json:"site"`
+	Keys []passkey.Key `json:"keys"`
 }
 
 // Bind ties an identity to one request: its method, path with query, body and Idempotency-Key, and a nonce.

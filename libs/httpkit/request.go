@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/nonce"
 	"causeway.internal/libs/tenant"
 )
 
@@ -22,14 +23,15 @@ type Request struct {
 	RequestID string
 	Route     string // "POST /v1/payments": the pattern, never the path
 
-	http     *http.Request
-	object   []string              // the names of the values in the path
-	raw      []byte                // the body
-	hash     [32]byte              // SHA-256 of the body
-	scope    func(*Request) string // the caller, within whom an Idempotency-Key is unique
-	problems fault.Problems
-	reader   context.Context // ends when the caller disconnects, and not with the time of an endpoint
-	log      *slog.Logger
+	http      *http.Request
+	approvals *nonce.Memory         // of changes that operators have approved
+	object    []string              // the names of the values in the path
+	raw       []byte                // the body
+	hash      [32]byte              // SHA-256 of the body
+	scope     func(*Request) string // the caller, within whom an Idempotency-Key is unique
+	problems  fault.Problems
+	reader    context.Context // ends when the caller disconnects, and not with the time of an endpoint
+	log       *slog.Logger
 }
 
 type requestKey struct{}
@@ -42,7 +44,7 @@ func (s *Server) begin(route string) func(context.Context, *http.Request) contex
 	object := pathNames(route)
 	return func(ctx context.Context, r *http.Request) context.Context {
 		return context.WithValue(ctx, requestKey{}, &Request{
-			RequestID: r.Header.Get(RequestIDHeader), Route: route, http: r, object: object, log: s.log,
+			RequestID: r.Header.Get(RequestIDHeader), Route: route, http: r, object: object, log: s.log, approvals: s.approvals,
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/nonce"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/telemetry"
 )
 
@@ -26,13 +27,14 @@ const handleMax = 10 * time.Second
 
 // Server is what every endpoint of a service shares.
 type Server struct {
-	log      *slog.Logger
-	spare    *telemetry.Sparing // of failed requests: an outage fails them all
-	verifier Verifier
-	nonces   *nonce.Memory
-	seconds  *prometheus.HistogramVec
-	mux      *http.ServeMux
-	routes   []string
+	log       *slog.Logger
+	spare     *telemetry.Sparing // of failed requests: an outage fails them all
+	verifier  Verifier
+	nonces    *nonce.Memory
+	approvals *nonce.Memory
+	seconds   *prometheus.HistogramVec
+	mux       *http.ServeMux
+	routes    []string
 }
 
 // NewServer makes the server of one service. The verifier's audience names the service in metrics.
@@ -43,7 +45,7 @@ func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifi
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route", "status"})
 	registry.MustRegister(seconds)
-	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux(), nonces: nonce.NewMemory(identityLife)}
+	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux(), nonces: nonce.NewMemory(identityLife), approvals: nonce.NewMemory(passkey.Life)}
 }
 
 // Handle serves a route ("POST /v1/payments") for its callers (ForMerchants and the like) with a use case. An answer is

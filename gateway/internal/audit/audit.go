@@ -67,5 +67,8 @@ const (
 	TokenRotated Act = "operator_token.rotated"
 	TokenRevoked Act = "operator_token.revoked"
 
+	PasskeyAdded   Act = "operator_passkey.added"
+	PasskeyRevoked Act = "operator_passkey.revoked"
+
 	ApprovalRequested Act = "approval.requested"
 )

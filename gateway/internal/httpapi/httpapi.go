@@ -51,6 +51,7 @@ type API struct {
 	Answers  Answers
 	Audit    Audit
 	Tokens   Tokens
+	Passkeys Passkeys
 	Two      bool // acts on live keys and operators' tokens take two operators
 	Requests Requests
 	Payments Ask
@@ -75,6 +76,7 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "POST /v1/admin/operators", httpkit.ForOperators, a.makeToken)
 	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", httpkit.ForOperators, a.rotateToken)
 	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", httpkit.ForOperators, a.revokeToken)
+	a.registerPasskeys(s)
 }
 
 // KeyView is a key as operators see it. Only the answer to its creation has Secret.

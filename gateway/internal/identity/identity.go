@@ -13,6 +13,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 )
@@ -34,6 +35,12 @@ type Consoles interface {
 	Find(ctx context.Context, merchantID string, mode tenant.Mode, from netip.Addr) (*apikey.Key, error)
 }
 
+// Passkeys are those of operators.
+type Passkeys interface {
+	// PasskeysOf are the passkeys of an operator that are not revoked.
+	PasskeysOf(ctx context.Context, operator string) ([]passkey.Key, error)
+}
+
 // Caller makes a request. Key is nil for operators and the public. With a Signature the key is only claimed until Prove
 // has checked the body. A Person acts through a console; Prove has to check that the assertion is for this request.
 type Caller struct {
@@ -42,6 +49,7 @@ type Caller struct {
 	Signature *Signature
 	Person    *person.Assertion
 	Operator  string
+	Approver  *httpkit.Approver // of a change through the operators' console
 	IP        netip.Addr
 }
 
@@ -55,6 +63,8 @@ type Resolver struct {
 	forgeries Forgeries
 	people    *person.Verifier
 	consoles  Consoles
+	passkeys  Passkeys
+	site      passkey.Site
 	now       func() time.Time
 }
 
@@ -67,6 +77,13 @@ func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func()
 // Admitting lets people call through consoles.
 func (r *Resolver) Admitting(people *person.Verifier, consoles Consoles) *Resolver {
 	r.people, r.consoles = people, consoles
+	return r
+}
+
+// Approving lets services recognise operators' approvals, which are given at a site. Without it no change through the
+// operators' console passes.
+func (r *Resolver) Approving(at passkey.Site, passkeys Passkeys) *Resolver {
+	r.site, r.passkeys = at, passkeys
 	return r
 }
 
@@ -88,7 +105,7 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 			return Caller{}, err
 		}
 		if person.Is(token) {
-			return r.operatorInPerson(token, ip)
+			return r.operatorInPerson(ctx, rt, token, ip)
 		}
 		name, err := r.operators.Operator(ctx, token, ip)
 		return Caller{Subject: httpkit.Operator, Operator: name, IP: ip}, err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"time"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/route"
@@ -15,6 +16,9 @@ import (
 
 // errAssertion is the one refusal of an assertion, so that it says nothing to somebody who makes them up.
 var errAssertion = fault.New(fault.Unauthenticated, "assertion_invalid", "The console's statement about its caller is not valid for this request.")
+
+var errPasskeys = fault.New(fault.Unavailable, "operators_unavailable",
+	"The operator's passkeys cannot be read right now. Try again shortly.").After(2 * time.Second)
 
 // open reads the assertion of a person at a door. The address is that of the person where the console tells it.
 func (r *Resolver) open(text string, at person.Door, from netip.Addr) (*person.Assertion, netip.Addr, error) {
@@ -39,7 +43,7 @@ func (r *Resolver) open(text string, at person.Door, from netip.Addr) (*person.A
 var operatorName = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
 
 // operatorInPerson resolves an operator who uses the operators' console.
-func (r *Resolver) operatorInPerson(text string, ip netip.Addr) (Caller, error) {
+func (r *Resolver) operatorInPerson(ctx context.Context, rt *route.Route, text string, ip netip.Addr) (Caller, error) {
 	a, ip, err := r.open(text, person.Operator, ip)
 	if err != nil {
 		return Caller{}, err
@@ -47,7 +51,16 @@ func (r *Resolver) operatorInPerson(text string, ip netip.Addr) (Caller, error) 
 	if !operatorName.MatchString(a.Name) {
 		return Caller{}, errAssertion
 	}
-	return Caller{Subject: httpkit.Operator, Operator: a.Name, Person: a, IP: ip}, nil
+	c := Caller{Subject: httpkit.Operator, Operator: a.Name, Person: a, IP: ip}
+	if rt.Method == http.MethodGet || r.passkeys == nil {
+		return c, nil
+	}
+	keys, err := r.passkeys.PasskeysOf(ctx, a.Name)
+	if err != nil {
+		return c, errPasskeys.Because(err)
+	}
+	c.Approver = &httpkit.Approver{Site: r.site, Keys: keys}
+	return c, nil
 }
 
 // merchantInPerson resolves a person of a merchant, who acts under the merchant's console key. A person without a merchant

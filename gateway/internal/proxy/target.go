@@ -24,6 +24,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 )
@@ -118,7 +119,7 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 		who.MerchantID, who.KeyID, who.Mode, who.Permissions = k.MerchantID, k.ID, k.Mode, k.Effective
 	}
 	if p := c.Caller.Person; p != nil {
-		who.Door, who.User, who.Person = p.Door, p.User, p.Name
+		who.Door, who.User, who.Person, who.Approver = p.Door, p.User, p.Name, c.Caller.Approver
 	}
 	header, err := who.Sign(t.key)
 	if err != nil { // strings and numbers always encode
@@ -224,6 +225,9 @@ func forwarded(in *http.Request, c *Call) http.Header {
 				h[name] = v
 			}
 		}
+	}
+	if approval := in.Header[passkey.Header]; c.Caller.Approver != nil && len(approval) == 1 {
+		h[passkey.Header] = approval
 	}
 	if len(h["User-Agent"]) == 0 {
 		h["User-Agent"] = []string{""} // else net/http sends its own name

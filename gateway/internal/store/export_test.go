@@ -8,5 +8,5 @@ var Statements = []string{
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
 	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, idempotency.StaleSQL,
 	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
-	consoleSQL, insertConsoleSQL, skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
+	consoleSQL, insertConsoleSQL, passkeysOfSQL, heldPasskeysSQL, insertPasskeySQL, revokePasskeySQL, getPasskeySQL, listPasskeysSQL, skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
 }

@@ -61,7 +61,7 @@ func (c caller) code(route access) string {
 }
 
 // Check calls every route that add adds to the server of a service, as every kind of caller. The use cases may be
-// missing: a call that reaches one counts as admitted.
+// missing: a call that reaches one counts as admitted. Every change of operators needs their approval.
 func Check(t *testing.T, audience string, add func(*httpkit.Server)) {
 	t.Helper()
 	key := []byte("identity key of callers, 32 bytes")
@@ -78,6 +78,9 @@ func Check(t *testing.T, audience string, add func(*httpkit.Server)) {
 		}
 		method, pattern, _ := strings.Cut(route, " ")
 		path := names.ReplaceAllString(pattern, "x")
+		if serves == operators && method != http.MethodGet {
+			checkApproval(t, s, key, audience, method, path)
+		}
 		for _, c := range known {
 			r := httptest.NewRequest(method, path, strings.NewReader("{}"))
 			if c.who != nil {
