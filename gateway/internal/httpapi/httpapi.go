@@ -3,7 +3,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -96,7 +95,7 @@ type KeyView struct {
 
 // KeyMoreView has the fields that reading a key adds to the answer to its creation (docs/api-contract.md#keys).
 type KeyMoreView struct {
-	Kind         string   `json:"kind"`
+	Kind         string   `json:"kind,omitempty"` // of a console key
 	AllowedCIDRs []string `json:"allowedCidrs"`
 	RevokedAt    *string  `json:"revokedAt"`
 	LastUsedAt   *string  `json:"lastUsedAt"`
@@ -118,7 +117,10 @@ func brief(k apikey.Key) KeyView {
 
 func whole(k apikey.Key) KeyView {
 	v := brief(k)
-	v.KeyMoreView = &KeyMoreView{Kind: cmp.Or(k.Kind, apikey.KindKey), AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: timestamp.OrNull(k.RevokedAt), LastUsedAt: timestamp.OrNull(k.LastUsedAt)}
+	v.KeyMoreView = &KeyMoreView{AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: timestamp.OrNull(k.RevokedAt), LastUsedAt: timestamp.OrNull(k.LastUsedAt)}
+	if k.Kind == apikey.KindConsole {
+		v.Kind = k.Kind
+	}
 	for _, p := range k.AllowedCIDRs {
 		v.AllowedCIDRs = append(v.AllowedCIDRs, p.String())
 	}
