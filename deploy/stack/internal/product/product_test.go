@@ -19,7 +19,7 @@ func examplePlan(options Options) plan {
 		name := tenant.Service
 		one.accounts[name] = infra.Account{Service: name, Database: "postgres://" + name, Owner: "postgres://owner-of-" + name}
 		one.http[name] = name + ":1"
-		one.keys.identity[name], one.keys.master[name] = "identity-"+name, "master-"+name
+		one.keys.identity[name], one.keys.master[name] = "identity-"+name+".", "master-"+name+"." // no name is in another
 	}
 	return one
 }
@@ -40,10 +40,10 @@ func TestEnviron_secretsGoWhereTheyBelong(t *testing.T) {
 			}
 			for _, other := range Tenants() {
 				foreign := other.Service != tenant.Service
-				if foreign && strings.Contains(variable, "master-"+other.Service) {
+				if foreign && strings.Contains(variable, "master-"+other.Service+".") {
 					t.Errorf("%s is given a key of %s: %s", tenant.Service, other.Service, variable)
 				}
-				if foreign && tenant.Service != gateway && strings.Contains(variable, "identity-"+other.Service) {
+				if foreign && tenant.Service != gateway && strings.Contains(variable, "identity-"+other.Service+".") {
 					t.Errorf("%s could sign for %s: %s", tenant.Service, other.Service, variable)
 				}
 			}
@@ -64,11 +64,11 @@ func TestEnviron_overrides(t *testing.T) {
 
 func TestProcesses_roles(t *testing.T) {
 	whole, err := examplePlan(Options{Bin: "/b"}).processes()
-	if err != nil || len(whole) != 5 || len(whole[0].Spec.Args) != 0 || whole[0].Spec.Path != "/b/payments" {
+	if err != nil || len(whole) != 7 || len(whole[0].Spec.Args) != 0 || whole[0].Spec.Path != "/b/payments" {
 		t.Fatalf("whole: %+v, %v", whole, err)
 	}
 	split, err := examplePlan(Options{Bin: "/b", Split: true}).processes()
-	if err != nil || len(split) != 9 || split[0].Name != "payments-serve" || split[1].Spec.Args[0] != "work" {
+	if err != nil || len(split) != 11 || split[0].Name != "payments-serve" || split[1].Spec.Args[0] != "work" {
 		t.Fatalf("split: %+v, %v", split, err)
 	}
 	seen := map[string]bool{}
@@ -87,8 +87,8 @@ func TestProcesses_roles(t *testing.T) {
 func TestProcesses_signer(t *testing.T) {
 	one := examplePlan(Options{Bin: "/b", Split: true, Env: map[string]string{"signer:SIGNER_POLICY": "/etc/policy.json"}})
 	all, err := one.processes()
-	if err != nil || len(all) != 10 || all[0].Name != "signer" || all[0].Spec.Path != "/b/signer" || !IsService(all[0].Name) {
-		t.Fatalf("plan the processes with a signer: got %+v, %v, want ten, with the signer first", all, err)
+	if err != nil || len(all) != 12 || all[0].Name != "signer" || all[0].Spec.Path != "/b/signer" || !IsService(all[0].Name) {
+		t.Fatalf("plan the processes with a signer: got %+v, %v, want twelve, with the signer first", all, err)
 	}
 	socket := one.dir + "/signer.sock"
 	if !slices.Contains(all[0].Spec.Env, "SIGNER_POLICY=/etc/policy.json") || !slices.Contains(all[0].Spec.Env, "SIGNER_SOCKET="+socket) ||
@@ -109,11 +109,11 @@ func TestProcesses_replicas(t *testing.T) {
 		one.http[tenant.Service+"-2"] = tenant.Service + ":2"
 	}
 	all, err := one.processes()
-	if err != nil || len(all) != 18 || all[9].Name != "payments-serve-2" || !IsService(all[9].Name) {
+	if err != nil || len(all) != 22 || all[11].Name != "payments-serve-2" || !IsService(all[11].Name) {
 		t.Fatalf("replicas: %+v, %v", all, err)
 	}
-	if !slices.Contains(all[9].Spec.Env, "HTTP_ADDR=payments:2") || !slices.Contains(all[17].Spec.Env, "WALLETS_URL=http://wallets:2") {
-		t.Errorf("the second ones do not keep to themselves: %v, %v", all[9].Spec.Env, all[17].Spec.Env)
+	if !slices.Contains(all[11].Spec.Env, "HTTP_ADDR=payments:2") || !slices.Contains(all[19].Spec.Env, "WALLETS_URL=http://wallets:2") {
+		t.Errorf("the second ones do not keep to themselves: %v, %v", all[11].Spec.Env, all[19].Spec.Env)
 	}
 }
 

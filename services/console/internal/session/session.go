@@ -56,6 +56,7 @@ func init() { //nolint:gochecknoinits // gob knows types by registration alone
 	gob.Register(Parked{})
 	gob.Register(Ceremony{})
 	gob.Register(url.Values{})
+	gob.Register(time.Time{})
 }
 
 // New makes a manager. cookie is the name of the cookie without its prefix; secure is false on plain http.
