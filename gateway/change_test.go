@@ -140,6 +140,7 @@ func TestGateway_changeKey(t *testing.T) {
 func TestGateway_me(t *testing.T) {
 	t.Parallel()
 	w := start(t)
+	w.merchant(t, "acme")
 	key := w.call(t, "POST", "/v1/admin/keys", operatorToken,
 		`{"merchantId":"acme","name":"shop","mode":"live","permissions":["report:*"],"allowedCidrs":["127.0.0.0/8"]}`).want(t, 201, "").key(t)
 	secret, _ := key["secret"].(string)
@@ -202,6 +203,9 @@ func TestGateway_audit(t *testing.T) {
 	if acts, _, _ := list("?object=merchant:acme&act=POST%20/v1/payments"); len(acts) != 1 {
 		t.Errorf("payments of the merchant: %v", acts)
 	}
+	if acts, _, _ := list("?act=merchant.created"); len(acts) != 1 { // the draft of the test key
+		t.Errorf("merchants that were made: %v, want one", acts)
+	}
 	if acts, _, _ := list("?actor=operator:ops&object=key:" + id); len(acts) != 4 {
 		t.Errorf("acts of the operator on the key: %v", acts)
 	}
@@ -215,7 +219,7 @@ func TestGateway_audit(t *testing.T) {
 		}
 		cursor = "&cursor=" + next
 	}
-	if !slices.Equal(paged, all) || len(all) != 6 {
+	if !slices.Equal(paged, all) || len(all) != 7 {
 		t.Errorf("by pages %v, at once %v", paged, all)
 	}
 	for _, private := range []string{secret, fresh, "CW-7KQ2M9XHTB4N", "Ada Obi", apikey.SigningPlace("")} {

@@ -180,6 +180,13 @@ func (w *fixture) call(t *testing.T, method, path, token, body string, headers .
 	return a
 }
 
+// merchant makes an approved merchant.
+func (w *fixture) merchant(t *testing.T, id string) {
+	t.Helper()
+	w.call(t, "POST", "/v1/admin/merchants", operatorToken, `{"merchantId":"`+id+`","name":"`+id+` stores","country":"NG"}`).want(t, 201, "")
+	w.call(t, "POST", "/v1/admin/merchants/"+id+"/approve", operatorToken, "").want(t, 200, "")
+}
+
 func (w *fixture) validate(t *testing.T, r *http.Request, a answer) {
 	t.Helper()
 	rt, params, err := w.router.FindRoute(r)
@@ -264,6 +271,7 @@ func TestGateway_keyLife(t *testing.T) {
 func TestGateway_liveAndExpiry(t *testing.T) {
 	t.Parallel()
 	w := start(t)
+	w.merchant(t, "acme")
 	ends := time.Now().Add(700 * time.Millisecond)
 	live := w.call(t, "POST", "/v1/admin/keys", operatorToken,
 		`{"merchantId":"acme","name":"shop","mode":"live","permissions":["*"],"expiresAt":"`+ends.UTC().Format(time.RFC3339Nano)+`"}`).want(t, 201, "")

@@ -1,13 +1,14 @@
 // Command gateway is the only public entrance of Causeway: it authenticates API keys, forwards requests to the services
 // under a signed identity, and gives every refusal one shape. `gateway` serves; `gateway migrate`, `gateway keys
-// create`, `gateway keys adopt`, `gateway operators …`, `gateway rotate-master`, `gateway health` and `gateway version`
-// are its other verbs. This package only wires.
+// create`, `gateway keys adopt`, `gateway operators …`, `gateway merchants …`, `gateway rotate-master`, `gateway
+// health` and `gateway version` are its other verbs. This package only wires.
 package main
 
 import (
 	"context"
 	"crypto/rand"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/journal"
 	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/gateway/internal/page"
 	"causeway.internal/gateway/internal/proxy"
@@ -38,7 +40,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(command.Standard(migrations.FS), operatorVerbs, passkeyVerbs),
+var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(command.Standard(migrations.FS), operatorVerbs, passkeyVerbs, merchantVerbs),
 	command.Verb{Endless: true, Run: serve},
 	command.Verb{Name: "serve", Endless: true, Run: serve},
 	command.Verb{
@@ -56,6 +58,7 @@ const (
 	usedEvery     = 15 * time.Second
 	maintainEvery = time.Minute
 	queueMax      = 2 * time.Second
+	tellMax       = 3 * time.Second // less than the time after which another gateway tells it
 )
 
 func serve(ctx context.Context, in command.Input) error {
@@ -114,7 +117,9 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	cache := apikey.NewCache(keys, lookups, peppers, ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, cfg.Keys.Shard.Home(), time.Now)
-	pages, err := page.New(targets[route.Payments], offer, tel.Log, time.Now)
+	teller := merchant.NewTeller(keys, telling(targets[route.Payments]), tel.Log)
+	merchants := merchant.NewRegistry(keys, func(id string) { cache.DropMerchant(id); teller.Wake() }, time.Now)
+	pages, err := page.New(targets[route.Payments], merchant.NewBrands(keys, time.Now), offer, tel.Log, time.Now)
 	if err != nil {
 		return err
 	}
@@ -126,7 +131,7 @@ func serve(ctx context.Context, in command.Input) error {
 		return err
 	}
 	targets[route.Self] = self(&httpapi.API{
-		Keys: registry, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Passkeys: operator.NewPasskeys(keys), Two: cfg.SecondOperator, Requests: keys,
+		Keys: registry, Merchants: merchants, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Passkeys: operator.NewPasskeys(keys), Two: cfg.SecondOperator, Requests: keys,
 		Payments: reading(targets[route.Payments]), Wallets: reading(targets[route.Wallets]),
 		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
 	}, pages, tel)
@@ -173,6 +178,10 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {
 		return err
 	}
+	if err := tel.Registry.Register(teller); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	group.Go("changes of merchants", teller.Run)
 	return group.Run(ctx)
 }
 
@@ -192,7 +201,20 @@ func lasting(static identity.Static, two bool, tel *telemetry.Telemetry) error {
 func reading(t *proxy.Target) httpapi.Ask {
 	return func(ctx context.Context, path string) (httpapi.Reply, error) {
 		reply, err := t.Ask(ctx, http.MethodGet, path, nil)
-		return httpapi.Reply(reply), err
+		return httpapi.Reply{Status: reply.Status, Body: reply.Body, RetryAfter: reply.RetryAfter}, err
+	}
+}
+
+// telling tells payments of merchants' changes.
+func telling(t *proxy.Target) func(ctx context.Context, n merchant.Notice) error {
+	return func(ctx context.Context, n merchant.Notice) error {
+		ctx, cancel := context.WithTimeout(ctx, tellMax)
+		defer cancel()
+		body, err := json.Marshal(n)
+		if err != nil {
+			return fmt.Errorf("encode the change of a merchant: %w", err)
+		}
+		return t.Tell(ctx, n.Shard, "/v1/admin/merchants/terms", body, "gateway")
 	}
 }
 

@@ -194,6 +194,9 @@ func TestOpenAPI_codes(t *testing.T) {
 	var want []string
 	for _, root := range []string{".", "../libs", "../services"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if entry != nil && entry.IsDir() && path == "../services/console" { // answers pages to people, and no API
+				return fs.SkipDir
+			}
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

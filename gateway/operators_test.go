@@ -62,7 +62,12 @@ func TestGateway_twoOperators(t *testing.T) {
 	adasOther := w.person(t, "ada.obi")
 	const again, live, limit = "second_operator_required", `{"merchantId":"acme","name":"shop","mode":"live","permissions":["*"]}`, `{"tier":"unlimited"}`
 
+	w.call(t, "POST", "/v1/admin/keys", ada, live).want(t, 409, "merchant_unknown")
 	w.call(t, "POST", "/v1/admin/keys", ada, strings.Replace(live, "live", "test", 1)).want(t, 201, "")
+	w.call(t, "POST", "/v1/admin/keys", ada, live).want(t, 409, "merchant_unknown")
+	w.call(t, "POST", "/v1/admin/merchants/acme/approve", ada, "").want(t, 202, "")
+	w.call(t, "POST", "/v1/admin/merchants/acme/approve", adasOther, "").want(t, 409, again)
+	w.call(t, "POST", "/v1/admin/merchants/acme/approve", ben, "").want(t, 200, "")
 	asked := w.call(t, "POST", "/v1/admin/keys", ada, live, "Idempotency-Key", "k1").want(t, 202, "")
 	if !strings.Contains(string(asked.raw), `"action":"make_key","requestedBy":"ada.obi"`) || strings.Contains(string(asked.raw), "sk_live_") {
 		t.Errorf("asked: %s", asked.raw)

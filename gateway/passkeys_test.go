@@ -34,8 +34,8 @@ func (w *fixture) approvedBy(t *testing.T, a *authenticator.Authenticator, who p
 }
 
 // Operators add passkeys with their tokens, two of them where acts take two, and never through the console. What an
-// operator changes there needs an approval by such a passkey, which a revoked one gives no more. Two operators remain two
-// people, whatever passkeys they have.
+// operator changes there needs an approval by such a passkey, which a revoked one gives no more. Two operators remain
+// two people, whatever passkeys they have.
 func TestGateway_passkeys(t *testing.T) {
 	w := startOn(t, pg.URL(t, migrations.FS), "SECOND_OPERATOR", "true", "LIMITS_SKIP_LOOPBACK", "true", "CONSOLE_KEYS", doorKeys,
 		"OPERATORS_URL", "https://ops.example.com")
@@ -77,6 +77,10 @@ func TestGateway_passkeys(t *testing.T) {
 	w.approvedBy(t, adas, inPerson("carl.eze"), "POST", keys, test).want(t, 403, "approval_required")
 	w.approvedBy(t, adas, inPerson("ada.obi"), "POST", keys, test).want(t, 201, "")
 
+	const approve = "/v1/admin/merchants/acme/approve"
+	w.as(t, inPerson("ada.obi"), "POST", approve, "").want(t, 403, "approval_required")
+	w.approvedBy(t, adas, inPerson("ada.obi"), "POST", approve, "").want(t, 202, "")
+	w.approvedBy(t, bens, inPerson("ben.ade"), "POST", approve, "").want(t, 200, "")
 	w.approvedBy(t, adas, inPerson("ada.obi"), "POST", keys, live).want(t, 202, "")
 	w.approvedBy(t, adasOther, inPerson("ada.obi"), "POST", keys, live).want(t, 409, "second_operator_required")
 	w.call(t, "POST", keys, ada, live).want(t, 409, "second_operator_required") // the same person with a token

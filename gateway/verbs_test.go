@@ -50,6 +50,7 @@ func TestGateway_adopt(t *testing.T) {
 			`{"merchantId":"`+merchant+`","name":"shop","mode":"`+mode+`","permissions":["*"]}`).want(t, 201, "")
 		return fmt.Sprint(made.key(t)["id"])
 	}
+	w.merchant(t, "acme")
 	old, heir, foreign, live := key("acme", "test"), key("acme", "test"), key("other", "test"), key("acme", "live")
 	move := func(from, to string) (string, error) {
 		var out bytes.Buffer

@@ -175,6 +175,12 @@ func twoDecide(t *testing.T, s *stack.Stack) {
 	awaitStatus(t, c, ref, "settled")
 
 	live := api.Object{"merchantId": unique("m"), "name": "till", "mode": "live", "permissions": []string{"*"}}
+	refusedAs(t, first, "/v1/admin/keys", live, http.StatusConflict, "merchant_unknown")
+	merchant := api.Object{"merchantId": live["merchantId"], "name": "Till", "country": "NG"}
+	first.Call(t, http.MethodPost, "/v1/admin/merchants", merchant).Want(t, http.StatusCreated)
+	approve := "/v1/admin/merchants/" + live["merchantId"].(string) + "/approve"
+	first.Call(t, http.MethodPost, approve, nil).Want(t, http.StatusAccepted)
+	second.Call(t, http.MethodPost, approve, nil).Want(t, http.StatusOK)
 	first.Call(t, http.MethodPost, "/v1/admin/keys", live).Want(t, http.StatusAccepted)
 	refuse(t, first, "/v1/admin/keys", live, http.StatusConflict, again)
 	made := second.Call(t, http.MethodPost, "/v1/admin/keys", live).Want(t, http.StatusCreated)

@@ -58,10 +58,21 @@ func shared(t testing.TB) (*stack.Stack, *api.Client) {
 // key makes an API key of a merchant and returns a client that uses it.
 func key(t testing.TB, s *stack.Stack, c *api.Client, mode, merchant string, permissions ...string) *api.Client {
 	t.Helper()
+	if mode == "live" {
+		approved(t, c.With(s.AdminToken), merchant)
+	}
 	made := c.With(s.AdminToken).Call(t, http.MethodPost, "/v1/admin/keys", api.Object{
 		"merchantId": merchant, "name": t.Name(), "mode": mode, "permissions": permissions, "tier": "unlimited",
 	}).Want(t, http.StatusCreated)
 	return c.With(made.Text(t, "key.secret"))
+}
+
+// approved makes a merchant, if there is none, and approves it.
+func approved(t testing.TB, operator *api.Client, merchant string) {
+	t.Helper()
+	order := api.Object{"merchantId": merchant, "name": merchant, "country": "NG"}
+	operator.Call(t, http.MethodPost, "/v1/admin/merchants", order).Want(t, http.StatusCreated, http.StatusConflict)
+	operator.Call(t, http.MethodPost, "/v1/admin/merchants/"+merchant+"/approve", nil).Want(t, http.StatusOK)
 }
 
 // unique is a name that no other test has.

@@ -22,6 +22,9 @@ import (
 // IdentityHeader carries the caller's identity from the gateway, which strips any inbound one.
 const IdentityHeader = "X-Causeway-Identity"
 
+// MerchantHeader says to the gateway alone whose object an answer is about; the gateway passes no such header on.
+const MerchantHeader = "X-Causeway-Merchant"
+
 // How far from now an identity may have been issued, in both directions. One that binds its whole request lives for as
 // long as an endpoint may take (handleMax): no caller waits for the answer of an older one.
 const (
@@ -47,6 +50,7 @@ type Identity struct {
 	KeyID       int64       `json:"key,omitempty"`
 	Mode        tenant.Mode `json:"mod,omitempty"`
 	Permissions []string    `json:"per,omitempty"`
+	Networks    []string    `json:"net,omitempty"` // that the merchant may use, for wallets alone; empty: all
 	Operator    string      `json:"opr,omitempty"` // name of the operator
 	Door        person.Door `json:"dor,omitempty"` // of the console that the caller uses; "" for keys and tokens
 	User        string      `json:"usr,omitempty"` // id of the person's account, with Door

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/erasure"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
@@ -27,12 +30,12 @@ import (
 type operation func(ctx context.Context, s *store.Store) error
 
 var operations = []command.Verb{
-	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, false))},
-	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, false))},
-	{Name: "pause refunds", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseRefunds, false))},
-	{Name: "resume refunds", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseRefunds, true))},
-	{Name: "resume quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, true))},
-	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, true))},
+	{Name: "pause quotes", Args: "[--currency NGN] [--network tron] [--merchant m1] [--reason TEXT] [--until TIME]", Run: operate(pause(admission.PauseQuotes))},
+	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack] [--merchant m1] [--reason TEXT] [--until TIME]", Run: operate(pause(admission.PausePayouts))},
+	{Name: "pause refunds", Args: "[--currency NGN] [--network tron] [--reason TEXT] [--until TIME]", Run: operate(pause(admission.PauseRefunds))},
+	{Name: "resume refunds", Args: "[--currency NGN] [--network tron] [--reason TEXT]", Run: operate(resume(admission.PauseRefunds))},
+	{Name: "resume quotes", Args: "[--currency NGN] [--network tron] [--merchant m1] [--reason TEXT]", Run: operate(resume(admission.PauseQuotes))},
+	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack] [--merchant m1] [--reason TEXT]", Run: operate(resume(admission.PausePayouts))},
 	{Name: "pauses", Run: operate(pauses)},
 	{Name: "book topup", Args: "--ref ID --rail paystack --currency NGN --amount 1000", Run: operate(book("topup"))},
 	{Name: "book sale", Args: "--ref ID --network tron --crypto USDT --amount 1000", Run: operate(book("sale"))},
@@ -86,33 +89,88 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 	}
 }
 
-// pause stops or resumes quotes, payouts or refunds.
-func pause(what string, resume bool) func(in command.Input) (operation, error) {
+// readPause reads the scope of a pause.
+func readPause(in command.Input, what string, more func(f *flag.FlagSet)) (p admission.Pause, err error) {
+	p = admission.Pause{What: what, Operator: in.Operator()}
+	err = in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
+		f.StringVar(&p.Network, "network", "", "only this network")
+		if what == admission.PausePayouts {
+			f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
+		}
+		if what != admission.PauseRefunds {
+			f.StringVar(&p.MerchantID, "merchant", "", "only of this merchant")
+		}
+		f.StringVar(&p.Reason, "reason", "", "why, for other operators")
+		more(f)
+	})
+	if err != nil {
+		return p, err
+	}
+	if p.Network != "" {
+		n, ok := money.NetworkOf(p.Network)
+		if !ok {
+			return p, fmt.Errorf("%q is no network", p.Network)
+		}
+		p.Network = n.Name
+	}
+	if p.Currency != "" && !p.Currency.Valid() {
+		return p, fmt.Errorf("%q is no currency; known: NGN, GHS, KES, ZAR", p.Currency)
+	}
+	return p, nil
+}
+
+// errNothing refuses a second pause and a resume without a pause.
+var errNothing = errors.New("nothing changed: `payments pauses` lists the pauses")
+
+// pause stops quotes, payouts or refunds.
+func pause(what string) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
-		p := admission.Pause{What: what, Operator: in.Operator()}
-		err := in.FlagsOnly(func(f *flag.FlagSet) {
-			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
-			f.StringVar(&p.Network, "network", "", "only this network")
-			if what == admission.PausePayouts {
-				f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
-			}
+		var until string
+		p, err := readPause(in, what, func(f *flag.FlagSet) {
+			f.StringVar(&until, "until", "", "RFC 3339 time at which it ends by itself; empty: never")
 		})
 		if err != nil {
 			return nil, err
 		}
-		if p.Network != "" {
-			n, ok := money.NetworkOf(p.Network)
-			if !ok {
-				return nil, fmt.Errorf("%q is no network", p.Network)
+		if until != "" {
+			if p.Until, err = time.Parse(time.RFC3339, until); err != nil {
+				return nil, fmt.Errorf("--until: %w", err)
 			}
-			p.Network = n.Name
-		}
-		if p.Currency != "" && !p.Currency.Valid() {
-			return nil, fmt.Errorf("%q is no currency; known: NGN, GHS, KES, ZAR", p.Currency)
+			if !p.Until.After(time.Now()) {
+				return nil, errors.New("--until: the time has passed")
+			}
 		}
 		return func(ctx context.Context, s *store.Store) error {
-			if err := s.Pause(ctx, p, resume); err != nil {
-				return err
+			if _, err := s.Pause(ctx, p, idempotency.Key{}, nil); err != nil {
+				return cmp.Or(nothing(err), err)
+			}
+			return listPauses(ctx, s, in.Out)
+		}, nil
+	}
+}
+
+func nothing(err error) error {
+	if errors.Is(err, admission.ErrPaused) || errors.Is(err, admission.ErrNoPause) {
+		return errNothing
+	}
+	return nil
+}
+
+// resume ends the pause of exactly the given scope.
+func resume(what string) func(in command.Input) (operation, error) {
+	return func(in command.Input) (operation, error) {
+		p, err := readPause(in, what, func(*flag.FlagSet) {})
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, s *store.Store) error {
+			found, err := s.FindPause(ctx, p)
+			if err == nil {
+				_, err = s.Resume(ctx, found.ID, p.Operator, p.Reason)
+			}
+			if err != nil {
+				return cmp.Or(nothing(err), err)
 			}
 			return listPauses(ctx, s, in.Out)
 		}, nil
@@ -140,8 +198,18 @@ func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 		return text
 	}
 	for _, p := range found {
-		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
-			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), timestamp.Text(p.At), p.Operator); err != nil {
+		line := fmt.Sprintf("%s paused: currency %s, network %s, rail %s, since %s by %s",
+			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), timestamp.Text(p.At), p.Operator)
+		if p.MerchantID != "" {
+			line += ", merchant " + p.MerchantID
+		}
+		if !p.Until.IsZero() {
+			line += ", until " + timestamp.Text(p.Until)
+		}
+		if p.Reason != "" {
+			line += ": " + p.Reason
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,7 @@ type process struct {
 	families  map[tenant.Mode][]money.Family
 	second    map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
 	pauses    *admission.Pauses
+	terms     *admission.Terms
 	scans     *admission.Scans
 	capacity  *admission.Capacity
 	screening admission.Screening
@@ -170,10 +171,11 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	sanctionsMetrics(p.tel.Registry, sanctions, live)
 	p.screening = admission.NewScreening(screen.New(sanctions, p.store), p.tel.Log)
 	p.pauses = admission.NewPauses(p.store.Pauses)
+	p.terms = admission.NewTerms(p.store.BindingTerms)
 	p.scans = admission.NewScans(p.store.Scans, p.cfg.ScanSilence, networkGauge(p.tel.Registry), p.tel.Log)
 	p.capacity = admission.NewCapacity(p.store.Exposure, p.caps.Crypto, p.caps.Fiat, capacityGauge(p.tel.Registry),
 		func(string, string) { alert("capacity_near") })
-	for _, load := range []func(context.Context) error{p.pauses.Load, p.scans.Load, p.capacity.Load} {
+	for _, load := range []func(context.Context) error{p.pauses.Load, p.terms.Load, p.scans.Load, p.capacity.Load} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -182,6 +184,7 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 		p.group.Every("sanctions list", sanctionsEvery, sanctions.Refresh)
 	}
 	p.group.Every("pauses", pausesEvery, p.pauses.Load)
+	p.group.Every("terms of merchants", pausesEvery, p.terms.Load)
 	p.group.Every("scans", scansEvery, p.scans.Load)
 	if p.capacity.On() {
 		p.group.Every("capacity", capacityEvery, p.capacity.Load)
@@ -193,7 +196,7 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 func (p *process) parts(a api) usecases.Parts {
 	parts := usecases.Parts{
 		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
-		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Scans: p.scans, Daily: p.daily,
+		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Terms: p.terms, Scans: p.scans, Daily: p.daily,
 		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, UnclaimedAfter: p.cfg.UnclaimedAfter, AccountHold: p.cfg.AccountHold, Keys: p.keys,
 		Shard: p.cfg.Place.Shard, Recovery: p.cfg.Recovery,
 	}

@@ -53,6 +53,8 @@ func liveKey(t *testing.T) (*stack.Stack, string) {
 		},
 	}})
 	operator := &api.Client{Base: s.BaseURL, Key: s.AdminToken, HTTP: &http.Client{Timeout: within}}
+	operator.Call(t, http.MethodPost, "/v1/admin/merchants", api.Object{"merchantId": "contract-payer", "name": "Acme Stores", "country": "NG"}).Want(t, http.StatusCreated)
+	operator.Call(t, http.MethodPost, "/v1/admin/merchants/contract-payer/approve", nil).Want(t, http.StatusOK)
 	made := operator.Call(t, http.MethodPost, "/v1/admin/keys", api.Object{
 		"merchantId": "contract-payer", "name": "page", "mode": "live", "permissions": []string{"*"},
 	}).Want(t, http.StatusCreated)

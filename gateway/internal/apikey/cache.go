@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -292,6 +293,18 @@ func (c *Cache) Drop(id int64) {
 	}
 }
 
+// DropMerchant invalidates the keys of a merchant, with whom its standing is kept.
+func (c *Cache) DropMerchant(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	for d, e := range c.known {
+		if e.key.MerchantID == id {
+			c.known[d] = entry{key: e.key}
+		}
+	}
+}
+
 // Flush invalidates every key.
 func (c *Cache) Flush() {
 	c.mu.Lock()
@@ -303,9 +316,16 @@ func (c *Cache) Flush() {
 	clear(c.unknown)
 }
 
-// Heard drops the key that a notification names; with any other payload it flushes. It implements
-// postgres.Ear with CaughtUp and Missed.
+// merchantChanged begins a notification of a merchant's change; its id follows.
+const merchantChanged = "merchant:"
+
+// Heard drops the key that a notification names, or the keys of the merchant; with any other payload it flushes. It
+// implements postgres.Ear with CaughtUp and Missed.
 func (c *Cache) Heard(payload string) {
+	if id, ok := strings.CutPrefix(payload, merchantChanged); ok {
+		c.DropMerchant(id)
+		return
+	}
 	id, err := strconv.ParseInt(payload, 10, 64)
 	if err != nil {
 		c.Flush()

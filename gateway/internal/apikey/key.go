@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
@@ -35,8 +36,8 @@ func (t Tier) Rate() (perSecond, burst int) {
 	return 50, 500
 }
 
-// The kinds of a key. People act through a console under the console key of their merchant and mode, which has no usable
-// secret; their own permissions count, and not the key's.
+// The kinds of a key. People act through a console under the console key of their merchant and mode, which has no
+// usable secret; their own permissions count, and not the key's.
 const (
 	KindKey     = "key"
 	KindConsole = "console"
@@ -48,6 +49,7 @@ type Key struct {
 	ID           int64 // the API's apiKeyId; kept when the secret is rotated
 	PublicKey    string
 	MerchantID   string
+	Merchant     merchant.Standing
 	Shard        shard.Code // the merchant's
 	Kind         string
 	Name         string

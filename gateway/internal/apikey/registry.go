@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
@@ -16,7 +18,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Order is an operator's order to make a key.
+// Order is an order to make a key.
 type Order struct {
 	MerchantID   string
 	Name         string
@@ -25,7 +27,14 @@ type Order struct {
 	Tier         Tier
 	AllowedCIDRs []netip.Prefix
 	ExpiresAt    time.Time
+
+	Own bool // ordered by the merchant itself, which may have OwnMax keys of a mode
 }
+
+// OwnMax bounds the keys that a merchant has of one mode and has not revoked, when it makes another one itself.
+const OwnMax = 100
+
+var errTooMany = fault.New(fault.Conflict, "too_many_keys", "The merchant has %d keys of this mode already. Revoke one.", OwnMax)
 
 // Secrets is what is stored of a secret: enough to find it and to check signatures, not enough to use it.
 type Secrets struct {
@@ -67,6 +76,10 @@ type Store interface {
 	Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error)
 	Get(ctx context.Context, id int64) (Key, error)
 	List(ctx context.Context, f Filter) ([]Key, error)
+	// StatusOf is the status of a merchant, "" of one that is not known.
+	StatusOf(ctx context.Context, merchantID string) (merchant.Status, error)
+	// CountKeys counts the keys of a merchant and mode that are not revoked.
+	CountKeys(ctx context.Context, merchantID string, mode tenant.Mode) (int, error)
 }
 
 // ErrNotFound is what a store returns for an id that no key has.
@@ -100,6 +113,11 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 	}
 	if o.Tier == "" {
 		o.Tier = Standard
+	}
+	if o.Own {
+		if n, err := r.store.CountKeys(ctx, o.MerchantID, o.Mode); err != nil || n >= OwnMax {
+			return Issued{}, cmp.Or[error](err, errTooMany)
+		}
 	}
 	secret, public := Generate(Secret, o.Mode), Generate(Public, o.Mode)
 	by.Act = audit.KeyCreated
@@ -135,6 +153,15 @@ func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Key, e
 	}
 	r.drop(id)
 	return key, nil
+}
+
+// MayHaveKey refuses a key of a mode to a merchant.
+func (r *Registry) MayHaveKey(ctx context.Context, merchantID string, mode tenant.Mode) error {
+	status, err := r.store.StatusOf(ctx, merchantID)
+	if err != nil {
+		return fmt.Errorf("read the status of a merchant: %w", err)
+	}
+	return status.MayHaveKey(mode)
 }
 
 // Get returns a key by its id.

@@ -61,6 +61,12 @@ const (
 	KeyRevoked Act = "key.revoked"
 	KeyAdopted Act = "key.adopted"
 
+	MerchantCreated   Act = "merchant.created"
+	MerchantChanged   Act = "merchant.changed"
+	MerchantApproved  Act = "merchant.approved"
+	MerchantSuspended Act = "merchant.suspended"
+	MerchantResumed   Act = "merchant.resumed"
+
 	MasterRotated Act = "master.rotated"
 
 	TokenMade    Act = "operator_token.made"

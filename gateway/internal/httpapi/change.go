@@ -28,34 +28,40 @@ const never = "never"
 func (c *changeRequest) Read(in *httpkit.Input) {
 	c.oneRequest.Read(in)
 	b := in.Body()
-	if b.Sent("name") {
-		name := b.Text("name", 100)
-		c.change.Name = &name
-	}
-	if b.Sent("permissions") {
-		if c.change.Permissions = b.Texts("permissions", 32, 50); c.change.Permissions == nil {
-			c.change.Permissions = []string{} // unreadable or empty: both are refused
-		}
-	}
+	c.change = changeOf(b)
 	if b.Sent("tier") {
 		tier := apikey.Tier(b.Text("tier", 20))
 		c.change.Tier = &tier
+	}
+	c.change.Check(&in.Problems, time.Now())
+}
+
+// changeOf reads what operators and merchants change of a key.
+func changeOf(b *httpkit.Body) (c apikey.Change) {
+	if b.Sent("name") {
+		name := b.Text("name", 100)
+		c.Name = &name
+	}
+	if b.Sent("permissions") {
+		if c.Permissions = b.Texts("permissions", 32, 50); c.Permissions == nil {
+			c.Permissions = []string{} // unreadable or empty: both are refused
+		}
 	}
 	if b.Sent("allowedCidrs") {
 		list := networks(b)
 		if list == nil {
 			list = []netip.Prefix{}
 		}
-		c.change.AllowedCIDRs = &list
+		c.AllowedCIDRs = &list
 	}
 	if text := b.Text("expiresAt", 40); text != "" {
 		var at time.Time
 		if text != never {
 			at = moment(b, text)
 		}
-		c.change.ExpiresAt = &at
+		c.ExpiresAt = &at
 	}
-	c.change.Check(&in.Problems, time.Now())
+	return c
 }
 
 func (a *API) change(ctx context.Context, r changeRequest) (idempotency.Answer, error) {
@@ -110,13 +116,17 @@ type rotateAnswer struct {
 }
 
 func (a *API) rotate(ctx context.Context, r rotateRequest) (idempotency.Answer, error) {
+	return a.issueRotated(ctx, r, func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error) {
+		return a.secondedOf(ctx, by, r.id, rotateKey, r.order(), once)
+	})
+}
+
+func (r rotateRequest) order() apikey.Rotation { return apikey.Rotation{ID: r.id, Overlap: r.overlap} }
+
+func (a *API) issueRotated(ctx context.Context, r rotateRequest, second func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error)) (idempotency.Answer, error) {
 	show := func(i apikey.Issued) any { return rotateAnswer{View(i), int64(r.overlap / time.Minute)} }
-	order := apikey.Rotation{ID: r.id, Overlap: r.overlap}
-	second := func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error) {
-		return a.secondedOf(ctx, by, r.id, rotateKey, order, once)
-	}
 	return a.issue(ctx, http.StatusOK, show, second, func(by audit.Entry, once apikey.Once) (apikey.Issued, error) {
-		return a.Keys.Rotate(ctx, order, by, once)
+		return a.Keys.Rotate(ctx, r.order(), by, once)
 	})
 }
 

@@ -1,5 +1,5 @@
-// Package httpapi holds the endpoints that the gateway answers itself: keys and the audit, for operators, and a key's
-// view of itself. It translates between JSON and the registry, which holds the rules.
+// Package httpapi holds the endpoints that the gateway answers itself: merchants, keys and the audit, for operators and
+// for merchants about themselves. It translates between JSON and the registries, which hold the rules.
 package httpapi
 
 import (
@@ -31,6 +31,7 @@ type Registry interface {
 	Revoke(ctx context.Context, id int64, by audit.Entry) (apikey.Key, error)
 	Get(ctx context.Context, id int64) (apikey.Key, error)
 	List(ctx context.Context, f apikey.Filter) (keys []apikey.Key, more bool, err error)
+	MayHaveKey(ctx context.Context, merchantID string, mode tenant.Mode) error
 }
 
 // Answers finds the stored answers of earlier requests.
@@ -46,18 +47,19 @@ type Audit interface {
 
 // API holds the dependencies of the endpoints.
 type API struct {
-	Keys     Registry
-	Answers  Answers
-	Audit    Audit
-	Tokens   Tokens
-	Passkeys Passkeys
-	Two      bool // acts on live keys and operators' tokens take two operators
-	Requests Requests
-	Payments Ask
-	Wallets  Ask
-	Ring     *keyring.Ring
-	Caller   func(ctx context.Context) *apikey.Key // the key that authenticated a call
-	Log      *slog.Logger
+	Keys      Registry
+	Merchants Merchants
+	Answers   Answers
+	Audit     Audit
+	Tokens    Tokens
+	Passkeys  Passkeys
+	Two       bool // acts on live keys and operators' tokens take two operators
+	Requests  Requests
+	Payments  Ask
+	Wallets   Ask
+	Ring      *keyring.Ring
+	Caller    func(ctx context.Context) *apikey.Key // the key that authenticated a call
+	Log       *slog.Logger
 }
 
 // Register adds the endpoints to a server.
@@ -76,6 +78,8 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", httpkit.ForOperators, a.rotateToken)
 	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", httpkit.ForOperators, a.revokeToken)
 	a.registerPasskeys(s)
+	a.registerMerchants(s)
+	a.registerOwnKeys(s)
 }
 
 // KeyView is a key as operators see it. Only the answer to its creation has Secret.
@@ -134,15 +138,18 @@ type createRequest struct{ order apikey.Order }
 // range.
 func (c *createRequest) Read(in *httpkit.Input) {
 	b := in.Body()
-	c.order = apikey.Order{
-		MerchantID: b.RequiredText("merchantId", 50), Name: b.RequiredText("name", 100),
-		Mode: tenant.Mode(b.RequiredText("mode", 10)), Permissions: b.Texts("permissions", 32, 50), Tier: apikey.Tier(b.Text("tier", 20)),
-	}
-	c.order.AllowedCIDRs = networks(b)
-	if text := b.Text("expiresAt", 40); text != "" {
-		c.order.ExpiresAt = moment(b, text)
-	}
+	c.order = orderOf(b)
+	c.order.MerchantID, c.order.Mode, c.order.Tier = b.RequiredText("merchantId", 50), tenant.Mode(b.RequiredText("mode", 10)), apikey.Tier(b.Text("tier", 20))
 	c.order.Check(&in.Problems, time.Now())
+}
+
+// orderOf reads what operators and merchants order of a key.
+func orderOf(b *httpkit.Body) apikey.Order {
+	o := apikey.Order{Name: b.RequiredText("name", 100), Permissions: b.Texts("permissions", 32, 50), AllowedCIDRs: networks(b)}
+	if text := b.Text("expiresAt", 40); text != "" {
+		o.ExpiresAt = moment(b, text)
+	}
+	return o
 }
 
 func networks(b *httpkit.Body) (out []netip.Prefix) {
@@ -174,6 +181,9 @@ func (a *API) create(ctx context.Context, r createRequest) (idempotency.Answer, 
 		if r.order.Mode != tenant.Live {
 			return nil, nil
 		}
+		if err := a.Keys.MayHaveKey(ctx, r.order.MerchantID, r.order.Mode); err != nil { // before anybody asks for another operator
+			return nil, err
+		}
 		return a.seconded(ctx, by, approval.Request{Action: makeKey}, r.order, once)
 	}
 	return a.issue(ctx, http.StatusCreated, func(i apikey.Issued) any { return keyAnswer{View(i)} }, second,
@@ -196,7 +206,7 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 		return a.again(earlier, once.Key), nil
 	}
 	once.Answer = func(i apikey.Issued) (idempotency.Answer, error) { return a.keep(i, status, show, once.Key) }
-	by := byOperator(ctx)
+	by := byCaller(ctx)
 	if waits, err := second(&by, once.Key); err != nil || waits != nil {
 		return orNone(waits), err
 	}
@@ -327,10 +337,14 @@ func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
 	return keyAnswer{whole(k)}, err
 }
 
-// tell logs an operator's act on a key or a token. The audit holds it too, but a log survives a restore of the audit's
+// tell logs an act on a key or a token. The audit holds it too, but a log survives a restore of the audit's
 // database.
 func (a *API) tell(ctx context.Context, what string, id int64) {
 	r := httpkit.From(ctx)
+	if r.Identity.Operator == "" {
+		a.Log.InfoContext(ctx, "merchant act recorded", "route", r.Route, what, id, "actor", byCaller(ctx).Actor)
+		return
+	}
 	a.Log.InfoContext(ctx, "operator act recorded", "route", r.Route, what, id, "operator", r.Identity.Operator)
 }
 
@@ -341,4 +355,17 @@ func byOperator(ctx context.Context) audit.Entry {
 		Actor: "operator:" + r.Identity.Operator, RequestID: r.RequestID, ClientIP: r.Identity.ClientIP,
 		Door: string(r.Identity.Door), User: r.Identity.User,
 	}
+}
+
+// byCaller begins the audit entry of an act of an operator or of a merchant.
+func byCaller(ctx context.Context) audit.Entry {
+	r := httpkit.From(ctx)
+	if r.Identity.Operator != "" {
+		return byOperator(ctx)
+	}
+	by := audit.Entry{Actor: "key:" + strconv.FormatInt(r.Owner.KeyID, 10), RequestID: r.RequestID, Door: string(r.Identity.Door), User: r.Identity.User}
+	if r.Identity.Door != "" {
+		by.Actor, by.ClientIP = "person:"+r.Identity.Person, r.Identity.ClientIP
+	}
+	return by
 }

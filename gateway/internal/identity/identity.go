@@ -68,8 +68,8 @@ type Resolver struct {
 	now       func() time.Time
 }
 
-// NewResolver makes a resolver. Without forgeries, bad signatures are not bounded. Without people, nobody calls through a
-// console.
+// NewResolver makes a resolver. Without forgeries, bad signatures are not bounded. Without people, nobody calls through
+// a console.
 func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func() time.Time) *Resolver {
 	return &Resolver{keys: keys, operators: operators, forgeries: forgeries, now: now}
 }
@@ -167,8 +167,8 @@ func (r *Resolver) allowProof(c Caller) error {
 }
 
 // Prove checks the signature of a caller over the request with its whole body, and then the rules that Resolve checks
-// for other callers, or that a person's assertion is for this request. On an open route a bad signature makes the caller
-// the public.
+// for other callers, or that a person's assertion is for this request. On an open route a bad signature makes the
+// caller the public.
 func (r *Resolver) Prove(c *Caller, rt *route.Route, q *http.Request, body []byte) error {
 	var err error = errSignature
 	if c.Person != nil {
@@ -194,6 +194,9 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 	}
 	if rt.Permission != "" && !key.Grants.Allows(rt.Permission) {
 		return fault.New(fault.Forbidden, "permission_missing", "This %s lacks the permission %s.", whose(key), rt.Permission)
+	}
+	if rt.Creates {
+		return key.Merchant.MayCreate(key.Mode)
 	}
 	return nil
 }

@@ -79,6 +79,7 @@ func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag 
 	said := p.speak(r, found.Mode, found.Locale)
 	v.view = view{
 		Title: said.text("claim.title", "amount", said.payout(found)), Test: found.Mode == "test", Path: "/claim/" + found.Reference, Speech: said,
+		Payee: found.payee,
 	}
 	if v.Stage == "" {
 		v.Stage = claimStage(found)

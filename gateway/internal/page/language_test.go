@@ -188,7 +188,7 @@ func TestSpeak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New(broken{}, offer, slog.New(slog.DiscardHandler), time.Now)
+		p, err := New(broken{}, brands{}, offer, slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

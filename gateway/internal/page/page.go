@@ -7,7 +7,7 @@
 // Forms are plain POSTs. They need no token against forgery: no cookie or other ambient right is read anywhere, so a
 // form on a foreign site can do nothing that its author could not do himself, namely what knowing the reference allows.
 //
-// The package knows no key, no database and no rule of money.
+// The package knows no key, no SQL and no rule of money.
 package page
 
 import (
@@ -30,6 +30,7 @@ import (
 
 	swagger "github.com/swaggest/swgui/v5/static"
 
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -38,6 +39,12 @@ import (
 // Payments answers questions about payments in the name of the call that ctx belongs to.
 type Payments interface {
 	Ask(ctx context.Context, method, path string, body []byte) (proxy.Reply, error)
+}
+
+// Brands find what payers see of a merchant; Name is "" where the merchant has said nothing.
+type Brands interface {
+	Brand(ctx context.Context, merchantID string) merchant.Brand
+	Logo(ctx context.Context, name string) ([]byte, error)
 }
 
 //go:embed templates/*.html
@@ -49,6 +56,7 @@ var assets embed.FS
 // Pages serves the pages. It is safe for concurrent use.
 type Pages struct {
 	payments Payments
+	brands   Brands
 	offer    Offer
 	log      *slog.Logger
 	now      func() time.Time
@@ -65,8 +73,8 @@ type file struct {
 
 // New parses every embedded file and reports what is wrong with it. Pages of live payments have the languages of the
 // offer.
-func New(payments Payments, offer Offer, log *slog.Logger, now func() time.Time) (*Pages, error) {
-	p := &Pages{payments: payments, offer: offer, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
+func New(payments Payments, brands Brands, offer Offer, log *slog.Logger, now func() time.Time) (*Pages, error) {
+	p := &Pages{payments: payments, brands: brands, offer: offer, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
 	if err := p.load(); err != nil {
 		return nil, err
 	}
@@ -161,6 +169,7 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /claim/{reference}", p.showClaim)
 	mux.HandleFunc("POST /claim/{reference}", p.checkAccount)
 	mux.HandleFunc("POST /claim/{reference}/confirm", p.claim)
+	mux.HandleFunc("GET /logos/{name}", p.showLogo)
 	mux.HandleFunc("GET /docs", p.showDocs)
 	mux.HandleFunc("GET /assets/{name}", p.showAsset)
 }
@@ -197,6 +206,7 @@ type view struct {
 	Test    bool   // test mode: no real money
 	Path    string // of the page itself; its forms lie below
 	Speech  speech
+	Payee   merchant.Brand
 }
 
 // failure is the content of the error page.
@@ -247,6 +257,26 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, f *fault.Error) {
 	}
 	p.fail(w, r, httpkit.Status(f.Kind), after, f)
 }
+
+// showLogo serves a merchant's picture, whose name is the hash of its bytes.
+func (p *Pages) showLogo(w http.ResponseWriter, r *http.Request) {
+	picture, err := p.brands.Logo(r.Context(), r.PathValue("name"))
+	switch {
+	case err != nil:
+		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), errNoLogo.Because(err))
+		return
+	case picture == nil:
+		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), httpkit.ErrRouteUnknown)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	_, _ = w.Write(picture) // the reader may be gone
+}
+
+var errNoLogo = fault.New(fault.Unavailable, "upstream_unavailable", "The picture is not available right now.").After(2 * time.Second)
 
 // showAsset serves an embedded file. A path with a version never changes.
 func (p *Pages) showAsset(w http.ResponseWriter, r *http.Request) {

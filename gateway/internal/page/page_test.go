@@ -23,6 +23,7 @@ import (
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
 
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 )
@@ -45,6 +46,58 @@ func (s *service) Ask(_ context.Context, method, path string, body []byte) (prox
 		return proxy.Reply{}, fault.New(fault.Unavailable, "upstream_unavailable", "Down.")
 	}
 	return reply, nil
+}
+
+// brands plays the merchants: acme alone has a brand.
+type brands struct{}
+
+func (brands) Brand(_ context.Context, merchantID string) merchant.Brand {
+	if merchantID != "acme" {
+		return merchant.Brand{}
+	}
+	return merchant.Brand{Name: "Acme <b>Stores</b>", Support: "help@acme.example", Logo: "/logos/1f.png"}
+}
+
+func (brands) Logo(_ context.Context, name string) ([]byte, error) {
+	switch name {
+	case "1f.png":
+		return []byte("\x89PNG"), nil
+	case "down.png":
+		return nil, context.DeadlineExceeded
+	}
+	return nil, nil
+}
+
+// A page names the merchant who is paid, with its logo and where to ask; its texts cannot break out of the page.
+func TestPages_brand(t *testing.T) {
+	of := func(merchantID string) *httptest.ResponseRecorder {
+		reply := checkoutOf(nil)
+		reply.MerchantID = merchantID
+		_, h := pages(t, map[string]proxy.Reply{checkout: reply})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/pay/"+reference, nil))
+		return w
+	}
+	with, without := of("acme"), of("other")
+	for _, want := range []string{"<bdi>Acme &lt;b&gt;Stores&lt;/b&gt;</bdi>", `<img src="/logos/1f.png" alt=""`, "Acme &lt;b&gt;Stores&lt;/b&gt;: help@acme.example"} {
+		if !strings.Contains(with.Body.String(), want) {
+			t.Errorf("the page of acme: got no %q", want)
+		}
+	}
+	if strings.Contains(without.Body.String(), "payee") || strings.Contains(without.Body.String(), "Questions?") {
+		t.Error("the page of a merchant without a brand shows one")
+	}
+	if with.Header().Get("ETag") == without.Header().Get("ETag") {
+		t.Error("pages of two brands have one tag, so an open page would not show a change")
+	}
+	_, h := pages(t, nil)
+	for path, want := range map[string]int{"/logos/1f.png": 200, "/logos/none.png": 404, "/logos/down.png": 503} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != want || want == 200 && w.Header().Get("Content-Type") != "image/png" {
+			t.Errorf("%s: got %d %v, want %d", path, w.Code, w.Header(), want)
+		}
+	}
 }
 
 func checkoutOf(changes map[string]any) proxy.Reply {
@@ -76,7 +129,7 @@ func refusedAs(status int, code string) proxy.Reply {
 func pages(t *testing.T, answers map[string]proxy.Reply) (*service, http.Handler) {
 	t.Helper()
 	s := &service{answers: answers}
-	p, err := New(s, Offer{languages[0]}, slog.New(slog.DiscardHandler), func() time.Time { return noon })
+	p, err := New(s, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -525,7 +578,7 @@ func TestErrors_speakBoth(t *testing.T) {
 
 // A person gets a refusal of the proxy as a page.
 func TestRefuse(t *testing.T) {
-	p, err := New(broken{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
+	p, err := New(broken{}, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -586,7 +639,7 @@ func (broken) Ask(context.Context, string, string, []byte) (proxy.Reply, error) 
 }
 
 func TestErrors_unexpected(t *testing.T) {
-	p, err := New(broken{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
+	p, err := New(broken{}, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	v := payView{
 		view: view{
 			Title: said.text("pay.title", "amount", said.fiat(found)), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test",
-			Path: "/pay/" + found.Reference, Speech: said,
+			Path: "/pay/" + found.Reference, Speech: said, Payee: found.payee,
 		},
 		P: found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
 		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)), Named: r.URL.Query().Has("named"),

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
@@ -53,6 +54,8 @@ type payment struct {
 		Network string `json:"network"`
 	} `json:"preferred"`
 	Options []choice `json:"options"`
+
+	payee merchant.Brand // who is paid; the answer of payments says it to the gateway alone
 }
 
 // choice is one way to pay a request.
@@ -73,6 +76,12 @@ type problem struct {
 
 // ask calls payments and reads the answer into out; a refusal is returned as an error.
 func (p *Pages) ask(ctx context.Context, method, path string, in, out any) (raw []byte, refused *refusal) {
+	raw, _, refused = p.askOf(ctx, method, path, in, out)
+	return raw, refused
+}
+
+// askOf is ask with the merchant whose object the answer is about.
+func (p *Pages) askOf(ctx context.Context, method, path string, in, out any) (raw []byte, merchantID string, refused *refusal) {
 	var body []byte
 	if in != nil {
 		var err error
@@ -82,15 +91,15 @@ func (p *Pages) ask(ctx context.Context, method, path string, in, out any) (raw 
 	}
 	reply, err := p.payments.Ask(ctx, method, path, body)
 	if err != nil {
-		return nil, refusedBy(fault.As(err))
+		return nil, "", refusedBy(fault.As(err))
 	}
 	if reply.Status != http.StatusOK {
-		return nil, read(reply)
+		return nil, "", read(reply)
 	}
 	if err := json.Unmarshal(reply.Body, out); err != nil {
-		return nil, refusedBy(fault.As(fmt.Errorf("read an answer of payments: %w", err)))
+		return nil, "", refusedBy(fault.As(fmt.Errorf("read an answer of payments: %w", err)))
 	}
-	return reply.Body, nil
+	return reply.Body, reply.MerchantID, nil
 }
 
 // refusal is why payments gave no answer.
@@ -134,12 +143,15 @@ func (p *Pages) find(w http.ResponseWriter, r *http.Request) (found payment, tag
 	var answer struct {
 		Payment payment `json:"payment"`
 	}
-	raw, refused := p.ask(r.Context(), http.MethodGet, "/v1/checkout/"+r.PathValue("reference"), nil, &answer)
+	raw, merchantID, refused := p.askOf(r.Context(), http.MethodGet, "/v1/checkout/"+r.PathValue("reference"), nil, &answer)
 	if refused != nil {
 		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
 		return payment{}, "", false
 	}
-	return answer.Payment, p.tag(raw), true
+	if merchantID != "" {
+		answer.Payment.payee = p.brands.Brand(r.Context(), merchantID)
+	}
+	return answer.Payment, p.tag(fmt.Appendf(raw, "%q", answer.Payment.payee)), true
 }
 
 // some reports whether an amount is there and not zero.

@@ -2,9 +2,11 @@ package proxy_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/route"
 )
 
@@ -28,6 +30,9 @@ func TestProxy_callersOfEveryRoute(t *testing.T) {
 		wants := map[route.Access]map[string]refusal{route.Keyed: merchantsAlone, route.Operated: operatorsAlone, route.Open: everybody}[r.Access]
 		path := strings.NewReplacer("{", "", "}", "").Replace(r.Pattern)
 		for credential, want := range wants {
+			if personal(r) && credential == testSecret {
+				want = refusal{403, "permission_missing"} // a person alone may call it
+			}
 			if r.Permission == "" && want.code == "permission_missing" {
 				want = refusal{} // any key may call it
 			}
@@ -44,4 +49,9 @@ func TestProxy_callersOfEveryRoute(t *testing.T) {
 			w.do(t, r.Method, path, liveSecret, "").refused(t, http.StatusNotFound, "route_not_found")
 		}
 	}
+}
+
+// personal reports whether people alone may call a route, and no key.
+func personal(rt route.Route) bool {
+	return rt.Permission != "" && !slices.Contains(apikey.Grantable(), string(rt.Permission))
 }

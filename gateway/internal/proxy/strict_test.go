@@ -43,6 +43,9 @@ func TestProxy_repeatedParameter(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	checked := 0
 	for _, rt := range route.Table() {
+		if personal(rt) {
+			continue
+		}
 		path := strings.NewReplacer("{", "", "}", "").Replace(rt.Pattern)
 		for _, name := range rt.Query {
 			checked++
@@ -76,6 +79,9 @@ func TestProxy_unknownParameter(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	strict, lax := 0, 0
 	for _, rt := range route.Table() {
+		if personal(rt) {
+			continue
+		}
 		path := strings.NewReplacer("{", "", "}", "").Replace(rt.Pattern)
 		for _, query := range []string{"payer=8842", "metadata.o=1", "Limit=1", "x", "%78=1", "limit%20=5"} {
 			a := w.do(t, rt.Method, path+"?"+query, credentialOf(rt), "")
@@ -126,7 +132,7 @@ func TestProxy_badIdempotencyKey(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	checked := 0
 	for _, rt := range route.Table() {
-		if rt.Method != http.MethodPost {
+		if rt.Method != http.MethodPost || personal(rt) {
 			continue
 		}
 		checked++

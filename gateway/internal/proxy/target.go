@@ -117,6 +117,9 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 	}
 	if k := c.Caller.Key; k != nil {
 		who.MerchantID, who.KeyID, who.Mode, who.Permissions = k.MerchantID, k.ID, k.Mode, k.Effective
+		if t.name == route.Wallets { // payments has them already, because payers fulfil requests without a key
+			who.Networks = k.Merchant.Networks
+		}
 	}
 	if p := c.Caller.Person; p != nil {
 		who.Door, who.User, who.Person, who.Approver = p.Door, p.User, p.Name, c.Caller.Approver

@@ -96,8 +96,11 @@ func TestNewRouter_refuses(t *testing.T) {
 func TestTable_rules(t *testing.T) {
 	router(t, route.Table())
 	for _, r := range route.Table() {
-		if r.Access == route.Keyed && r.Permission == "" && r.Pattern != "/v1/me" {
+		if r.Access == route.Keyed && r.Permission == "" && r.Pattern != "/v1/me" && r.Pattern != "/v1/merchant" {
 			t.Errorf("%s takes any key", r.Name())
+		}
+		if r.Creates && (r.Access != route.Keyed || r.Method != "POST" || r.TestOnly) {
+			t.Errorf("%s is refused to suspended merchants, and makes nothing new of one", r.Name())
 		}
 		if strings.HasPrefix(r.Pattern, "/v1/sandbox/") != r.TestOnly {
 			t.Errorf("%s: sandbox and TestOnly differ", r.Name())

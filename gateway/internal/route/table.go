@@ -53,6 +53,7 @@ type Route struct {
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Live       bool              // streams events to a browser: slots of its own
 	Browser    bool              // pages of a console: cookies and the headers of forms pass, and its answers are not JSON
+	Creates    bool              // makes something new of a merchant: suspended merchants, and live keys of drafts, are refused
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
 	Member     string            // member of the body, or parameter of a GET, that names the object that the path does not name
@@ -126,6 +127,12 @@ func (r Route) proposing() Route {
 	return r
 }
 
+// creating refuses merchants who may not make anything new.
+func (r Route) creating() Route {
+	r.Creates = true
+	return r
+}
+
 func keyed(method, pattern string, to Upstream, p apikey.Permission) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Keyed, Permission: p}
 }
@@ -177,7 +184,7 @@ const (
 // Table lists every route, in the order of gateway/openapi.yaml.
 func Table() []Route {
 	return []Route{
-		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate).creating(),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).
 			reads("status", "type", "from", "to", "payerChatId", "txHash", "address", "limit", "cursor"),
@@ -204,27 +211,27 @@ func Table() []Route {
 		guessable(http.MethodPost, "/v1/checkout/{reference}/transaction", Payments),
 		guessable(http.MethodPost, "/v1/checkout/{reference}/refund-address", Payments).proposing(),
 
-		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
+		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate).creating(),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead).reads("status", "limit", "offset", "cursor"),
 		keyed(http.MethodGet, "/v1/wallets/{id}", Wallets, apikey.WalletRead),
 		keyed(http.MethodGet, "/v1/wallets/{id}/deposits", Wallets, apikey.WalletRead).reads("limit", "cursor"),
-		keyed(http.MethodPost, "/v1/wallets/address-book", Payments, apikey.WalletDraw),
+		keyed(http.MethodPost, "/v1/wallets/address-book", Payments, apikey.WalletDraw).creating(),
 		keyed(http.MethodGet, "/v1/wallets/address-book", Payments, apikey.WalletRead).reads("limit", "cursor"),
 		keyed(http.MethodDelete, "/v1/wallets/address-book/{id}", Payments, apikey.WalletDraw),
 		keyed(http.MethodGet, "/v1/wallets/withdrawals/fees", Payments, apikey.WalletRead),
-		keyed(http.MethodPost, "/v1/wallets/withdrawals", Payments, apikey.WalletDraw),
+		keyed(http.MethodPost, "/v1/wallets/withdrawals", Payments, apikey.WalletDraw).creating(),
 		keyed(http.MethodGet, "/v1/wallets/withdrawals", Payments, apikey.WalletRead).reads("limit", "cursor"),
 		keyed(http.MethodGet, "/v1/wallets/withdrawals/{id}", Payments, apikey.WalletRead),
 		keyed(http.MethodPost, "/v1/wallets/withdrawals/{id}/cancel", Payments, apikey.WalletDraw),
 		keyed(http.MethodGet, "/v1/balances", Self, apikey.WalletRead),
 		keyed(http.MethodGet, "/v1/settlement-settings", Payments, apikey.PaymentRead),
 		keyed(http.MethodPatch, "/v1/settlement-settings", Payments, apikey.SettlementManage),
-		keyed(http.MethodPost, "/v1/settlement-accounts", Payments, apikey.SettlementManage).naming(),
+		keyed(http.MethodPost, "/v1/settlement-accounts", Payments, apikey.SettlementManage).naming().creating(),
 		keyed(http.MethodGet, "/v1/settlement-accounts", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/settlement-accounts/{id}", Payments, apikey.PaymentRead),
-		keyed(http.MethodPost, "/v1/settlement-accounts/{id}/confirm", Payments, apikey.WithdrawalCreate),
+		keyed(http.MethodPost, "/v1/settlement-accounts/{id}/confirm", Payments, apikey.WithdrawalCreate).creating(),
 		keyed(http.MethodDelete, "/v1/settlement-accounts/{id}", Payments, apikey.SettlementManage),
-		keyed(http.MethodPost, "/v1/withdrawals", Payments, apikey.WithdrawalCreate),
+		keyed(http.MethodPost, "/v1/withdrawals", Payments, apikey.WithdrawalCreate).creating(),
 		keyed(http.MethodGet, "/v1/withdrawals", Payments, apikey.PaymentRead).reads("limit", "cursor"),
 		keyed(http.MethodGet, "/v1/withdrawals/{id}", Payments, apikey.PaymentRead),
 		sandbox(http.MethodPost, "/v1/sandbox/wallets/{id}/deposits", Wallets, apikey.WalletCreate),
@@ -268,7 +275,23 @@ func Table() []Route {
 		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage).reads("limit", "cursor", "type", "from"),
 
 		keyed(http.MethodGet, "/v1/me", Self, ""),
+		keyed(http.MethodGet, "/v1/merchant", Self, ""),
+		keyed(http.MethodPost, "/v1/merchant", Self, apikey.MerchantCreate),
+		keyed(http.MethodPatch, "/v1/merchant", Self, apikey.MerchantManage),
+		keyed(http.MethodPost, "/v1/keys", Self, apikey.KeyManage),
+		keyed(http.MethodGet, "/v1/keys", Self, apikey.KeyManage).reads("limit", "cursor"),
+		keyed(http.MethodGet, "/v1/keys/{id}", Self, apikey.KeyManage),
+		keyed(http.MethodPatch, "/v1/keys/{id}", Self, apikey.KeyManage),
+		keyed(http.MethodDelete, "/v1/keys/{id}", Self, apikey.KeyManage),
+		keyed(http.MethodPost, "/v1/keys/{id}/rotate", Self, apikey.KeyManage),
 
+		operated(http.MethodPost, "/v1/admin/merchants"),
+		operated(http.MethodGet, "/v1/admin/merchants").reads("status", "search", "limit", "cursor"),
+		operated(http.MethodGet, "/v1/admin/merchants/{merchantId}"),
+		operated(http.MethodPatch, "/v1/admin/merchants/{merchantId}"),
+		operated(http.MethodPost, "/v1/admin/merchants/{merchantId}/approve"),
+		operated(http.MethodPost, "/v1/admin/merchants/{merchantId}/suspend"),
+		operated(http.MethodPost, "/v1/admin/merchants/{merchantId}/resume"),
 		operated(http.MethodPost, "/v1/admin/keys"),
 		operated(http.MethodGet, "/v1/admin/keys").reads("merchantId", "mode", "limit", "cursor"),
 		operated(http.MethodGet, "/v1/admin/keys/{id}"),
@@ -292,6 +315,9 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/refund-address/confirm", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/pauses", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/pauses", Payments),
+		operatedBy(http.MethodDelete, "/v1/admin/pauses/{id}", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/payouts", Payments).reads("limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
@@ -329,6 +355,7 @@ func Table() []Route {
 		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true, Page: true, Query: []string{"lang"}},
 		page(http.MethodPost, "/claim/{reference}/confirm").reads("lang"),
 		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true, Query: []string{"v"}},
+		open(http.MethodGet, "/logos/{name}", Self),
 		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}

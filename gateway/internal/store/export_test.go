@@ -8,5 +8,8 @@ var Statements = []string{
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
 	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, idempotency.StaleSQL,
 	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
-	consoleSQL, insertConsoleSQL, passkeysOfSQL, heldPasskeysSQL, insertPasskeySQL, revokePasskeySQL, getPasskeySQL, listPasskeysSQL, skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
+	consoleSQL, insertConsoleSQL, passkeysOfSQL, heldPasskeysSQL, insertPasskeySQL, revokePasskeySQL, getPasskeySQL, listPasskeysSQL,
+	getMerchantSQL, lockMerchantSQL, insertMerchantSQL, updateMerchantSQL, shareMerchantSQL, statusSQL, countKeysSQL, draftMerchantSQL,
+	listMerchantsSQL, untoldSQL, toldSQL, waitingSQL, logoSQL,
+	skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
 }

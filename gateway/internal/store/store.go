@@ -36,7 +36,8 @@ func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 // keyColumns are the columns that scan reads, of api_keys k and api_key_secrets s.
 const keyColumns = `k.id, s.public_key, k.merchant_id, k.kind, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until,
-	coalesce((SELECT m.shard FROM merchant_shards m WHERE m.merchant_id = k.merchant_id), '` + string(shard.First) + `')`
+	coalesce((SELECT m.shard FROM merchant_shards m WHERE m.merchant_id = k.merchant_id), '` + string(shard.First) + `'),
+	(SELECT m.status FROM merchants m WHERE m.merchant_id = k.merchant_id), (SELECT m.networks FROM merchants m WHERE m.merchant_id = k.merchant_id)`
 
 // The statements of this package; a test prepares each on a migrated database.
 const (
@@ -112,7 +113,7 @@ func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	var expires, revoked, used, until *time.Time
 	err = row.Scan(append([]any{
 		&k.ID, &k.PublicKey, &k.MerchantID, &k.Kind, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
-		&k.CreatedAt, &expires, &revoked, &used, &until, &home,
+		&k.CreatedAt, &expires, &revoked, &used, &until, &home, (*string)(&k.Merchant.Status), &k.Merchant.Networks,
 	}, more...)...)
 	if err != nil {
 		return apikey.Key{}, err
@@ -136,7 +137,8 @@ func null(t time.Time) *time.Time {
 	return &t
 }
 
-// Insert implements apikey.Store: the key, its secret, the audit entry and the stored answer in one transaction.
+// Insert implements apikey.Store: the key, its secret, the audit entry and the stored answer in one transaction. A test
+// key makes the draft of a merchant who is not known.
 func (s *Store) Insert(ctx context.Context, k apikey.Key, secrets apikey.Secrets, by audit.Entry,
 	answer func(apikey.Key) (idempotency.Key, idempotency.Answer, error),
 ) (apikey.Key, error) {
@@ -146,6 +148,9 @@ func (s *Store) Insert(ctx context.Context, k apikey.Key, secrets apikey.Secrets
 	}
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := place(ctx, tx, &k); err != nil {
+			return err
+		}
+		if err := mayHaveKey(ctx, tx, k, by); err != nil {
 			return err
 		}
 		err := tx.QueryRow(ctx, insertKeySQL, k.MerchantID, k.Name, string(k.Mode), k.Permissions, cidrs, string(k.Tier), null(k.ExpiresAt)).

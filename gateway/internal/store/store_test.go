@@ -253,6 +253,9 @@ func TestKey_peppers(t *testing.T) {
 
 func TestRegistry_list(t *testing.T) {
 	w := start(t)
+	if _, err := w.pool.Exec(t.Context(), `INSERT INTO merchants (merchant_id, name, status, created_by) VALUES ('other', 'other', 'active', 'test')`); err != nil {
+		t.Fatal(err)
+	}
 	var ids []int64
 	for i := range 5 {
 		o := order()

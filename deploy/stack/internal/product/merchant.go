@@ -22,8 +22,13 @@ func (p Product) settle(ctx context.Context, k keys) error {
 	return p.Progress.Step("fill the stock of test addresses", func() error { return p.stock(ctx) })
 }
 
-// errRefused says that a key is not, or no longer, valid.
-var errRefused = errors.New("the key is refused")
+// errRefused says that a key is not, or no longer, valid; errMissing that there is no such route or object, and
+// errKnown that there is one already.
+var (
+	errRefused = errors.New("the key is refused")
+	errMissing = errors.New("not found")
+	errKnown   = errors.New("known already")
+)
 
 // merchant keeps the key of an earlier run if the gateway still knows it.
 func (p Product) merchant(ctx context.Context, k keys) error {
@@ -54,7 +59,23 @@ func (p Product) merchant(ctx context.Context, k keys) error {
 // merchantID is the merchant of the stack.
 const merchantID = "local"
 
+// approve makes and approves the merchant of the stack. An earlier gateway knows no merchants.
+func approve(ctx context.Context, base, token string) error {
+	path := base + "/v1/admin/merchants"
+	err := call(ctx, http.MethodPost, path, token, map[string]any{"merchantId": merchantID, "name": "Local Stores", "country": "NG"}, nil)
+	if err == nil {
+		err = call(ctx, http.MethodPost, path+"/"+merchantID+"/approve", token, nil, nil)
+	}
+	if errors.Is(err, errMissing) || errors.Is(err, errKnown) {
+		return nil
+	}
+	return err
+}
+
 func makeKey(ctx context.Context, base, token string) (string, error) {
+	if err := approve(ctx, base, token); err != nil {
+		return "", fmt.Errorf("make a merchant: %w", err)
+	}
 	request := map[string]any{
 		"merchantId": merchantID, "name": "local stack", "mode": "test", "permissions": []string{"*"}, "tier": "unlimited",
 	}
@@ -128,8 +149,16 @@ func call(ctx context.Context, method, address, token string, body, answer any) 
 	if response.StatusCode == http.StatusUnauthorized {
 		return fmt.Errorf("%w: %s", errRefused, text)
 	}
+	for status, reason := range map[int]error{http.StatusNotFound: errMissing, http.StatusConflict: errKnown} {
+		if response.StatusCode == status {
+			return fmt.Errorf("%w: %s", reason, text)
+		}
+	}
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("%s answers %s: %s", request.URL.Path, response.Status, text)
+	}
+	if answer == nil {
+		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("read the answer: %w", err)

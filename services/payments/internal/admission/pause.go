@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,15 +18,54 @@ const (
 	PauseRefunds = "refunds"
 )
 
-// Pause is an operator's pause of quotes, payouts or refunds, within one currency, network and rail. An empty field
-// means all.
+// Pause is an operator's pause of quotes, payouts or refunds, within one currency, network, rail and merchant. An empty
+// field means all. It ends by itself at Until, never when that is zero.
 type Pause struct {
-	What     string
-	Currency money.Currency
-	Network  string
-	Rail     string
-	Operator string
-	At       time.Time
+	ID         int64
+	What       string
+	Currency   money.Currency
+	Network    string
+	Rail       string // of payouts
+	MerchantID string // of quotes and payouts: money that is owed to payers goes back in any case
+	Reason     string
+	Operator   string
+	At         time.Time
+	Until      time.Time
+}
+
+// The refusals of a change of the pauses.
+var (
+	ErrPaused  = fault.New(fault.Conflict, "already_paused", "This is paused already.")
+	ErrNoPause = fault.New(fault.NotFound, "pause_not_found", "There is no such pause.")
+)
+
+// Parts lists what can be paused.
+func Parts() []string { return []string{PauseQuotes, PausePayouts, PauseRefunds} }
+
+// Check adds an error for every broken rule of a new pause.
+func (p *Pause) Check(problems *fault.Problems, now time.Time) {
+	if !slices.Contains(Parts(), p.What) {
+		problems.Add("what", "must be one of %s", strings.Join(Parts(), ", "))
+	}
+	if p.Currency != "" && !p.Currency.Valid() {
+		problems.Add("fiatCurrency", "must be one of NGN, GHS, KES, ZAR")
+	}
+	if p.Network != "" {
+		n, ok := money.NetworkOf(p.Network)
+		if !ok {
+			problems.Add("network", "is not supported. Supported: %s", money.Pairs())
+		}
+		p.Network = n.Name
+	}
+	if p.Rail != "" && p.What != PausePayouts {
+		problems.Add("rail", "is for a pause of payouts only")
+	}
+	if p.MerchantID != "" && p.What == PauseRefunds {
+		problems.Add("merchantId", "is not for a pause of refunds, which are owed to payers")
+	}
+	if !p.Until.IsZero() && !p.Until.After(now) {
+		problems.Add("until", "must be in the future")
+	}
 }
 
 // Pauses holds the pauses in memory, because a create does not query the database. Payouts read the table under their
@@ -59,23 +99,24 @@ func (p *Pauses) All() []Pause {
 	return nil
 }
 
-var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency or network right now. Try again later.").After(time.Minute).Closed()
+var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency, network or merchant right now. Try again later.").After(time.Minute).Closed()
 
-// Quotes refuses a currency or network whose quotes are paused.
-func (p *Pauses) Quotes(currency money.Currency, network string) error {
-	return p.refuse(PauseQuotes, currency, network, errQuotesPaused)
+// Quotes refuses a currency, network or merchant whose quotes are paused. Without a merchant only the pauses of all
+// count.
+func (p *Pauses) Quotes(currency money.Currency, network, merchantID string) error {
+	return p.refuse(PauseQuotes, currency, network, merchantID, errQuotesPaused)
 }
 
 var errRefundsPaused = fault.New(fault.Unavailable, "refunds_paused", "Refunds are paused for this currency or network right now. Try again later.").After(time.Minute).Closed()
 
 // Refunds refuses a currency or network whose refunds are paused.
 func (p *Pauses) Refunds(currency money.Currency, network string) error {
-	return p.refuse(PauseRefunds, currency, network, errRefundsPaused)
+	return p.refuse(PauseRefunds, currency, network, "", errRefundsPaused)
 }
 
-func (p *Pauses) refuse(what string, currency money.Currency, network string, because error) error {
+func (p *Pauses) refuse(what string, currency money.Currency, network, merchantID string, because error) error {
 	if slices.ContainsFunc(p.All(), func(x Pause) bool {
-		return x.What == what && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)
+		return x.What == what && (x.MerchantID == "" || x.MerchantID == merchantID) && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)
 	}) {
 		return because
 	}

@@ -3,6 +3,7 @@
 package admission_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -21,16 +22,12 @@ func TestPause_payouts(t *testing.T) {
 		{What: admission.PausePayouts, Currency: "KES"}, {What: admission.PausePayouts, Network: "bsc"}, {What: admission.PausePayouts, Rail: "other"}, {What: admission.PauseQuotes},
 	} {
 		other.Operator = "cli:ada"
-		if err := w.Store.Pause(t.Context(), other, false); err != nil {
-			t.Fatal(err)
-		}
+		w.Pause(other)
 	}
 	stop := admission.Pause{What: admission.PausePayouts, Currency: "NGN", Network: "tron", Rail: "sim", Operator: "cli:ada"}
-	if err := w.Store.Pause(t.Context(), stop, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Store.Pause(t.Context(), stop, false); err == nil {
-		t.Error("paused twice")
+	w.Pause(stop)
+	if _, err := w.Store.Pause(t.Context(), stop, idempotency.Key{}, nil); !errors.Is(err, admission.ErrPaused) {
+		t.Errorf("pause the same again: got %v, want %v", err, admission.ErrPaused)
 	}
 	for range 3 {
 		w.SQL(`UPDATE payouts SET next_at = now(), taken_until = NULL`)
@@ -41,9 +38,7 @@ func TestPause_payouts(t *testing.T) {
 	if got := w.PayoutRow(p); got != "created 0" {
 		t.Fatalf("payout %s", got)
 	}
-	if err := w.Store.Pause(t.Context(), stop, true); err != nil {
-		t.Fatal(err)
-	}
+	w.Resume(stop)
 	w.Pay(p)
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action IN ('payouts.paused', 'payouts.resumed', 'quotes.paused')`); n != 6 {
 		t.Errorf("%d notes in the audit", n)
@@ -54,9 +49,7 @@ func TestPause_quotes(t *testing.T) {
 	t.Parallel()
 	w, _ := fixture.Screened(t)
 	stop := admission.Pause{What: admission.PauseQuotes, Network: "tron", Operator: "cli:ada"}
-	if err := w.Store.Pause(t.Context(), stop, false); err != nil {
-		t.Fatal(err)
-	}
+	w.Pause(stop)
 	if err := w.Deps.Pauses.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +62,7 @@ func TestPause_quotes(t *testing.T) {
 	if body, err := w.Pricing.Networks(); err != nil || !strings.Contains(string(body), `"pauses":[{"paused":"quotes","fiatCurrency":null,"network":"tron"`) {
 		t.Errorf("Networks() = %s, %v; want tron with its pause of quotes", body, err)
 	}
-	if err := w.Store.Pause(t.Context(), stop, true); err != nil {
-		t.Fatal(err)
-	}
+	w.Resume(stop)
 	if err := w.Deps.Pauses.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}

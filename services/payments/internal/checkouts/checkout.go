@@ -51,11 +51,11 @@ type checkout struct {
 	Mode tenant.Mode `json:"mode"`
 }
 
-// Checkout is the body of GET /v1/checkout/:reference.
-func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, error) {
+// Checkout is the body of GET /v1/checkout/:reference, and whose payment it is, which no answer to a payer says.
+func (a *Checkouts) Checkout(ctx context.Context, reference string) (body []byte, merchantID string, err error) {
 	v, _, _, err := a.Access.Open(ctx, reference, idempotency.Key{})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	p := v.Payment
 	s := a.Render.ShownOf(v)
@@ -81,5 +81,6 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, err
 		claimed := p.Claim == payment.Claimed
 		c.Claimed = &claimed
 	}
-	return views.Encode(views.PaymentAnswer{Success: true, Payment: c})
+	body, err = views.Encode(views.PaymentAnswer{Success: true, Payment: c})
+	return body, p.MerchantID, err
 }

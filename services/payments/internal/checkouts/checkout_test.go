@@ -23,7 +23,7 @@ func TestThePageAsksForTheRestAndTakesIt(t *testing.T) {
 	c.FiatAmount = fixture.Number("5000")
 	p := w.Make(c)
 	remaining := func() string {
-		body, err := w.Checkouts.Checkout(t.Context(), p.Reference)
+		body, _, err := w.Checkouts.Checkout(t.Context(), p.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func TestProposeRefundAddress_isConfirmed(t *testing.T) {
 	if shown := w.Shown(w.Find(p.Reference)); !strings.Contains(shown, `"refundAddressProposed":"`+payers+`"`) || strings.Contains(shown, `"refundAddress":`) {
 		t.Errorf("GET after a proposal: %s", shown)
 	}
-	page, err := w.Checkouts.Checkout(t.Context(), p.Reference)
+	page, _, err := w.Checkouts.Checkout(t.Context(), p.Reference)
 	if err != nil || !strings.Contains(string(page), `"takesRefundAddress":true`) || !strings.Contains(string(page), `"refundAddressProposed":"`+payers+`"`) {
 		t.Errorf("checkout after a proposal: %s %v", page, err)
 	}

@@ -130,7 +130,7 @@ func (a *Draws) approveBy(c Current, d refunds.Decision, to place) (Ruling, erro
 	if !c.Listed {
 		return Ruling{}, errRemoved
 	}
-	if err := a.may(w.Mode, quote.Pair{Network: w.Network, Crypto: w.Asset}, to); err != nil {
+	if err := a.may(tenant.Owner{MerchantID: w.MerchantID, Mode: w.Mode}, quote.Pair{Network: w.Network, Crypto: w.Asset}, to); err != nil {
 		return Ruling{}, err
 	}
 	if err := a.within(w, c.Spent); err != nil {

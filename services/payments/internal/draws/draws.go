@@ -135,6 +135,7 @@ type Draws struct {
 	Screening admission.Screening
 	Policy    payment.Policy
 	Pauses    *admission.Pauses
+	Terms     *admission.Terms
 	Scans     *admission.Scans
 	Signing   refunds.Keys
 	Blind     *keyring.Ring // hashes requests of operators
@@ -303,8 +304,11 @@ func (a *Draws) Charges(o tenant.Owner) ([]byte, error) {
 func (a *Draws) lacks(mode tenant.Mode) bool { return a.Recovery && mode == tenant.Live }
 
 // may refuses a withdrawal that must not leave now.
-func (a *Draws) may(mode tenant.Mode, pair quote.Pair, to place) error {
+func (a *Draws) may(o tenant.Owner, pair quote.Pair, to place) error {
+	mode := o.Mode
 	switch {
+	case a.Terms.Suspended(o.MerchantID) != nil:
+		return admission.ErrSuspended
 	case !a.opens(mode, pair):
 		return errClosed
 	case to.refusal() != nil:
@@ -375,7 +379,7 @@ func (a *Draws) Request(ctx context.Context, o tenant.Owner, d Order, problems *
 	pair := quote.Pair{Network: n.Name, Crypto: asset.Symbol}
 	to, err := a.judge(ctx, o.Mode, n.Name, entry.Address)
 	if err == nil {
-		err = a.may(o.Mode, pair, to)
+		err = a.may(o, pair, to)
 	}
 	if err != nil {
 		return idempotency.Answer{}, err

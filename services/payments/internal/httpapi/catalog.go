@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"causeway.internal/libs/fault"
@@ -30,8 +31,9 @@ func catalogRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/networks", httpkit.ForAll, func(context.Context, nothing) ([]byte, error) {
 		return u.Pricing.Networks()
 	})
-	httpkit.Handle(s, "GET /v1/checkout/{reference}", httpkit.ForAll, func(ctx context.Context, r referenceRequest) ([]byte, error) {
-		return u.Checkouts.Checkout(ctx, r.reference)
+	httpkit.Handle(s, "GET /v1/checkout/{reference}", httpkit.ForAll, func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
+		body, merchantID, err := u.Checkouts.Checkout(ctx, r.reference)
+		return httpkit.Answer{Status: http.StatusOK, Body: body, Header: http.Header{httpkit.MerchantHeader: {merchantID}}}, err
 	})
 	httpkit.Handle(s, "POST /v1/checkout/{reference}/simulate", httpkit.ForAll, func(ctx context.Context, r scenarioRequest) (idempotency.Answer, error) {
 		return u.Sandbox.Simulate(ctx, r.reference, r.scenario, &r.problems, httpkit.From(ctx).Key())

@@ -44,6 +44,7 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 	})
 	feeRoutes(s, u)
+	pauseRoutes(s, u)
 	unclaimedRoutes(s, u)
 	bookRoutes(s, u)
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {

@@ -126,6 +126,9 @@ func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
+	if err := a.Pricing.Requested(draft); err != nil {
+		return payment.Payment{}, err
+	}
 	if draft.MayCredit() {
 		chosen, err := a.Store.MerchantSettings(ctx, o)
 		if err != nil {

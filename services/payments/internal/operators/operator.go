@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/destination"
@@ -146,12 +147,18 @@ type Store interface {
 	List(ctx context.Context, f views.Filter) ([]change.View, error)
 	// FindByID is the whole payment of that id.
 	FindByID(ctx context.Context, paymentID string) (change.View, error)
+	// Pauses lists the pauses, Pause begins one and Resume ends one.
+	Pauses(ctx context.Context) ([]admission.Pause, error)
+	Pause(ctx context.Context, p admission.Pause, k idempotency.Key, answer func(admission.Pause) (idempotency.Answer, error)) (admission.Pause, error)
+	Resume(ctx context.Context, id int64, operator, reason string) (admission.Pause, error)
+	// KeepTerms keeps the terms of a merchant, unless it has newer ones.
+	KeepTerms(ctx context.Context, t admission.Term) error
 	// Asked is the open request about a payment, nil without one.
 	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
 	// UpdateOnce changes a payment by its id and stores the answer under the key.
 	UpdateOnce(ctx context.Context, paymentID string, k idempotency.Key, f change.Func) error
-	// Adopt decides by the rule on the payment of the address of a deposit, under the lock of the address, and stores the
-	// answer under the key.
+	// Adopt decides by the rule on the payment of the address of a deposit, under the lock of the address, and stores
+	// the answer under the key.
 	Adopt(ctx context.Context, mode tenant.Mode, deposit string, k idempotency.Key, rule AdoptRule) (idempotency.Answer, error)
 	// PayoutPayment is the id of the payment that a payout belongs to.
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)

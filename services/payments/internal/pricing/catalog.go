@@ -194,7 +194,7 @@ func (a *Pricing) opened(mode tenant.Mode, n money.Network) openView {
 		why = admission.ModeDisabled
 	case !slices.Contains(a.Families[mode], n.Family):
 		why = admission.NoAddresses
-	case a.Pauses.Quotes("", n.Name) != nil:
+	case a.Pauses.Quotes("", n.Name, "") != nil:
 		why = admission.Paused
 	}
 	if why == "" {
@@ -203,7 +203,8 @@ func (a *Pricing) opened(mode tenant.Mode, n money.Network) openView {
 	return openView{Reason: &why}
 }
 
-// pauseView is a pause as GET /v1/networks shows it; null means all.
+// pauseView is a pause as GET /v1/networks shows it; null means all. The public sees no pause of a merchant, and no
+// reason.
 type pauseView struct {
 	Paused   string          `json:"paused"`
 	Currency *money.Currency `json:"fiatCurrency"`
@@ -215,6 +216,9 @@ type pauseView struct {
 func pauseViews(pauses []admission.Pause) []pauseView {
 	out := []pauseView{}
 	for _, x := range pauses {
+		if x.MerchantID != "" {
+			continue
+		}
 		v := pauseView{Paused: x.What, Since: timestamp.Text(x.At)}
 		if x.Currency != "" {
 			v.Currency = &x.Currency

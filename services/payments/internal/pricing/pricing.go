@@ -21,14 +21,18 @@ type Pricing struct {
 	Policy    payment.Policy
 	Fees      *fees.Schedules
 	Pauses    *admission.Pauses
+	Terms     *admission.Terms
 	Scans     *admission.Scans
 	Now       func() time.Time
 }
 
-// Quote prices a request of a merchant by the fees that the merchant pays now, unless an operator has paused its
-// quotes.
+// Quote prices a request of a merchant by the fees that the merchant pays now, unless an operator has paused its quotes
+// or the merchant's terms refuse it.
 func (a *Pricing) Quote(w provider.Set, o tenant.Owner, ask quote.Ask) (quote.Quote, error) {
-	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
+	if err := a.Terms.Quote(o.MerchantID, ask.Currency, ask.Network); err != nil {
+		return quote.Quote{}, err
+	}
+	if err := a.Pauses.Quotes(ask.Currency, ask.Network, o.MerchantID); err != nil {
 		return quote.Quote{}, err
 	}
 	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
@@ -39,7 +43,18 @@ func (a *Pricing) Quote(w provider.Set, o tenant.Owner, ask quote.Ask) (quote.Qu
 	if err != nil {
 		return quote.Quote{}, err
 	}
+	if err := a.Terms.Amount(o.MerchantID, ask.Currency, q.FiatAmount); err != nil {
+		return quote.Quote{}, err
+	}
 	return q, w.Minimums.Check(ask, q)
+}
+
+// Requested refuses a payment that its merchant may not make now, before its price.
+func (a *Pricing) Requested(p payment.Payment) error {
+	if err := a.Terms.Create(p.MerchantID, p.Type, p.Currency); err != nil {
+		return err
+	}
+	return a.Terms.Amount(p.MerchantID, p.Currency, p.FiatAmount)
 }
 
 // Option is the price of a request now, in one crypto on one network.

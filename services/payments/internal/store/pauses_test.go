@@ -44,8 +44,11 @@ func TestPause_sent(t *testing.T) {
 	}
 	change := func(what string, currency money.Currency, resume bool) {
 		t.Helper()
-		if err := w.Store.Pause(ctx, admission.Pause{What: what, Currency: currency, Operator: "ada"}, resume); err != nil {
-			t.Fatal(err)
+		p := admission.Pause{What: what, Currency: currency, Operator: "ada"}
+		if resume {
+			w.Resume(p)
+		} else {
+			w.Pause(p)
 		}
 	}
 	again := func() {

@@ -111,7 +111,14 @@ func (g *walker) draw(rt *rapid.T) step {
 		return func() { g.screener.Set(what == "down", listed) }
 	case "pause":
 		resume := pick("payouts are", "paused", "resumed", "resumed") == "resumed"
-		return func() { _ = g.Store.Pause(ctx, admission.Pause{What: admission.PausePayouts, Operator: "ada"}, resume) }
+		pause := admission.Pause{What: admission.PausePayouts, Operator: "ada"}
+		return func() {
+			if !resume {
+				_, _ = g.Store.Pause(ctx, pause, idempotency.Key{}, nil)
+			} else if found, err := g.Store.FindPause(ctx, pause); err == nil {
+				_, _ = g.Store.Resume(ctx, found.ID, pause.Operator, "")
+			}
+		}
 	default:
 		return func() { _ = g.Deposits.Rescreen(ctx) }
 	}

@@ -71,6 +71,7 @@ type Parts struct {
 	Log            *slog.Logger
 	Screening      admission.Screening
 	Pauses         *admission.Pauses
+	Terms          *admission.Terms
 	Scans          *admission.Scans
 	Daily          admission.Daily
 	Capacity       *admission.Capacity
@@ -121,7 +122,7 @@ type Set struct {
 func New(p Parts) *Set {
 	access := &access.Payments{Store: p.Store, Keys: p.Keys, Refusal: p.Refusal}
 	receivers := receivers.New(receivers.Options{Providers: p.Providers, Access: access, Find: p.Store.Find, Policy: p.Policy, Now: p.Now})
-	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Scans: p.Scans, Now: p.Now}
+	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Terms: p.Terms, Scans: p.Scans, Now: p.Now}
 	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
 	destinations := destination.Checker{Access: access, Screening: p.Screening, Policy: p.Policy}
 	return &Set{
@@ -147,7 +148,7 @@ func New(p Parts) *Set {
 			Recovery: p.Recovery,
 		},
 		Draws: &draws.Draws{
-			Rules: p.API.Draws, Store: p.Store, Access: access, Providers: p.Providers, Screening: p.Screening, Policy: p.Policy, Pauses: p.Pauses,
+			Rules: p.API.Draws, Store: p.Store, Access: access, Providers: p.Providers, Screening: p.Screening, Policy: p.Policy, Pauses: p.Pauses, Terms: p.Terms,
 			Scans: p.Scans, Signing: p.Signing, Blind: p.Keys, Shard: p.Shard, Recovery: p.Recovery,
 		},
 		Withdrawals: &withdrawals.Withdrawals{

@@ -365,9 +365,7 @@ func TestWithdraw_paused(t *testing.T) {
 	w := fixture.New(t)
 	account := rich(t, w, 1, number)
 	pause := admission.Pause{What: admission.PausePayouts, Currency: money.NGN, Operator: "ada"}
-	if err := w.Store.Pause(t.Context(), pause, false); err != nil {
-		t.Fatalf("Pause() = %v, want no error", err)
-	}
+	w.Pause(pause)
 	id, err := withdraw(w, fixture.Owner, "1000", account)
 	if err != nil {
 		t.Fatalf("Withdraw() = %v, want no error", err)
@@ -381,9 +379,7 @@ func TestWithdraw_paused(t *testing.T) {
 	if got := state(w, id); got != "approved" || fixture.Ask[int](w, `SELECT count(*) FROM sim_transfers`) != 0 {
 		t.Errorf("a withdrawal while payouts are paused is %s, want approved and nothing at the bank", got)
 	}
-	if err := w.Store.Pause(t.Context(), pause, true); err != nil {
-		t.Fatalf("resume = %v, want no error", err)
-	}
+	w.Resume(pause)
 	until(w, id, "paid")
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,6 +99,7 @@ type NewWallet struct {
 	Metadata        []byte
 	Minutes         decimal.Decimal
 	MinutesGiven    bool
+	Enabled         []string // the networks that the merchant may use; empty: all
 }
 
 // unsupportedPair is the code of a crypto and network that are unknown or do not go together.
@@ -158,6 +160,10 @@ func (a *API) Create(ctx context.Context, o tenant.Owner, c NewWallet, problems 
 	network, asset, window, err := c.check(problems)
 	if err != nil {
 		return idempotency.Answer{}, err
+	}
+	if len(c.Enabled) > 0 && !slices.Contains(c.Enabled, network.Name) {
+		return idempotency.Answer{}, fault.New(fault.Forbidden, "network_not_enabled",
+			"This merchant does not use %s. Enabled: %s.", network.Name, strings.Join(c.Enabled, ", "))
 	}
 	source := a.Sources[o.Mode][network.Family]
 	if source == nil || !a.Scanned(o.Mode, network.Name) {

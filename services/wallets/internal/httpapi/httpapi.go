@@ -29,6 +29,7 @@ type UseCases interface {
 func New(s *httpkit.Server, u UseCases) http.Handler {
 	httpkit.Handle(s, "POST /v1/wallets", httpkit.ForKeys, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
+		r.wallet.Enabled = in.Identity.Networks
 		return u.Create(ctx, in.Owner, r.wallet, &r.problems, in.Key())
 	})
 	httpkit.Handle(s, "GET /v1/wallets", httpkit.ForKeys, func(ctx context.Context, r listRequest) ([]byte, error) {
