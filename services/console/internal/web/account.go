@@ -96,7 +96,7 @@ func finishPasskey(v *Visit) error {
 		return err
 	}
 	v.Notice("account.passkey.added")
-	return v.onward(func() error { return v.Redirect("/account") })
+	return v.onward("/account", nil)
 }
 
 // passkey finds the passkey that the path names.

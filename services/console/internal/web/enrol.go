@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -51,7 +50,7 @@ func (v *Visit) enrolBy(link people.Link, hash []byte) error {
 	_, err := c.Store.PersonOf(ctx, link.Login)
 	switch {
 	case err == nil && v.Person.Login == link.Login:
-		return v.accept(hash)
+		return v.lead(v.accept(hash))
 	case err == nil:
 		v.Notice("link.sign_in", "login", link.Login)
 		return v.Redirect("/sign-in")
@@ -136,35 +135,32 @@ func enrolCode(v *Visit) error {
 	}
 	shown, hashes := newCodes()
 	v.Keep("codes", strings.Join(shown, " "))
-	return v.enrolled(store.Account{Login: e.Login, Name: e.Name, Handle: e.Handle, Password: e.Password, TOTP: e.Secret, Codes: hashes}, "password")
+	return v.lead(v.enrolled(store.Account{Login: e.Login, Name: e.Name, Handle: e.Handle, Password: e.Password, TOTP: e.Secret, Codes: hashes}, "password"))
 }
 
-// enrolled makes the account, with what the link grants, and signs its person in.
-func (v *Visit) enrolled(a store.Account, way string) error {
+// enrolled makes the account, with what the link grants, signs its person in, and returns the path of the next page.
+func (v *Visit) enrolled(a store.Account, way string) (to string, err error) {
 	c, ctx := v.console, v.Context()
 	who, link, err := c.Store.Enrol(ctx, a, c.sessions.Link(ctx))
-	if errors.Is(err, store.ErrUnknown) {
-		return v.render(http.StatusNotFound, "link-gone", "link.gone.title", nil)
-	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	codes := v.Take("codes")
 	c.sessions.DropLink(ctx)
-	if err := v.begin(who, way); err != nil {
-		return err
+	if to, err = v.begin(who, way); err != nil {
+		return "", err
 	}
 	if link.Purpose == people.Join {
 		c.sessions.Choose(ctx, link.MerchantID, tenant.Test)
 		if err := v.Record("joined", string(link.Role)); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if codes == "" {
-		return nil
+	if codes != "" {
+		v.Keep("codes", codes)
+		to = "/account/codes"
 	}
-	v.Keep("codes", codes)
-	return v.Redirect("/account/codes")
+	return to, nil
 }
 
 // nameOf reads the name that the script sends along with the begin of a ceremony.
@@ -210,9 +206,7 @@ func finishEnrol(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.onward(func() error {
-		return v.enrolled(store.Account{Login: e.Login, Name: e.Name, Handle: e.Handle, Passkey: &key}, "passkey")
-	})
+	return v.onward(v.enrolled(store.Account{Login: e.Login, Name: e.Name, Handle: e.Handle, Passkey: &key}, "passkey"))
 }
 
 // registered ends the registration of a passkey.

@@ -22,6 +22,8 @@ type Page struct {
 
 	// JSON marks what the script asks: errors are JSON, not pages.
 	JSON bool
+	// Personal is about the person and no merchant: it may be sent whatever the person looks at meanwhile.
+	Personal bool
 	// Alone is a POST without a page of its own path: nothing that a person typed is lost with it.
 	Alone bool
 }

@@ -22,6 +22,7 @@ func (c *Console) own() []Page {
 	public := func(p Page) Page { p.Public = true; return p }
 	script := func(p Page) Page { p.JSON, p.Alone = true, true; return p }
 	alone := func(p Page) Page { p.Alone = true; return p }
+	mine := func(p Page) Page { p.Personal = true; return p }
 	return []Page{
 		public(Get("/sign-in", "", showSignIn)),
 		public(Post("/sign-in", "", signIn)),
@@ -31,12 +32,12 @@ func (c *Console) own() []Page {
 		public(script(Post("/sign-in/passkey/finish", "", finishSignIn))),
 		public(Get("/link/{secret}", "", showLink)),
 		public(Post("/link/{secret}", "", useLink)),
-		alone(Post("/sign-out", "", signOut)),
+		mine(alone(Post("/sign-out", "", signOut))),
 		Get("/prove", "", showProve),
-		Post("/prove", "", prove),
+		mine(Post("/prove", "", prove)),
 		script(Post("/prove/passkey/begin", "", beginSignIn)),
 		script(Post("/prove/passkey/finish", "", finishProve)),
-		alone(Post("/scope", "", choose)),
+		mine(alone(Post("/scope", "", choose))),
 
 		public(Get("/register", "", showRegister)),
 		public(Post("/register", "", register)),
@@ -47,23 +48,23 @@ func (c *Console) own() []Page {
 		public(script(Post("/enrol/passkey/begin", "", beginEnrol))),
 		public(script(Post("/enrol/passkey/finish", "", finishEnrol))),
 		Get("/business", "", showBusiness),
-		Post("/business", "", business),
+		mine(Post("/business", "", business)),
 
 		Get("/account", "", showAccount),
 		Get("/account/name", "", showName),
-		Post("/account/name", "", changeName),
+		mine(Post("/account/name", "", changeName)),
 		script(Post("/account/passkeys/begin", "", beginPasskey)).WithFresh(),
 		script(Post("/account/passkeys/finish", "", finishPasskey)).WithFresh(),
 		Get("/account/passkeys/{id}", "", showRemovePasskey).WithFresh(),
-		Post("/account/passkeys/{id}", "", removePasskey).WithFresh(),
+		mine(Post("/account/passkeys/{id}", "", removePasskey)).WithFresh(),
 		Get("/account/password", "", showPassword).WithFresh(),
-		Post("/account/password", "", changePassword).WithFresh(),
+		mine(Post("/account/password", "", changePassword)).WithFresh(),
 		Get("/account/app", "", showApp).WithFresh(),
-		Post("/account/app", "", changeApp).WithFresh(),
+		mine(Post("/account/app", "", changeApp)).WithFresh(),
 		Get("/account/codes", "", showCodes),
 		Get("/account/codes/new", "", showNewCodes).WithFresh(),
-		Post("/account/codes/new", "", changeCodes).WithFresh(),
-		alone(Post("/account/sessions", "", endSession)),
+		mine(Post("/account/codes/new", "", changeCodes)).WithFresh(),
+		mine(alone(Post("/account/sessions", "", endSession))),
 
 		Get("/team", "", showTeam),
 		Get("/team/acts", "", showActs),
@@ -86,7 +87,7 @@ type signForm struct {
 
 func showSignIn(v *Visit) error {
 	if v.Person.ID != "" {
-		return v.resume()
+		return v.Redirect(v.resume())
 	}
 	return v.Render("sign-in", "sign.title", signForm{Form: &Form{}, SignUp: v.console.SignUp && v.console.Door == people.Merchants, Passkey: true})
 }
@@ -169,7 +170,7 @@ func signInCode(v *Visit) error {
 		err := c.checkCode(v, who, f.Get("code"))
 		switch {
 		case err == nil:
-			return v.begin(who, "password")
+			return v.lead(v.begin(who, "password"))
 		case errors.Is(err, errLimited):
 			f.Problem = v.T("sign.limited")
 		case errors.Is(err, errWrong):
@@ -205,66 +206,66 @@ func (c *Console) checkCode(v *Visit, who people.Person, typed string) error {
 	return errWrong
 }
 
-// begin signs a person in and goes on with what waits.
-func (v *Visit) begin(who people.Person, way string) error {
+// begin signs a person in and returns the path of the page that waits.
+func (v *Visit) begin(who people.Person, way string) (to string, err error) {
 	c, ctx := v.console, v.Context()
 	if who.Disabled {
-		return errForbidden
+		return "", errForbidden
 	}
 	link := c.sessions.Link(ctx)
 	if err := c.sessions.Begin(ctx, who.ID, v.Address(), v.R.UserAgent()); err != nil {
-		return err
+		return "", err
 	}
 	if err := c.limits.done(ctx, way, who.Login); err != nil {
-		return err
+		return "", err
 	}
 	if err := v.identify(); err != nil {
-		return err
+		return "", err
 	}
 	c.sessions.Choose(ctx, v.Member.MerchantID, tenant.Test)
 	if err := v.Record("signed_in", way); err != nil {
-		return err
+		return "", err
 	}
 	if link != nil {
 		return v.accept(link)
 	}
 	if !who.Secured() {
 		v.Notice("sign.unsecured")
-		return v.Redirect(c.Area.Home)
+		return "/", nil
 	}
-	return v.resume()
+	return v.resume(), nil
 }
 
-// accept joins the person by an invitation that waited for the sign-in.
-func (v *Visit) accept(hash []byte) error {
+// accept joins the person by an invitation that waited for the sign-in, and returns the path of the next page.
+func (v *Visit) accept(hash []byte) (to string, err error) {
 	c, ctx := v.console, v.Context()
 	c.sessions.DropLink(ctx)
 	link, err := c.Store.FindLink(ctx, hash)
 	if errors.Is(err, store.ErrUnknown) {
 		v.Notice("link.gone.text")
-		return v.Redirect("/")
+		return "/", nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	if link.Login != v.Person.Login {
 		v.Notice("link.other", "login", link.Login)
-		return v.Redirect("/")
+		return "/", nil
 	}
 	if link, err = c.Store.TakeLink(ctx, hash); err != nil {
-		return err
+		return "", err
 	}
 	m := people.Membership{PersonID: v.Person.ID, MerchantID: link.MerchantID, MerchantName: link.MerchantName, Role: link.Role}
 	if err := c.Store.Join(ctx, m, link.CreatedBy); err != nil {
-		return err
+		return "", err
 	}
 	v.Member = m
 	c.sessions.Choose(ctx, m.MerchantID, tenant.Test)
 	if err := v.Record("joined", string(link.Role)); err != nil {
-		return err
+		return "", err
 	}
 	v.Notice("link.joined", "merchant", m.Shown())
-	return v.Redirect("/")
+	return "/", nil
 }
 
 // beginSignIn gives the browser the options of a sign-in by passkey.
@@ -346,28 +347,24 @@ func finishSignIn(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.onward(func() error { return v.begin(who, "passkey") })
+	return v.onward(v.begin(who, "passkey"))
 }
 
-// onward runs what ends with a redirect, and tells the script the address instead.
-func (v *Visit) onward(next func() error) error {
-	at := &catch{header: http.Header{}}
-	outer := v.W
-	v.W = at
-	err := next()
-	v.W = outer
-	if err != nil && !errors.Is(err, errAnswered) {
+// onward tells the script the address of the next page.
+func (v *Visit) onward(to string, err error) error {
+	if err != nil {
 		return err
 	}
-	return v.writeJSON(http.StatusOK, map[string]string{"to": at.header.Get("Location")})
+	return v.writeJSON(http.StatusOK, map[string]string{"to": v.Link(to)})
 }
 
-// catch is an answer of which only the header matters.
-type catch struct{ header http.Header }
-
-func (c *catch) Header() http.Header         { return c.header }
-func (c *catch) Write(b []byte) (int, error) { return len(b), nil }
-func (c *catch) WriteHeader(int)             {}
+// lead sends the browser to the next page.
+func (v *Visit) lead(to string, err error) error {
+	if err != nil {
+		return err
+	}
+	return v.Redirect(to)
+}
 
 func showProve(v *Visit) error {
 	return v.Render("prove", "prove.title", signForm{Form: &Form{}, Passkey: v.Person.Passkeys > 0, Code: v.Person.HasPassword && v.Person.HasTOTP})
@@ -388,7 +385,7 @@ func prove(v *Visit) error {
 			if err := c.limits.done(v.Context(), "password", v.Person.Login); err != nil {
 				return err
 			}
-			return v.resume()
+			return v.Redirect(v.resume())
 		case errors.Is(err, errLimited):
 			f.Problem = v.T("sign.limited")
 		case errors.Is(err, errWrong):
@@ -410,7 +407,7 @@ func finishProve(v *Visit) error {
 	}
 	v.console.sessions.Prove(v.Context())
 	v.console.countRefusal("passkey", "done")
-	return v.onward(v.resume)
+	return v.onward(v.resume(), nil)
 }
 
 func signOut(v *Visit) error {
@@ -482,7 +479,7 @@ func useLink(v *Visit) error {
 		if err != nil {
 			return err
 		}
-		return v.begin(who, "link")
+		return v.lead(v.begin(who, "link"))
 	}
 	return v.enrolBy(link, hash)
 }

@@ -159,8 +159,8 @@ func (v *Visit) park() {
 	}
 }
 
-// resume leads to where the person wanted to go before the sign-in.
-func (v *Visit) resume() error {
+// resume returns the path that the person wanted to go to before the sign-in.
+func (v *Visit) resume() string {
 	path := v.console.sessions.Parked(v.Context())
 	if path == "" {
 		path = "/"
@@ -168,5 +168,5 @@ func (v *Visit) resume() error {
 	if strings.Contains(path, "?") || path == "/" { // nothing to fill in
 		v.console.sessions.Unpark(v.Context(), path)
 	}
-	return v.Redirect(path)
+	return path
 }

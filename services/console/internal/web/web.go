@@ -255,7 +255,7 @@ func (c *Console) admit(v *Visit) error {
 		return errForbidden
 	case v.Page.Fresh && !c.sessions.Fresh(v.Context()) && v.Person.Secured():
 		return v.askToProve()
-	case v.R.Method == http.MethodPost && !v.Page.JSON && v.R.PostForm.Get(scopeField) != v.Scope():
+	case v.R.Method == http.MethodPost && !v.Page.JSON && !v.Page.Personal && v.R.PostForm.Get(scopeField) != v.Scope():
 		return v.askScope()
 	}
 	return nil
@@ -309,7 +309,7 @@ func (v *Visit) identify() error {
 
 // assertion is the statement for the gateway about the person.
 func (v *Visit) assertion() person.Assertion {
-	a := person.Assertion{Door: person.Door(v.console.Door), User: v.Person.ID, Name: v.Person.Login}
+	a := person.Assertion{Door: person.Door(v.console.Door), User: v.Person.ID, Name: v.Person.Login, ClientIP: v.Address()}
 	if v.console.Door == people.Merchants {
 		a.MerchantID, a.Mode, a.Permissions = v.Member.MerchantID, v.Mode, v.Member.Role.Assertable()
 	}
