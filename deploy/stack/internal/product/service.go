@@ -299,6 +299,7 @@ func (p plan) gateway(public string, replica int) map[string]string {
 	}
 	slices.Sort(names)
 	settings["CONSOLE_KEYS"] = strings.Join(names, ",")
+	settings["OPERATORS_URL"] = strings.Replace(public, "127.0.0.1", "localhost", 1) // as the console has it
 	for service, name := range map[string]string{
 		payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER", console: "CONSOLE", operators: "CONSOLE_OPERATORS",
 	} {

@@ -104,6 +104,15 @@ func (k *Keys) Registered(of people.Person, state, response []byte) (credentialI
 	return c.ID, raw, err
 }
 
+// Public is the public key of a stored credential, as its authenticator gave it.
+func Public(credential []byte) ([]byte, error) {
+	var c webauthn.Credential
+	if err := json.Unmarshal(credential, &c); err != nil {
+		return nil, fmt.Errorf("read a passkey: %w", err)
+	}
+	return c.PublicKey, nil
+}
+
 // SignIn begins a sign-in with whichever passkey the browser has.
 func (k *Keys) SignIn() (Ceremony, error) {
 	options, state, err := k.web.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))

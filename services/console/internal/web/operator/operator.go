@@ -1,5 +1,6 @@
-// Package operator holds the pages of the operators' door: what waits for a decision, and how the product does. Package
-// web says how a page is added.
+// Package operator holds the pages of the operators' door: what waits for a decision, the facts of each case, and how the
+// product does. Package web says how a page is added. The tables of this package say what the pages show: lists.go and
+// facts.go what is read, acts.go what is decided.
 package operator
 
 import (
@@ -9,7 +10,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-//go:embed templates texts
+//go:embed assets templates texts
 var files embed.FS
 
 // Area is the operators' door.
@@ -17,17 +18,41 @@ func Area() web.Area {
 	return web.Area{Name: "operator", Files: files, Pages: pages(), Menu: menu(), Home: "/attention"}
 }
 
-// pages is the table of routes, with who may see each.
+// pages is the table of routes, with who may see each. Whoever may act does so with a passkey (approve.go).
 func pages() []web.Page {
-	return []web.Page{
-		web.Get("/attention", people.OperatorRead, attention),
+	all := []web.Page{
+		web.Get("/attention", people.OperatorRead, attention).WithLive(attentionVersion),
+		web.Get("/search", people.OperatorRead, search),
+		web.Get("/treasury", people.OperatorRead, treasury),
+		web.Get("/approve", people.OperatorAct, approve),
+		script(web.Post("/approve/begin", people.OperatorAct, beginApproval)),
+		script(web.Post("/approve/finish", people.OperatorAct, finishApproval)),
 	}
+	for _, l := range lists() {
+		page := web.Get("/"+l.Name, people.OperatorRead, l.show)
+		if l.Live {
+			page = page.WithLive(l.version)
+		}
+		all = append(all, page)
+	}
+	for _, c := range cases() {
+		all = append(all, web.Get(c.Path, people.OperatorRead, c.show))
+	}
+	for _, a := range acts() {
+		all = append(all, web.Get(a.Path, people.OperatorAct, a.ask), web.Post(a.Path, people.OperatorAct, a.take))
+	}
+	return all
 }
+
+func script(p web.Page) web.Page { p.JSON, p.Alone = true, true; return p }
 
 // menu is the navigation; each line shows to those who may see its page.
 func menu() []web.Item {
-	return []web.Item{
-		{Name: "attention", Path: "/attention"},
-		{Name: "team", Path: "/team"},
+	items := []web.Item{{Name: "attention", Path: "/attention"}}
+	for _, l := range lists() {
+		if l.Menu {
+			items = append(items, web.Item{Name: l.Name, Path: "/" + l.Name})
+		}
 	}
+	return append(items, web.Item{Name: "treasury", Path: "/treasury"}, web.Item{Name: "team", Path: "/team"})
 }
