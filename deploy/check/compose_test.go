@@ -33,7 +33,7 @@ func compose(t *testing.T, profiles ...string) *types.Project {
 	return project
 }
 
-// TestCompose: the file loads, holds the five services with their migrations first, and bounds everything.
+// TestCompose: the file loads, holds the services with their migrations first, and bounds everything.
 func TestCompose(t *testing.T) {
 	project, tables := compose(t, "*"), documented(t)
 	for _, name := range services {

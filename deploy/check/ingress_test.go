@@ -81,6 +81,17 @@ func TestIngress(t *testing.T) {
 			t.Errorf("with the component %s enters by %v, want %v", path, found, want)
 		}
 	}
+	for path, want := range map[string][2][]string{
+		"/console/sign-in":   {{"gateway"}, {"gateway"}},
+		"/operators/sign-in": {nil, {"gateway-admin"}},
+	} {
+		if found := entrances(t, public, path); !slices.Equal(found, want[0]) {
+			t.Errorf("%s enters by %v, want %v", path, found, want[0])
+		}
+		if found := entrances(t, asked, path); !slices.Equal(found, want[1]) {
+			t.Errorf("with the component %s enters by %v, want %v", path, found, want[1])
+		}
+	}
 	if operated < 10 {
 		t.Errorf("the document has %d paths of operators", operated)
 	}

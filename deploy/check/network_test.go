@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,9 +125,10 @@ func TestIngress_logsNoPath(t *testing.T) {
 }
 
 // TestNetwork takes every pair of ends and every port in use, and allows exactly the edges of the design: the ingress
-// controller calls the gateway, the gateway calls the services, workers use the broker, everybody its database, names,
-// the trace collector and Prometheus; the dispatcher, the scanners and those who speak with providers reach out, and
-// nobody reaches a special network. The signer has no edge at all.
+// controller calls the gateway, the gateway calls the services, the consoles call the gateway and a mail server,
+// workers use the broker, everybody its database, names, the trace collector and Prometheus; the dispatcher, the
+// scanners and those who speak with providers reach out, and nobody reaches a special network. The signer has no edge
+// at all.
 func TestNetwork(t *testing.T) {
 	all := build(t, "prod")
 	policies := of[networkingv1.NetworkPolicy](all)
@@ -145,7 +147,7 @@ func TestNetwork(t *testing.T) {
 		elsewhere("ingress-nginx", nil), elsewhere("monitoring", nil), elsewhere("kube-system", labels.Set{"k8s-app": "kube-dns"}), elsewhere("default", nil),
 		outside("8.8.8.8"), outside("2606:4700::1111"), outside("10.0.0.9"), outside("169.254.169.254"), outside("127.0.0.1"), outside("fd00::1"),
 	}
-	ports := []int32{53, 80, 443, 4317, 4318, 5432, 5671, 5672, 8080, 8443, 9090, 15671, 15672}
+	ports := []int32{53, 80, 443, 465, 587, 4317, 4318, 5432, 5671, 5672, 8080, 8443, 9090, 15671, 15672}
 	for _, from := range slices.Concat(ours, others) {
 		for _, to := range slices.Concat(ours, servers, others) {
 			if from.name == to.name || !slices.ContainsFunc(ours, func(p peer) bool { return p.name == from.name || p.name == to.name }) {
@@ -192,10 +194,14 @@ func designed(from, to peer, port int32) bool {
 		return port == 5671 && works
 	case to.name == "otel-collector":
 		return port == 4318
+	case theirs && strings.HasPrefix(from.name, "console"):
+		return role(from) == "serve" && to.name == "gateway" && port == 8080
 	case theirs:
 		return from.name == "gateway" && role(to) == "serve" && to.name != "gateway" && port == 8080
 	case public && service(from) == "callback-dispatcher":
 		return role(from) != "migrate"
+	case public && strings.HasPrefix(service(from), "console"): // mail
+		return role(from) == "serve" && (port == 465 || port == 587)
 	case public && service(from) == "wallets":
 		return works && port == 443
 	case public && service(from) == "payments":

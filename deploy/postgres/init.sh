@@ -13,7 +13,7 @@ password() {
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
 REVOKE ALL ON DATABASE postgres, template1 FROM PUBLIC;
 SQL
-for service in callback_dispatcher gateway payments reports wallets; do
+for service in callback_dispatcher console console_operators gateway payments reports wallets; do
 	owner=$(password "${service}_owner")
 	app=$(password "${service}_app")
 	psql -v ON_ERROR_STOP=1 -v db="$service" -v owner="${service}_owner" -v app="${service}_app" \
