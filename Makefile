@@ -40,8 +40,8 @@ lint: tools ## the linter, with the import directions of the design
 lint/prove: tools ## break each rule of the linter in a copy of the tree and see it found
 	deploy/lint/prove bin/golangci-lint
 
-bench: build ## throughput, latency and CPU per operation against yardsticks of the same run
-	bin/stack exec --split --dir .stack/bench -- go run ./deploy/bench
+bench: build ## throughput, latency and CPU per operation against yardsticks of the same run; ARGS='--row settle' for some rows
+	bin/stack exec --split --dir .stack/bench --env payments:OWED_EVERY=30m --env payments:TREASURY_EVERY=5m -- go run ./deploy/bench $(ARGS)
 
 chaos: build nodes ## kills and network faults under load, on simulated and private chains, with an auditor
 	go run ./deploy/chaos ground -- --private --split --replicas 2 --toxic --dir .stack/chaos -- --patience 10m

@@ -2,6 +2,12 @@
 
 package store
 
+import (
+	"context"
+
+	"causeway.internal/services/payments/internal/payout"
+)
+
 // InOrder is what comes before a statement that has to read an index in its order.
 const InOrder = inOrder
 
@@ -10,4 +16,9 @@ func (s *Store) Waiting() int {
 	s.packs.mu.Lock()
 	defer s.packs.mu.Unlock()
 	return len(s.packs.waiting)
+}
+
+// SavePayouts writes payouts in one statement and says which it wrote.
+func (s *Store) SavePayouts(ctx context.Context, all ...payout.Payout) ([]bool, error) {
+	return s.savePayouts(ctx, all)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
@@ -15,7 +17,9 @@ VALUES ($1, $2, $3, $4, $5, $6, coalesce($7::boolean, false))
 ON CONFLICT (mode, address) DO UPDATE SET merchants = excluded.merchants, reports = excluded.reports, version = excluded.version, at = excluded.at,
 	confirmed = coalesce($7::boolean, f.confirmed)
 WHERE f.version < excluded.version`
-	selectFraud = `SELECT EXISTS (SELECT FROM fraud_signals WHERE mode = $1 AND address = ANY($2) AND confirmed)`
+	// Of several questions at once. OFFSET makes PostgreSQL look each address up by the index.
+	selectFraud = `SELECT DISTINCT k.place FROM unnest($1::int[], $2::text[], $3::text[]) AS k(place, mode, address),
+	LATERAL (SELECT FROM fraud_signals f WHERE f.mode = k.mode AND f.address = k.address AND f.confirmed OFFSET 0) AS f`
 )
 
 // NoteFraud keeps a signal unless a newer one of its mode and address is there.
@@ -26,17 +30,40 @@ func (s *Store) NoteFraud(ctx context.Context, m wire.FraudSignal) error {
 	return nil
 }
 
+// suspects are the addresses of one question.
+type suspects struct {
+	mode      tenant.Mode
+	addresses []string
+}
+
 // FraudConfirmed implements screen.Signals.
 func (s *Store) FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses []string) (confirmed bool, err error) {
-	keys := make([]string, len(addresses))
-	for i, a := range addresses {
-		// The form in which wire.FraudSignal names addresses.
-		if keys[i] = a; strings.HasPrefix(a, "0x") || strings.HasPrefix(a, "0X") {
-			keys[i] = strings.ToLower(a)
+	if len(addresses) == 0 {
+		return false, nil
+	}
+	confirmed, err = s.frauds.ask(ctx, suspects{mode, addresses})
+	return confirmed, wrap(err, "read fraud signals")
+}
+
+func (s *Store) fraudsConfirmed(ctx context.Context, all []suspects) ([]bool, error) {
+	var places []int
+	var modes, keys []string
+	for i, q := range all {
+		for _, a := range q.addresses {
+			if strings.HasPrefix(a, "0x") || strings.HasPrefix(a, "0X") { // the form in which wire.FraudSignal names addresses
+				a = strings.ToLower(a)
+			}
+			places, modes, keys = append(places, i), append(modes, string(q.mode)), append(keys, a)
 		}
 	}
-	if err = s.pool.QueryRow(ctx, selectFraud, string(mode), keys).Scan(&confirmed); err != nil {
-		return false, fmt.Errorf("read fraud signals: %w", err)
-	}
-	return confirmed, nil
+	confirmed := make([]bool, len(all))
+	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+		var place int
+		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
+			confirmed[place] = true
+			return nil
+		})
+		return err
+	}, selectFraud, places, modes, keys)
+	return confirmed, err
 }

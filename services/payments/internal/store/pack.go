@@ -252,6 +252,7 @@ func (s *Store) lockPack(ctx context.Context, tx pgx.Tx, pack []*member) ([]*mem
 			return rows.Err()
 		}
 	}
+	batch.Queue(onePlan)
 	if len(byID) > 0 {
 		batch.Queue(lockPayments, ids).Query(into(byID))
 	}

@@ -189,7 +189,7 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		SELECT 'pyo_' || lpad(n::text, 26, '0'), 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, '', 'succeeded', now() FROM generate_series(1, 20000) n`)
 	w.SQL(`ANALYZE deposits, payouts`)
 	for name, args := range map[string][]any{
-		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {"pay_7"}, "duePayouts": {64},
+		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
 	} {
 		explain(w, name, args...).each(func(p plan) {

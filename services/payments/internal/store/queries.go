@@ -198,9 +198,20 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	savePayoutNoted = savePayout + ` RETURNING xmin, clock_timestamp()`
-	// Every write of the row changes its xmin.
-	savePayoutAlone = savePayout + ` AND xmin = $25`
-	voidPayout      = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
+	// Several payouts whose rows nobody has written since they were read: every write of a row changes its xmin. Two of
+	// the same row would be one write, of which one has a place.
+	savePayoutsAlone = `UPDATE payouts o SET state = k.state, frozen = k.frozen, lease_until = k.lease_until, sends = k.sends, sent_at = k.sent_at,
+	polls = k.polls, misses = k.misses, first_miss_at = k.first_miss_at, next_at = k.next_at, paged = k.paged, no_float = k.no_float,
+	rail_id = k.rail_id, reason = k.reason, fee = k.fee::numeric, done_at = k.done_at, stopped = k.stopped, first_sent_at = k.first_sent_at,
+	answer = k.answer, answer_at = k.answer_at, concluded = k.concluded, concluded_at = k.concluded_at, contradicted = k.contradicted,
+	taken_until = CASE WHEN k.next_at <= now() THEN o.taken_until END
+FROM unnest($1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::int[], $6::timestamptz[], $7::int[], $8::int[], $9::timestamptz[],
+	$10::timestamptz[], $11::boolean[], $12::boolean[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::boolean[], $18::timestamptz[],
+	$19::text[], $20::timestamptz[], $21::text[], $22::timestamptz[], $23::boolean[], $24::bigint[]) WITH ORDINALITY
+	AS k(id, state, frozen, lease_until, sends, sent_at, polls, misses, first_miss_at, next_at, paged, no_float, rail_id, reason, fee, done_at,
+	stopped, first_sent_at, answer, answer_at, concluded, concluded_at, contradicted, written, place)
+WHERE o.id = ANY($1::text[]) AND o.id = k.id AND o.xmin::text::bigint = k.written RETURNING k.place`
+	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
 	// Each row carries the merchant and the trace of its payment, for spans and log lines.
 	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
@@ -290,10 +301,18 @@ LEFT JOIN address_requests r ON r.mode = w.mode AND r.family = w.family`
 	usedStock   = `SELECT (SELECT 0::float8 FROM address_usage WHERE minute > now() - interval '2 minutes' LIMIT 1)`
 	forgetUsage = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
 
-	simLock   = `SELECT pg_advisory_xact_lock(hashtextextended('simulated transfer ' || $1, 0))`
+	simLock = `SELECT pg_advisory_xact_lock(hashtextextended('simulated transfer ' || $1, 0))`
+	// In one order, so that two packs of orders do not wait for each other.
+	simLocks = `SELECT pg_advisory_xact_lock(hashtextextended('simulated transfer ' || ref, 0)) FROM (
+	SELECT ref FROM unnest($1::text[]) AS r(ref) ORDER BY hashtextextended('simulated transfer ' || ref, 0)) AS sorted`
 	simRecord = `INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
-VALUES ($1, $2, $3, $4, $5, $6, coalesce((SELECT outcome FROM sim_outcomes WHERE ref = $1), $7), $8, $9) ON CONFLICT (ref) DO NOTHING`
-	simLookup  = `SELECT ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at FROM sim_transfers WHERE ref = $1`
+SELECT k.ref, currency, amount::numeric, bank_code, account_number, account_name, coalesce((SELECT s.outcome FROM sim_outcomes s WHERE s.ref = k.ref), k.outcome), at, done_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::timestamptz[])
+	AS k(ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
+ON CONFLICT (ref) DO NOTHING RETURNING ref`
+	simColumns = `ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at`
+	simLookup  = `SELECT ` + simColumns + ` FROM sim_transfers WHERE ref = $1`
+	simLookups = `SELECT ` + simColumns + ` FROM sim_transfers WHERE ref = ANY($1)`
 	simChange  = `UPDATE sim_transfers SET outcome = $2, done_at = $3 WHERE ref = $1`
 	simKeep    = `INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
 	simOrdered = `SELECT outcome FROM sim_outcomes WHERE ref = $1`
@@ -318,13 +337,13 @@ func Statements() map[string]string {
 		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
-		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutAlone": savePayoutAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
+		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutsAlone": savePayoutsAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
 		"insertJournals": insertJournals, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "usedStock": usedStock, "forgetUsage": forgetUsage,
-		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
+		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"listSettled": listSettled, "listOwned": listOwned, "listNewest": listNewest, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,

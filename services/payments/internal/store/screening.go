@@ -18,8 +18,9 @@ WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
 	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
 	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
-	payoutSenders = `SELECT coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')
-FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE d.payment_id = $1 AND d.counted > 0`
+	payoutSenders = `SELECT k.place, coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')
+FROM unnest($1::text[]) WITH ORDINALITY AS k(id, place), LATERAL (SELECT * FROM deposits WHERE payment_id = k.id AND counted > 0 OFFSET 0) AS d
+LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true GROUP BY k.place`
 )
 
 // Unscreened implements deposits.Store.
@@ -35,8 +36,31 @@ func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened
 	return found, wrap(err, "find unscreened deposits")
 }
 
+// senders are the addresses that sent the money of a payment.
+type senders struct {
+	network   string
+	addresses []string
+}
+
 // Senders implements payouts.Store.
 func (s *Store) Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error) {
-	err = s.pool.QueryRow(ctx, payoutSenders, paymentID).Scan(&network, &addresses)
-	return network, addresses, wrap(err, "read the senders of a payment")
+	of, err := s.payers.ask(ctx, paymentID)
+	return of.network, of.addresses, wrap(err, "read the senders of a payment")
+}
+
+func (s *Store) sendersOf(ctx context.Context, paymentIDs []string) ([]senders, error) {
+	all := make([]senders, len(paymentIDs))
+	for i := range all {
+		all[i].addresses = []string{}
+	}
+	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+		var place int
+		var one senders
+		_, err := pgx.ForEachRow(rows, []any{&place, &one.network, &one.addresses}, func() error {
+			all[place-1], one.addresses = one, nil
+			return nil
+		})
+		return err
+	}, payoutSenders, paymentIDs)
+	return all, err
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/postgres"
@@ -15,7 +15,11 @@ import (
 
 // SimStatement is the simulated bank's memory. It has its own pool and shares no transaction and no row with payments,
 // because it represents another company.
-type SimStatement struct{ pool *pgxpool.Pool }
+type SimStatement struct {
+	pool    *pgxpool.Pool
+	records gather[sim.Transfer, recorded]
+	lookups gather[string, *sim.Transfer]
+}
 
 // simConns is enough for a bank that answers in a millisecond.
 const simConns = 4
@@ -31,7 +35,9 @@ func OpenSimStatement(ctx context.Context, cfg postgres.Config) (*SimStatement, 
 	if err != nil {
 		return nil, fmt.Errorf("open the simulated bank's statement: %w", err)
 	}
-	return &SimStatement{pool}, nil
+	s := &SimStatement{pool: pool}
+	s.records.all, s.lookups.all = s.record, s.lookup
+	return s, nil
 }
 
 // Close closes the connections.
@@ -39,31 +45,81 @@ func (s *SimStatement) Close() { s.pool.Close() }
 
 var _ sim.Statement = (*SimStatement)(nil)
 
-// Record implements sim.Statement. One round trip is one transaction. Each statement in it sees the rows that were
-// committed before it had the lock.
-func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (recorded sim.Transfer, fresh bool, err error) {
+// recorded is what the statement says of an order's reference, and whether this order put it there.
+type recorded struct {
+	transfer sim.Transfer
+	fresh    bool
+}
+
+// Record implements sim.Statement.
+func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (kept sim.Transfer, fresh bool, err error) {
+	r, err := s.records.ask(ctx, t)
+	return r.transfer, r.fresh, wrap(err, "record a simulated transfer")
+}
+
+// record records orders. One round trip is one transaction. Each statement in it sees the rows that were committed
+// before it had the locks.
+func (s *SimStatement) record(ctx context.Context, all []sim.Transfer) ([]recorded, error) {
+	refs, currencies, amounts, banks := make([]string, len(all)), make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
+	numbers, names, outcomes := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
+	at, doneAt := make([]time.Time, len(all)), make([]time.Time, len(all))
+	for i, t := range all {
+		refs[i], currencies[i], amounts[i], banks[i] = t.Ref, string(t.Currency), t.Amount.String(), t.BankCode
+		numbers[i], names[i], outcomes[i], at[i], doneAt[i] = t.AccountNumber, t.AccountName, string(t.Outcome), t.At, t.DoneAt
+	}
 	var b pgx.Batch
-	b.Queue(simLock, t.Ref)
-	b.Queue(
-		simRecord, t.Ref, string(t.Currency), t.Amount, t.BankCode, t.AccountNumber, t.AccountName, string(t.Outcome), t.At, t.DoneAt,
-	).Exec(func(tag pgconn.CommandTag) error {
-		fresh = tag.RowsAffected() == 1
-		return nil
-	})
-	b.Queue(simLookup, t.Ref).QueryRow(func(row pgx.Row) error {
-		var err error
-		recorded, err = scanSim(row)
+	fresh, found := map[string]bool{}, map[string]*sim.Transfer{}
+	b.Queue(onePlan)
+	b.Queue(simLocks, refs)
+	b.Queue(simRecord, refs, currencies, amounts, banks, numbers, names, outcomes, at, doneAt).Query(func(rows pgx.Rows) error {
+		var ref string
+		_, err := pgx.ForEachRow(rows, []any{&ref}, func() error { fresh[ref] = true; return nil })
 		return err
 	})
+	b.Queue(simLookups, refs).Query(collectSim(found))
 	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
-		return sim.Transfer{}, false, fmt.Errorf("record a simulated transfer: %w", err)
+		return nil, err
 	}
-	return recorded, fresh, nil
+	out := make([]recorded, len(all))
+	for i, t := range all {
+		if found[t.Ref] == nil {
+			return nil, fmt.Errorf("transfer %s is not on the statement", t.Ref)
+		}
+		out[i] = recorded{*found[t.Ref], fresh[t.Ref]}
+		delete(fresh, t.Ref) // a second order of the same reference is a duplicate
+	}
+	return out, nil
 }
 
 // Lookup implements sim.Statement.
 func (s *SimStatement) Lookup(ctx context.Context, ref string) (sim.Transfer, bool, error) {
-	return lookupSim(ctx, s.pool, ref)
+	t, err := s.lookups.ask(ctx, ref)
+	if err != nil || t == nil {
+		return sim.Transfer{}, false, wrap(err, "look up a simulated transfer")
+	}
+	return *t, true, nil
+}
+
+func (s *SimStatement) lookup(ctx context.Context, refs []string) ([]*sim.Transfer, error) {
+	found := map[string]*sim.Transfer{}
+	if err := planned(ctx, s.pool, collectSim(found), simLookups, refs); err != nil {
+		return nil, err
+	}
+	out := make([]*sim.Transfer, len(refs))
+	for i, ref := range refs {
+		out[i] = found[ref]
+	}
+	return out, nil
+}
+
+func collectSim(found map[string]*sim.Transfer) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (sim.Transfer, error) { return scanSim(row) })
+		for _, t := range all {
+			found[t.Ref] = &t
+		}
+		return err
+	}
 }
 
 func lookupSim(ctx context.Context, db postgres.Querier, ref string) (sim.Transfer, bool, error) {

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
@@ -36,10 +38,13 @@ import (
 // Store is the payments database. It is safe for concurrent use.
 type Store struct {
 	Options
-	pool  *pgxpool.Pool
-	now   func() time.Time
-	packs packs
-	aside chan struct{} // a place for each change that a pack left to its caller
+	pool   *pgxpool.Pool
+	now    func() time.Time
+	packs  packs
+	aside  chan struct{} // a place for each change that a pack left to its caller
+	saves  gather[payout.Payout, bool]
+	frauds gather[suspects, bool]
+	payers gather[string, senders]
 	vault
 }
 
@@ -68,9 +73,11 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	if o.Moved == nil {
 		o.Moved = func(Move) {}
 	}
-	return &Store{
+	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
+	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
+	return s
 }
 
 // Insert implements intake.Store.
@@ -670,16 +677,50 @@ func payoutValues(o payout.Payout, receiver []byte) []any {
 	}
 }
 
+// payoutArrays are the arguments of savePayoutsAlone. It leaves the receivers as they are.
+func payoutArrays(all []payout.Payout) []any {
+	const receiver = 16 // its place in payoutValues
+	var columns [][]any
+	for _, o := range all {
+		values := append(slices.Delete(payoutValues(o, nil), receiver, receiver+1), int64(o.Written))
+		if columns == nil {
+			columns = make([][]any, len(values))
+		}
+		for i, v := range values {
+			if d, ok := v.(decimal.Decimal); ok {
+				v = d.String()
+			}
+			columns[i] = append(columns[i], v)
+		}
+	}
+	args := make([]any, len(columns))
+	for i, c := range columns {
+		args[i] = c
+	}
+	return args
+}
+
 // SavePayout implements payouts.Store.
 func (s *Store) SavePayout(ctx context.Context, o payout.Payout) (saved bool, err error) {
 	if o.Written == 0 {
 		return false, nil
 	}
-	tag, err := s.pool.Exec(ctx, savePayoutAlone, append(payoutValues(o, nil), o.Written)...)
-	if err != nil {
-		return false, fmt.Errorf("write payout %s: %w", o.ID, err)
-	}
-	return tag.RowsAffected() == 1, nil
+	saved, err = s.saves.ask(ctx, o)
+	return saved, wrap(err, "write payout "+o.ID)
+}
+
+// savePayouts writes payouts as SavePayout does.
+func (s *Store) savePayouts(ctx context.Context, all []payout.Payout) ([]bool, error) {
+	saved := make([]bool, len(all))
+	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+		var place int
+		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
+			saved[place-1] = true
+			return nil
+		})
+		return err
+	}, savePayoutsAlone, payoutArrays(all)...)
+	return saved, err
 }
 
 // renamed is the sealed receiver of a payout whose names became known, nil when they did not change.

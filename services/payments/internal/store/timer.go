@@ -34,12 +34,11 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	if most <= 0 {
 		return nil, nil
 	}
-	rows, err := s.pool.Query(ctx, duePayouts, most)
-	if err != nil {
-		return nil, fmt.Errorf("take due payouts: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, s.scanDuePayout)
-	if err != nil {
+	var found []*payout.Payout
+	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, s.scanDuePayout)
+		return err
+	}, duePayouts, most); err != nil {
 		return nil, fmt.Errorf("take due payouts: %w", err)
 	}
 	out := make([]payout.Payout, 0, len(found))

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// crowdOf holds up a first call, makes the others wait behind it, and returns their answers as texts.
+func crowdOf(t *testing.T, answer func(in []int) ([]int, error), calls ...int) (answers []string, statements [][]int) {
+	t.Helper()
+	begun, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	g := &gather[int, int]{}
+	g.all = func(_ context.Context, in []int) ([]int, error) {
+		once.Do(func() {
+			close(begun)
+			<-release
+		})
+		statements = append(statements, slices.Clone(in)) // one statement at a time
+		return answer(in)
+	}
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		if _, err := g.ask(t.Context(), 0); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	answers = make([]string, len(calls))
+	for i, c := range calls {
+		callers.Go(func() {
+			out, err := g.ask(t.Context(), c)
+			answers[i] = fmt.Sprint(out, " ", err)
+		})
+		for waits := 0; waits <= i; { // so that they come in order
+			g.mu.Lock()
+			waits = len(g.waiting)
+			g.mu.Unlock()
+		}
+	}
+	close(release)
+	callers.Wait()
+	return answers, statements
+}
+
+func doubled(in []int) ([]int, error) {
+	out := make([]int, len(in))
+	for i, n := range in {
+		out[i] = 2 * n
+	}
+	return out, nil
+}
+
+// Calls that come while one is under way share the next statement, and each has its own answer.
+func TestGather_sharesAStatement(t *testing.T) {
+	t.Parallel()
+	answers, statements := crowdOf(t, doubled, 1, 2, 3)
+	if want := []string{"2 <nil>", "4 <nil>", "6 <nil>"}; !slices.Equal(answers, want) {
+		t.Errorf("answers = %q, want %q", answers, want)
+	}
+	if got, want := fmt.Sprint(statements), "[[0] [1 2 3]]"; got != want {
+		t.Errorf("statements = %s, want %s", got, want)
+	}
+}
+
+// A call fails for its own reasons only, also when the program panics.
+func TestGather_failingMember(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"an error": func() error { return errors.New("broken") },
+		"a panic":  func() error { panic("broken") },
+	} {
+		answers, statements := crowdOf(t, func(in []int) ([]int, error) {
+			if slices.Contains(in, 2) {
+				return nil, fail()
+			}
+			return doubled(in)
+		}, 1, 2, 3)
+		if answers[0] != "2 <nil>" || answers[2] != "6 <nil>" || answers[1] != "0 broken" && answers[1] != "0 panic: broken" {
+			t.Errorf("%s: answers = %q, want that the second fails alone", name, answers)
+		}
+		if got, want := fmt.Sprint(statements), "[[0] [1 2 3] [1] [2] [3]]"; got != want {
+			t.Errorf("%s: statements = %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A caller whose time is over does not wait for the others.
+func TestGather_ended(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}), make(chan struct{})
+	g := &gather[int, int]{all: func(_ context.Context, in []int) ([]int, error) {
+		close(begun)
+		<-release
+		return doubled(in)
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := g.ask(ctx, 1)
+		failed <- err
+	}()
+	<-begun
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("ask = %v, want that the caller ended", err)
+	}
+	close(release)
+}
