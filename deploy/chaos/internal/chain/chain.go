@@ -121,7 +121,7 @@ func (s Subject) symbol(contract string) string {
 	return contract
 }
 
-const askTimeout = 30 * time.Second
+const askTimeout = 2 * time.Minute // nobody knows whether a node that was given up paid
 
 // call calls a method of JSON-RPC.
 func (s Subject) call(ctx context.Context, result any, method string, params ...any) error {

@@ -24,7 +24,7 @@ import (
 const (
 	// requestTimeout bounds one request and patience all tries of one step: far longer than any outage we make.
 	requestTimeout = 10 * time.Second
-	patience       = 5 * time.Minute
+	patience       = 12 * time.Minute
 	retryEvery     = 200 * time.Millisecond
 	inFlightMax    = 128
 )

@@ -63,7 +63,7 @@ func (r TransferRequest) All() []Payment {
 }
 
 // Handle decodes, runs the operation alone while the front door waits, and encodes. Every POST takes and answers JSON;
-// a refused request is 400 with {"error": …}.
+// a refused request is 400 with {"error": …}. A caller who gives up leaves no operation half done.
 func Handle[T any](mux *http.ServeMux, alone func(func()), route string, f func(context.Context, T) (any, error)) {
 	mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
 		var body T
@@ -75,7 +75,7 @@ func Handle[T any](mux *http.ServeMux, alone func(func()), route string, f func(
 		}
 		var result any
 		var err error
-		alone(func() { result, err = f(r.Context(), body) })
+		alone(func() { result, err = f(context.WithoutCancel(r.Context()), body) })
 		var bad badRequest
 		switch {
 		case errors.As(err, &bad):

@@ -30,7 +30,7 @@ const (
 	rootLag   = 31 // blocks by which the rooted block trails the confirmed one
 	skipEvery = 10 // every tenth slot has no block
 	decimals  = 6
-	patience  = 20 * time.Second
+	patience  = 2 * time.Minute // on a busy machine, because a transaction that the VM runs later is in no block
 )
 
 // block is the block of a slot.

@@ -78,18 +78,17 @@ func (c *chain) accept(params []json.RawMessage) (signature string, err error) {
 }
 
 // runPool runs what clients have sent. Validators drop what cannot be in a block, such as a transaction whose nonce or
-// block hash is used up.
+// block hash is used up. What could not be run waits for the next block.
 func (c *chain) runPool(ctx context.Context) error {
-	pool := c.pool
-	c.pool = nil
-	for _, p := range pool {
-		if lands, err := c.lands(ctx, p); err != nil || !lands {
-			if err != nil {
-				return err
-			}
+	for ; len(c.pool) > 0; c.pool = c.pool[1:] {
+		lands, err := c.lands(ctx, c.pool[0])
+		if err != nil {
+			return err
+		}
+		if !lands {
 			continue
 		}
-		done, err := c.run(ctx, p, true)
+		done, err := c.run(ctx, c.pool[0], true)
 		if err != nil {
 			return err
 		}
