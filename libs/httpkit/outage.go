@@ -29,6 +29,13 @@ func outage(err error) error {
 		}
 		return err
 	}
+	// A driver says so of a statement that it did not send, because its connection was lost before.
+	if unsent, ok := errors.AsType[interface {
+		error
+		SafeToRetry() bool
+	}](err); ok && unsent.SafeToRetry() {
+		return errOutage.Because(err)
+	}
 	if _, broken := errors.AsType[net.Error](err); broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return errOutage.Because(err)
 	}

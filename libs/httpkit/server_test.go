@@ -47,6 +47,8 @@ func echo(ctx context.Context, r echoRequest) (echoAnswer, error) {
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("57P01"))
 	case "password changed":
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("28P01"))
+	case "database gone":
+		return echoAnswer{}, closedError{}
 	case "database cut":
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", io.ErrUnexpectedEOF)
 	case "bad query":
@@ -56,6 +58,12 @@ func echo(ctx context.Context, r echoRequest) (echoAnswer, error) {
 	}
 	return echoAnswer{Name: r.Name, Ref: httpkit.From(ctx).Identity.MerchantID}, nil
 }
+
+// closedError is the error of a statement on a connection that was lost before, as a driver shows it.
+type closedError struct{}
+
+func (closedError) Error() string     { return "conn closed" }
+func (closedError) SafeToRetry() bool { return true }
 
 // sqlError is an error of a database as its driver shows it.
 type sqlError string
@@ -118,6 +126,7 @@ func TestServer_answers(t *testing.T) {
 		"database stops": {"", `{"name":"database stops"}`, 503, `"code":"service_unavailable"`},
 		"other password": {"", `{"name":"password changed"}`, 503, `"code":"service_unavailable"`},
 		"database cut":   {"", `{"name":"database cut"}`, 503, `"code":"service_unavailable"`},
+		"database gone":  {"", `{"name":"database gone"}`, 503, `"code":"service_unavailable"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := send(t, sign(t, identity(), oldKey), tc.contentType, tc.body)
