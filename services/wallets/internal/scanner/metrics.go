@@ -15,7 +15,7 @@ import (
 // Metrics shows every chain's scan, and remembers which chains are halted for the readiness check.
 type Metrics struct {
 	head, height, lag, age, watched, halted *prometheus.GaugeVec
-	rpcHosts, disputed                      *prometheus.GaugeVec
+	rpcHosts, disputed, unheard             *prometheus.GaugeVec
 	blocks, transfers, reorgs, failures     *prometheus.CounterVec
 	unread                                  *prometheus.GaugeVec
 	looks                                   *prometheus.CounterVec
@@ -42,6 +42,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		halted:    gauge("scan_halted", "1 while the scan stands still after a reorganisation that is too deep."),
 		rpcHosts:  gauge("rpc_hosts", "Hosts that serve the network; with one, large deposits wait for a person."),
 		disputed:  gauge("contradicted_deposits", "Confirmed deposits that a host contradicts."),
+		unheard:   gauge("unwitnessed_deposits", "Confirmed deposits about which fewer than two hosts have answered."),
 		blocks:    counter("scanned_blocks_total", "Blocks scanned."),
 		transfers: counter("matched_transfers_total", "Transfers to watched addresses."),
 		reorgs:    counter("chain_reorgs_total", "Reorganisations followed."),
@@ -52,7 +53,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, append(labels, "outcome")),
 		why: map[Chain]string{},
 	}
-	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.rpcHosts, m.disputed, m.blocks, m.transfers, m.reorgs, m.failures, m.unread, m.looks)
+	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.rpcHosts, m.disputed, m.unheard, m.blocks, m.transfers, m.reorgs, m.failures, m.unread, m.looks)
 	return m
 }
 
@@ -70,8 +71,9 @@ func (m *Metrics) hosts(c Chain, n int) {
 	m.rpcHosts.WithLabelValues(string(c.Mode), c.Network).Set(float64(n))
 }
 
-func (m *Metrics) contradicted(c Chain, n int) {
-	m.disputed.WithLabelValues(string(c.Mode), c.Network).Set(float64(n))
+func (m *Metrics) unsure(c Chain, contradicted, pending int) {
+	m.disputed.WithLabelValues(string(c.Mode), c.Network).Set(float64(contradicted))
+	m.unheard.WithLabelValues(string(c.Mode), c.Network).Set(float64(pending))
 }
 
 func (m *Metrics) scanned(c Chain, blocks, transfers int) {
@@ -93,7 +95,7 @@ func (m *Metrics) halt(c Chain, err error) {
 // leave drops the series that another replica measures from now on.
 func (m *Metrics) leave(c Chain) {
 	m.release(c)
-	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed, m.unread} {
+	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed, m.unheard, m.unread} {
 		g.DeleteLabelValues(string(c.Mode), c.Network)
 	}
 }

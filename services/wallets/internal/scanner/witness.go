@@ -25,7 +25,8 @@ type Testimony interface {
 	Unwitnessed(ctx context.Context, c Chain, answers []wallet.Witness, limit int) ([]Testified, error)
 	// Testify stores an answer about a deposit in its block and publishes it.
 	Testify(ctx context.Context, c Chain, d wallet.Deposit, answer wallet.Witness) error
-	Contradicted(ctx context.Context, c Chain) (int, error)
+	// Unsure counts the confirmed deposits that a host contradicts, and those about which too few have answered.
+	Unsure(ctx context.Context, c Chain) (contradicted, pending int, err error)
 }
 
 // Host is one provider of a chain, known by its host name, with a driver that asks only that host.
@@ -92,9 +93,9 @@ func (h Hearing) round(ctx context.Context, answers []wallet.Witness) error {
 			return err
 		}
 	}
-	n, err := h.Store.Contradicted(ctx, h.Chain)
+	contradicted, pending, err := h.Store.Unsure(ctx, h.Chain)
 	if err == nil {
-		h.Metrics.contradicted(h.Chain, n)
+		h.Metrics.unsure(h.Chain, contradicted, pending)
 	}
 	return errors.Join(append(problems, err)...)
 }

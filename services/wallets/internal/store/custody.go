@@ -19,14 +19,18 @@ FROM custody_journals j JOIN custody_entries e ON e.journal = j.key AND e.accoun
 	entrySQL = `INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::numeric, $9::text::numeric)`
 
-	// Booked deposits, and those that are seen but not deep enough (the index deposits_pending), also of another crypto
-	// or on another network than the wallet's.
+	// Booked deposits, and those that are seen but not deep enough (the index deposits_pending) or not confirmed by a
+	// second host (deposits_unsure), also of another crypto or on another network than the wallet's.
 	balancesSQL = `SELECT network, asset, sum(available)::text, sum(pending)::text FROM (
 	SELECT b.network, b.asset, b.amount AS available, 0::numeric AS pending FROM merchant_balances b WHERE b.mode = $1 AND b.merchant_id = $2
 	UNION ALL
 	SELECT d.network, d.asset, 0, d.amount FROM deposits d JOIN wallets w ON w.id = d.wallet_id
 	WHERE d.mode = $1 AND w.mode = $1 AND w.merchant_id = $2
 	AND d.state <> 'reverted' AND NOT (d.state = 'confirmed' AND d.due_height = 0)
+	UNION ALL
+	SELECT d.network, d.asset, 0, d.amount FROM deposits d JOIN wallets w ON w.id = d.wallet_id
+	WHERE d.mode = $1 AND w.mode = $1 AND w.merchant_id = $2
+	AND d.state = 'confirmed' AND d.due_height = 0 AND d.witness IN ('pending', 'contradicted')
 ) AS held GROUP BY network, asset ORDER BY asset, network`
 )
 

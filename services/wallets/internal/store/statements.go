@@ -61,7 +61,7 @@ func Statements() map[string]string {
 		"bind inputs": bindInputsSQL, "batch of": batchOfSQL, "inputs of": inputsOfSQL, "outputs": outputsSQL,
 		"unbound": unboundSQL, "unproved": unprovedSQL, "part": partSQL, "foreign": foreignSQL, "lent": lentSQL,
 		"returned": returnedSQL, "returning": returningSQL, "failed": failedSQL, "unwitnessed": unwitnessedSQL,
-		"in block": inBlockSQL, "contradicted": contradictedSQL,
+		"in block": inBlockSQL, "unsure": unsureSQL,
 		"newer pauses": newerPausesSQL, "forget pauses": forgetPausesSQL, "keep pauses": keepPausesSQL,
 		"lock balance": lockBalanceSQL, "balance": balanceSQL, "withdrawal": withdrawalSQL, "payer of": payerOfSQL, "uncovered": uncoveredSQL,
 		"clock": clockSQL, "long read": longReadSQL, "looked": lookedSQL,

@@ -21,7 +21,8 @@ WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = A
 	inBlockSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = $3 AND d.ordinal = $4
 AND d.block_hash = $5 FOR UPDATE OF d`
 
-	contradictedSQL = `SELECT count(*) FROM deposits WHERE mode = $1 AND network = $2 AND state = 'confirmed' AND witness = 'contradicted'`
+	unsureSQL = `SELECT count(*) FILTER (WHERE witness = 'contradicted'), count(*) FILTER (WHERE witness = 'pending')
+FROM deposits WHERE mode = $1 AND network = $2 AND state = 'confirmed' AND witness IN ('pending', 'contradicted')`
 )
 
 // Unwitnessed implements scanner.Testimony.
@@ -44,10 +45,10 @@ type withKey struct {
 
 func (r withKey) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.key)...) }
 
-// Contradicted implements scanner.Testimony.
-func (s *Store) Contradicted(ctx context.Context, c scanner.Chain) (n int, err error) {
-	err = s.pool.QueryRow(ctx, contradictedSQL, c.Mode, c.Network).Scan(&n)
-	return n, err
+// Unsure implements scanner.Testimony.
+func (s *Store) Unsure(ctx context.Context, c scanner.Chain) (contradicted, pending int, err error) {
+	err = s.pool.QueryRow(ctx, unsureSQL, c.Mode, c.Network).Scan(&contradicted, &pending)
+	return contradicted, pending, err
 }
 
 // Testify implements scanner.Testimony. It does not change a deposit that left its block meanwhile.

@@ -42,15 +42,17 @@ type CustodyJournal struct {
 }
 
 // Book compares the booked sum of a deposit with the sum that should be booked, and returns the journal of the
-// difference. A deposit is booked once it is deep enough, and reversed if it leaves the chain after that. journals is
-// how many journals the deposit has already.
+// difference. A deposit is booked once it is deep enough and the hosts have answered, because its merchant can withdraw
+// it then. It is reversed if it leaves the chain after that, or a host denies it. journals is how many journals the
+// deposit has already.
 func Book(d Deposit, booked *big.Int, journals int64) (CustodyJournal, bool) {
 	want := new(big.Int)
 	switch {
-	case d.Deep():
+	case d.State == Reverted, d.Witness == WitnessContradicted:
+	case d.Deep() && d.Witness != WitnessPending:
 		want = d.Amount
-	case d.State != Reverted:
-		return CustodyJournal{}, false // not deep again yet; its reversal is booked already
+	default:
+		return CustodyJournal{}, false // its reversal, if it had a booking, is booked already
 	}
 	zero := new(big.Int)
 	delta := new(big.Int).Sub(want, booked)
@@ -74,5 +76,5 @@ type Balance struct {
 	Network   string
 	Asset     string
 	Available *big.Int // booked
-	Pending   *big.Int // seen on chain and not deep enough yet
+	Pending   *big.Int // seen on chain, and not deep enough yet or not confirmed by a second host
 }

@@ -106,8 +106,11 @@ func (w Wallet) Counts(d Deposit) bool {
 	return d.State != Reverted && d.Network == w.Network && d.Asset == w.Crypto
 }
 
-// Deep reports whether a deposit has reached the deepest entry of its table, or is final.
-func (d Deposit) Deep() bool { return d.State == Confirmed && d.DueHeight == 0 }
+// Deep reports whether a deposit has reached the deepest entry of its table, or is final. One that a host denies never
+// counts as deep.
+func (d Deposit) Deep() bool {
+	return d.State == Confirmed && d.DueHeight == 0 && d.Witness != WitnessContradicted
+}
 
 // Take recomputes the wallet from all deposits to its address, for the chain's head. It returns the wallet and a
 // snapshot for every status it entered on the way, in order.
