@@ -78,7 +78,7 @@ func (c *chain) accept(params []json.RawMessage) (signature string, err error) {
 }
 
 // runPool runs what clients have sent. Validators drop what cannot be in a block, such as a transaction whose nonce or
-// block hash is used up. What could not be run waits for the next block.
+// block hash is used up. Those that could not be run wait for the next block.
 func (c *chain) runPool(ctx context.Context) error {
 	for ; len(c.pool) > 0; c.pool = c.pool[1:] {
 		lands, err := c.lands(ctx, c.pool[0])
