@@ -1,5 +1,11 @@
 package httpkit
 
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Sent reports whether a member was sent with any value but null; the empty string and the empty array count.
 func (b *Body) Sent(name string) bool {
 	_, ok := b.get(name)
@@ -20,4 +26,13 @@ func (b *Body) Bool(name string) (on, ok bool) {
 	}
 	b.Problem(name, "must be true or false")
 	return false, false
+}
+
+// Only refuses members of this object that have none of these names.
+func (b *Body) Only(names ...string) {
+	for _, name := range slices.Sorted(maps.Keys(b.members)) {
+		if !slices.Contains(names, name) {
+			b.Problem(strings.ToValidUTF8(name, "�"), "is not a field of this request")
+		}
+	}
 }

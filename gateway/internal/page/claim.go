@@ -110,7 +110,7 @@ const searchMax = 100
 func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) bool {
 	v.Search = strings.ToValidUTF8(v.Search[:min(len(v.Search), searchMax)], "")
 	v.Digits = digitsOnly(v.P)
-	query := url.Values{"currency": {v.P.FiatCurrency}, "name": {v.Search}}
+	query := url.Values{"mode": {v.P.Mode}, "currency": {v.P.FiatCurrency}, "name": {v.Search}}
 	var answer struct {
 		Banks []bank `json:"banks"`
 	}

@@ -83,7 +83,7 @@ func New(payments Payments, brands Brands, offer Offer, log *slog.Logger, now fu
 			"t": l.text, "money": l.money, "fiat": l.fiat, "payout": l.payout, "date": l.date, "asset": p.asset, "qr": qrCode, "brand": brand,
 		}
 		for name, files := range map[string][]string{
-			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "docs": {"docs"},
+			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "docs": {"docs"},
 		} {
 			view := template.New(files[0] + ".html").Funcs(helpers)
 			for _, file := range files {
@@ -170,6 +170,7 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /claim/{reference}", p.checkAccount)
 	mux.HandleFunc("POST /claim/{reference}/confirm", p.claim)
 	mux.HandleFunc("GET /logos/{name}", p.showLogo)
+	mux.HandleFunc("GET /{$}", p.showHome)
 	mux.HandleFunc("GET /docs", p.showDocs)
 	mux.HandleFunc("GET /assets/{name}", p.showAsset)
 }

@@ -484,7 +484,7 @@ func TestClaim_flow(t *testing.T) {
 		},
 	})
 	if w := get(h, "/claim/"+reference+"?bank=zen"); w.Code != 200 ||
-		!slices.Contains(s.asked, "GET /v1/banks?currency=NGN&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
+		!slices.Contains(s.asked, "GET /v1/banks?currency=NGN&mode=live&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
 		t.Errorf("look for a bank: got %d and calls %q, want 200 and bank 057", w.Code, s.asked)
 	}
 	form := url.Values{"bank": {"057"}, "account": {" 0123456789 "}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -53,7 +54,10 @@ type payment struct {
 		Crypto  string `json:"crypto"`
 		Network string `json:"network"`
 	} `json:"preferred"`
-	Options []choice `json:"options"`
+	Options     []choice `json:"options"`
+	Order       string   `json:"merchantReference"` // the merchant's own name of what is paid
+	Description string   `json:"description"`
+	ReturnURL   string   `json:"returnUrl"`
 
 	payee merchant.Brand // who is paid; the answer of payments says it to the gateway alone
 }
@@ -159,6 +163,22 @@ func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
 
 // PaysFee reports a fee on top of the price; any other fee is taken from the payout, which is no concern of the payer.
 func (p payment) PaysFee() bool { return some(p.Charge.Fiat) && p.PayoutAmount == p.FiatAmount }
+
+// Return is the page of the shop to which the payer goes back, with the payment's reference. That of a gift is enough to
+// claim it, and stays here.
+func (p payment) Return() string {
+	u, err := url.Parse(p.ReturnURL)
+	if err != nil || p.ReturnURL == "" {
+		return ""
+	}
+	if p.Type != "gift" {
+		if u.RawQuery != "" {
+			u.RawQuery += "&"
+		}
+		u.RawQuery += "reference=" + url.QueryEscape(p.Reference)
+	}
+	return u.String()
+}
 
 // Due is the amount that is still to be sent.
 func (p payment) Due() json.Number { return p.RemainingAmount }

@@ -208,6 +208,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	place := p.Router.Match(r.URL.EscapedPath())
 	if place == nil {
+		if accepts := r.Header.Get("Accept"); strings.Contains(accepts, "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/") {
+			c.reader = r // a person who followed a wrong link
+		}
 		p.refuse(out, c, httpkit.ErrRouteUnknown)
 		return
 	}

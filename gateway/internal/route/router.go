@@ -65,7 +65,7 @@ func (r *Router) add(rt *Route) error {
 		return fmt.Errorf("does not start with a slash")
 	}
 	n := &r.root
-	segments := strings.Split(rt.Pattern[1:], "/")
+	segments := rt.segments()
 	for at, segment := range segments {
 		switch segment {
 		case "":
@@ -97,6 +97,14 @@ func (r *Router) put(at **Place, rt *Route) error {
 	p.Allow = allow(p.routes)
 	r.routes = append(r.routes, rt)
 	return nil
+}
+
+// segments are the parts of a pattern; the first page of all has none.
+func (rt *Route) segments() []string {
+	if rt.Pattern == "/" {
+		return nil
+	}
+	return strings.Split(rt.Pattern[1:], "/")
 }
 
 func allow(routes []*Route) string {
@@ -132,6 +140,9 @@ func (n *node) child(segment string) *node {
 func (r *Router) Match(escapedPath string) *Place {
 	if escapedPath == "" || escapedPath[0] != '/' {
 		return nil
+	}
+	if escapedPath == "/" {
+		return r.root.here
 	}
 	return r.root.match(escapedPath[1:])
 }

@@ -187,7 +187,7 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate).creating(),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).
-			reads("status", "type", "from", "to", "payerChatId", "txHash", "address", "limit", "cursor"),
+			reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address", "limit", "cursor"),
 		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format"),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
@@ -202,7 +202,7 @@ func Table() []Route {
 			Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Knows: true,
 			Permission: apikey.PaymentCreate, Names: true, Guess: true, Member: "reference",
 		},
-		open(http.MethodGet, "/v1/banks", Payments).reads("currency", "name"),
+		open(http.MethodGet, "/v1/banks", Payments).reads("mode", "currency", "name"),
 		open(http.MethodGet, "/v1/rates", Payments).reads("fiat", "crypto"),
 		open(http.MethodGet, "/v1/networks", Payments),
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
@@ -308,7 +308,7 @@ func Table() []Route {
 		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
 		{
 			Method: http.MethodGet, Pattern: "/v1/admin/payments", Upstream: Payments, Access: Operated, Member: "reference", Query: []string{
-				"status", "type", "from", "to", "txHash", "address", "reference", "merchantId", "mode", "exception", "limit", "cursor",
+				"status", "type", "from", "to", "txHash", "address", "reference", "merchantId", "mode", "exception", "merchantReference", "limit", "cursor",
 			},
 		},
 		operatedBy(http.MethodGet, "/v1/admin/payments/{reference}", Payments),
@@ -356,6 +356,7 @@ func Table() []Route {
 		page(http.MethodPost, "/claim/{reference}/confirm").reads("lang"),
 		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true, Query: []string{"v"}},
 		open(http.MethodGet, "/logos/{name}", Self),
+		{Method: http.MethodGet, Pattern: "/", Upstream: Self, Access: Open, Static: true, Page: true, Query: []string{"lang"}},
 		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}

@@ -105,6 +105,7 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (button) copy(button);
+    if (event.target.closest("[data-print]")) window.print();
   });
 
   // Searching a list of choices while typing: the same search as without a script, which knows short names.
@@ -146,7 +147,7 @@
   });
 
   function begin() {
-    for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+    for (const button of document.querySelectorAll("[data-copy], [data-print]")) button.hidden = false;
     for (const link of document.querySelectorAll("[data-link]")) link.textContent = location.origin + link.dataset.link;
     for (const button of document.querySelectorAll(".search button")) button.hidden = true; // the list follows what is typed
     recall();

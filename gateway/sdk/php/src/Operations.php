@@ -150,7 +150,7 @@ abstract class Operations
      *
      * GET /v1/banks
      *
-     * @param array{currency?: string, name?: string} $query
+     * @param array{mode?: 'live'|'test'|'', currency?: string, name?: string} $query
      * @return BankListAnswer
      */
     public function listBanks(array $query = [], ?RequestOptions $options = null): array
@@ -302,7 +302,7 @@ abstract class Operations
      *
      * GET /v1/payments
      *
-     * @param array{status?: 'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''|list<'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''>, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', from?: string, to?: string, payerChatId?: string, txHash?: string, address?: string, limit?: int, cursor?: string} $query
+     * @param array{status?: 'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''|list<'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''>, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', from?: string, to?: string, merchantReference?: string, payerChatId?: string, txHash?: string, address?: string, limit?: int, cursor?: string} $query
      * @return PaymentListAnswer
      */
     public function listPayments(array $query = [], ?RequestOptions $options = null): array
@@ -313,7 +313,7 @@ abstract class Operations
     /**
      * All items of listPayments, page after page.
      *
-     * @param array{status?: 'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''|list<'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''>, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', from?: string, to?: string, payerChatId?: string, txHash?: string, address?: string, limit?: int, cursor?: string} $query
+     * @param array{status?: 'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''|list<'all'|'created'|'pending'|'confirming'|'confirmed'|'settling'|'settled'|'expired'|'cancelled'|'needs_review'|'refunded'|''>, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', from?: string, to?: string, merchantReference?: string, payerChatId?: string, txHash?: string, address?: string, limit?: int, cursor?: string} $query
      * @return \Generator<int, Payment>
      */
     public function iteratePayments(array $query = [], ?RequestOptions $options = null): \Generator

@@ -25,6 +25,9 @@ var (
 	// ErrRefundNamed refuses a refund of money that an operator may have refunded from elsewhere.
 	ErrRefundNamed = fault.New(fault.Conflict, "refund_open",
 		"An operator has named a transaction as a refund to this address, and it is being looked up. Try again later.")
+	// ErrMerchantReference refuses a second payment for one order of a merchant.
+	ErrMerchantReference = fault.New(fault.Conflict, "merchant_reference_used",
+		"Another payment has this merchantReference. It is free again once that payment is expired, cancelled or refunded.")
 	ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
 		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
 )

@@ -48,6 +48,7 @@ type checkout struct {
 	TakesRefund    bool                `json:"takesRefundAddress"`
 	Refunds        []views.RefundView  `json:"refunds,omitempty"`
 	views.RefundAddress
+	views.Shop
 	Mode tenant.Mode `json:"mode"`
 }
 
@@ -62,7 +63,7 @@ func (a *Checkouts) Checkout(ctx context.Context, reference string) (body []byte
 	c := checkout{
 		Created: s.Created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
 		IgnoredAmount: s.IgnoredAmount,
-		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
+		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Shop: s.Shop, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
 		TakesRefund: a.Policy.TakesRefundAddress(p, v.Rows), RefundAddress: s.RefundAddress, Refunds: s.Refunds,
 	}
 	for i := range c.Refunds { // the codes are for merchants and operators

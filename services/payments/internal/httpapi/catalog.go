@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/receivers"
@@ -17,7 +18,7 @@ import (
 
 func catalogRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/banks", httpkit.ForAll, func(_ context.Context, r banksRequest) ([]byte, error) {
-		return u.Receivers.Banks(r.currency, r.name)
+		return u.Receivers.Banks(r.mode, r.currency, r.name)
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", httpkit.ForAll, func(ctx context.Context, r verifyRequest) ([]byte, error) {
 		if o := httpkit.From(ctx).Owner; o.MerchantID != "" {
@@ -55,6 +56,7 @@ func fiat(in *httpkit.Input, name string) money.Currency {
 }
 
 type banksRequest struct {
+	mode     tenant.Mode
 	currency money.Currency
 	name     string
 }
@@ -63,6 +65,7 @@ const nameMax = 100
 
 // Read takes the filters of a list of banks.
 func (r *banksRequest) Read(in *httpkit.Input) {
+	r.mode = tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test)))
 	r.currency, r.name = fiat(in, "currency"), in.Query("name")
 	if len(r.name) > nameMax {
 		in.Problems.Add("name", "must have at most %d characters", nameMax)
@@ -110,6 +113,8 @@ type scenarioRequest struct {
 // Read decodes the body of a simulated payer.
 func (r *scenarioRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
-	r.scenario = sandbox.Scenario(in.Body().Text("scenario", wordMax))
+	b := in.Body()
+	b.Only("scenario")
+	r.scenario = sandbox.Scenario(b.Text("scenario", wordMax))
 	r.problems = in.Deferred()
 }

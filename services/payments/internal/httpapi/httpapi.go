@@ -95,6 +95,9 @@ const (
 	urlMax      = 2048
 	hashMax     = 80
 	bankRefMax  = 100
+	orderMax    = 64
+	textMax     = 255
+	localeMax   = 35
 	metadataMax = 8 << 10
 )
 
@@ -111,6 +114,10 @@ func (r *createRequest) Read(in *httpkit.Input) {
 		FiatCurrency: b.Text("fiatCurrency", wordMax), Crypto: b.Text("crypto", wordMax), Network: b.Text("network", wordMax),
 		ChargeFrom: b.Text("chargeFrom", wordMax), BankRef: b.Text("bankRef", bankRefMax),
 		Metadata: b.RawObject("metadata", metadataMax), CallbackURL: b.Text("callbackUrl", urlMax),
+		Shop: payment.Shop{
+			MerchantReference: b.Text("merchantReference", orderMax), Description: b.Text("description", textMax), Locale: b.Text("locale", localeMax),
+			ReturnURL: b.Text("returnUrl", urlMax),
+		},
 	}
 	if p := b.Object("payer"); p != nil {
 		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", phoneMax)}
@@ -146,7 +153,9 @@ const confirmationsMost = 1000
 func (r *depositRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
+	b.Only("amount", "confirmations", "crypto")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
+	r.deposit.Crypto = b.Text("crypto", wordMax)
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n

@@ -84,6 +84,7 @@ func (r *simulateRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
 	r.deposit.Confirmations = -1
+	b.Only("amount", "steps")
 	if n, ok := b.Int("steps", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
 	}
@@ -98,6 +99,8 @@ type outcomeRequest struct {
 // Read decodes the body of a payout's ordered outcome (docs/api-contract.md#sandbox).
 func (r *outcomeRequest) Read(in *httpkit.Input) {
 	r.name = in.Path("id")
-	r.outcome = in.Body().Text("outcome", wordMax)
+	b := in.Body()
+	b.Only("outcome")
+	r.outcome = b.Text("outcome", wordMax)
 	r.problems = in.Deferred()
 }

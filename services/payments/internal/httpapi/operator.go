@@ -86,6 +86,7 @@ func (r *listRequest) read(in *httpkit.Input, types []payment.Type) {
 	r.filter = views.Filter{
 		Type: payment.Type(in.QueryOneOf("type", names(types)...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
 		From: instant(in, "from"), To: instant(in, "to"), Address: depositAddress(in), TxHash: transaction(in),
+		Merchant: in.QueryText("merchantReference", orderMax),
 	}
 	if some := in.QuerySomeOf("status", statuses()...); !slices.Contains(some, "all") {
 		for _, s := range some {

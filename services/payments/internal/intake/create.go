@@ -193,7 +193,7 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotenc
 		case errors.Is(last, idempotency.ErrTaken):
 			a.giveBack(draft, address)
 			return a.Access.Store.Settled(ctx, k)
-		case errors.Is(last, change.ErrDailyLimit):
+		case errors.Is(last, change.ErrDailyLimit), errors.Is(last, change.ErrMerchantReference):
 			a.giveBack(draft, address)
 			return idempotency.Answer{}, last
 		case errors.Is(last, change.ErrReferenceUsed):

@@ -57,6 +57,8 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	}
 	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
 	r.BankRef, r.SettlementRef = id.HideGifts(r.BankRef), id.HideGifts(r.SettlementRef)
+	r.MerchantReference, r.Description = id.HideGifts(r.MerchantReference), id.HideGifts(r.Description)
+	r.ReturnURL = id.HideGifts(r.ReturnURL)
 	if v.Payout != nil {
 		paid := reviewedPayoutOf(*v.Payout)
 		r.Payout = &paid

@@ -26,7 +26,7 @@ func (c *change) create(t Create) error {
 		ID: d.ID, Reference: d.Reference, MerchantID: d.MerchantID, KeyID: d.KeyID, Mode: d.Mode, Type: d.Type, Version: d.Version,
 		Currency: d.Currency, FiatAmount: d.FiatAmount, ChargeFrom: d.ChargeFrom, Quote: d.Quote, NetworkName: d.NetworkName,
 		Address: d.Address, Payer: d.Payer, Receiver: d.Receiver, Preferred: d.Preferred, Rail: d.Rail, BankRef: d.BankRef,
-		CallbackURL: d.CallbackURL, ToBalance: d.ToBalance, Metadata: d.Metadata,
+		CallbackURL: d.CallbackURL, Shop: d.Shop, ToBalance: d.ToBalance, Metadata: d.Metadata,
 		Funding: Unfunded, Timing: OnTime, Claim: NoClaim, Payout: NoPayout, CreatedAt: c.now,
 	}
 	if request {

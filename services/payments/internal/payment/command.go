@@ -28,6 +28,10 @@ const (
 	maxChatID   = 128
 	maxPhone    = 32
 	maxBankRef  = 100
+	maxOrder    = 64  // merchantReference
+	maxText     = 255 // description
+	maxLocale   = 35
+	maxURL      = 2048
 	maxMetadata = 8 << 10 // bytes, so that an event stays below 20 kB
 	maxCallback = 2048
 	maxCoin     = 8 // fractional digits of cryptoAmount
@@ -48,6 +52,16 @@ type Command struct {
 	BankRef      string
 	Metadata     []byte // raw JSON object, nil when not supplied
 	CallbackURL  string
+	Shop         Shop
+}
+
+// Shop is how a payment belongs to the merchant's own shop: its name there, the words for the payer, the language of the
+// page, and the page of the shop to which the payer goes back. All of it may be empty.
+type Shop struct {
+	MerchantReference string // unique among the payments of the merchant and mode that have not ended without money
+	Description       string
+	Locale            string // a language tag
+	ReturnURL         string
 }
 
 // PayerInput is the payer in a request.
@@ -67,6 +81,7 @@ type Terms struct {
 	BankRef     string
 	Metadata    []byte
 	CallbackURL string
+	Shop        Shop
 }
 
 // Draft fills the fields of a payment that the terms contain. The caller adds ids, merchant, key, mode, rail, quote,
@@ -75,6 +90,7 @@ func (t Terms) Draft() Payment {
 	return Payment{
 		Type: t.Type, Currency: t.Ask.Currency, FiatAmount: t.Ask.FiatAmount, ChargeFrom: t.Ask.ChargeFrom, NetworkName: t.NetworkName,
 		Payer: t.Payer, Receiver: t.Receiver, Preferred: t.Preferred, BankRef: t.BankRef, Metadata: t.Metadata, CallbackURL: t.CallbackURL,
+		Shop: t.Shop,
 	}
 }
 
@@ -128,7 +144,7 @@ func (c *checker) atMost(field, value string, limit int) {
 // all. limits decides amount_out_of_range for fiat-first amounts.
 func (c Command) Check(mode tenant.Mode, limits quote.Limits, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
-	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
+	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL, Shop: c.Shop}
 	if k.required("type", c.Type) && !t.Type.Valid() {
 		k.add("type", "must be one of transfer, gift, request, merchant, bank_confirmation")
 	}
@@ -141,6 +157,7 @@ func (c Command) Check(mode tenant.Mode, limits quote.Limits, problems *fault.Pr
 	c.chargeFrom(k, &t)
 	c.people(k, &t, mode)
 	c.rest(k, &t)
+	c.Shop.check(k, mode)
 	return t, k.err()
 }
 

@@ -241,6 +241,7 @@ type Payment struct {
 	Rail        string // rail that the payout is created on
 	BankRef     string
 	CallbackURL string
+	Shop        Shop
 	ToBalance   bool   // nobody is paid: its money is credited to the merchant's balance
 	Metadata    []byte // JSON object, "{}" when none was supplied
 	Trace       string // trace parent of the create, "" when the create is not traced

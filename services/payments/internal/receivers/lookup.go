@@ -29,12 +29,17 @@ type banksAnswer struct {
 	Banks   []bankView `json:"banks"`
 }
 
-// Banks is the body of GET /v1/banks: the banks of one currency or all that a rail pays and that match a name
-// (rail.Search).
-func (a *Receivers) Banks(currency money.Currency, name string) ([]byte, error) {
-	_, set, err := provider.Front(a.Providers)
-	if err != nil {
-		return nil, err
+// Banks is the body of GET /v1/banks: the banks of one currency or all that a rail of the mode pays and that match a name
+// (rail.Search). Without a mode they are those of live mode, where it is open.
+func (a *Receivers) Banks(mode tenant.Mode, currency money.Currency, name string) ([]byte, error) {
+	set, open := a.Providers[mode]
+	if mode == "" {
+		var err error
+		if _, set, err = provider.Front(a.Providers); err != nil {
+			return nil, err
+		}
+	} else if !open {
+		return nil, change.ErrLiveDisabled
 	}
 	currencies := money.Currencies()
 	if currency != "" {

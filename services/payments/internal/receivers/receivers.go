@@ -67,14 +67,22 @@ func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Rece
 	return named, nil
 }
 
-// KnownBank refuses, in live mode only, an unknown bank or one of another country (docs/api-contract.md#receivers).
+// KnownBank refuses, in live mode only, an unknown bank, one of another country, and a mobile wallet with a number that is
+// not its operator's (docs/api-contract.md#receivers).
 func KnownBank(mode tenant.Mode, draft payment.Payment) error {
 	if mode != tenant.Live || !draft.Receiver.Known() {
 		return nil
 	}
 	var p fault.Problems
-	if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
-		p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
+	switch wallet, known := rail.WalletOf(draft.Currency, draft.Receiver.BankCode); {
+	case known:
+		if problem := wallet.Refuses(draft.Receiver.AccountNumber); problem != "" {
+			p.Add("receiver.accountNumber", "%s", problem)
+		}
+	default:
+		if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
+			p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
+		}
 	}
 	return p.Err()
 }

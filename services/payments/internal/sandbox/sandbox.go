@@ -51,10 +51,11 @@ type Sandbox struct {
 const finalityDepth = 64
 
 // Deposit is the body of POST /v1/sandbox/payments/:reference/deposits. Without Given the amount is what is
-// still owed; negative Confirmations mean enough.
+// still owed; negative Confirmations mean enough. With Crypto money of the wrong asset comes.
 type Deposit struct {
 	Amount        decimal.Decimal
 	Given         bool
+	Crypto        string // another asset of the payment's network; "" is the asked one
 	Confirmations int64
 }
 
@@ -98,9 +99,15 @@ func (a *Sandbox) simulated(v change.View, d Deposit, now time.Time) (change.Res
 	if !ok || p.Address == "" {
 		return change.Result{}, errNotPayable
 	}
-	asset, ok := n.Asset(p.Quote.Crypto)
+	crypto := p.Quote.Crypto
+	if d.Crypto != "" {
+		crypto = d.Crypto
+	}
+	asset, ok := n.Asset(crypto)
 	if !ok {
-		return change.Result{}, errNotPayable
+		var problems fault.Problems
+		problems.Add("crypto", "is no crypto of the payment's network")
+		return change.Result{}, problems.Err()
 	}
 	amount, err := depositAmount(a.owed(v), asset, d)
 	if err != nil {
@@ -111,7 +118,7 @@ func (a *Sandbox) simulated(v change.View, d Deposit, now time.Time) (change.Res
 		depth = a.enough(p, amount)
 	}
 	requestID := id.New(id.Message, now)
-	body, err := views.Encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
+	body, err := views.Encode(depositAnswer{true, depositView{p.Address, money.N(amount), asset.Symbol, p.NetworkName, depth}})
 	if err != nil {
 		return change.Result{}, err
 	}

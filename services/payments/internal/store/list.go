@@ -61,14 +61,16 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	within = `p.merchant_id = coalesce($1, p.merchant_id) AND p.mode = ANY($2) AND p.status = ANY($3) AND p.type = ANY($4)
 	AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6 AND ($8::text IS NULL OR p.address = $8)
 	AND ($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10))
-	AND ($11::text IS NULL OR p.exception = $11)
+	AND ($11::text IS NULL OR p.exception = $11) AND ($12::text IS NULL OR p.merchant_reference = $12)
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7`
 	narrowed = `($9::bytea[] IS NULL OR p.payer_index = ANY($9)) AND ` + within
 	// The modes and the families are few, and the index of addresses begins with them.
-	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($12) AND p.address = $8 AND ` + narrowed
+	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($13) AND p.address = $8 AND ` + narrowed
 	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10)) AND ` + narrowed
 	byException   = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
-	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $12 AND ` + narrowed
+	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
+	// The index has the payments with a reference alone.
+	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
 	// Of a payer with several indexes, under several master keys, each gives a page in the order of ids. A condition on
 	// all of them besides would give up that order.
 	byPayer = `SELECT found.id FROM unnest($9::bytea[]) AS i(payer) CROSS JOIN LATERAL (
@@ -89,11 +91,14 @@ var (
 	listOwnedByTransaction = pageOf(shownColumns, byTransaction)
 	listOwnedByPayer       = pageOf(shownColumns, byPayer)
 
+	listOwnedByMerchants = pageOf(shownColumns, byMerchants)
+
 	listMerchants     = pageOf(reviewedColumns, merchantsRuns)
 	listByAddress     = pageOf(reviewedColumns, byAddress)
 	listByTransaction = pageOf(reviewedColumns, byTransaction)
 	listByException   = pageOf(reviewedColumns, byException)
 	listByReference   = pageOf(reviewedColumns, byReference)
+	listByMerchants   = pageOf(reviewedColumns, byMerchants)
 
 	listEvery = "SELECT " + reviewedColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
 	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someRuns, ""))
@@ -117,12 +122,14 @@ func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error)
 	if f.Payer != "" {
 		payer = append([][]byte{}, s.keys.Blinds(f.Payer, blindPlace(f.Owner.Mode, f.Owner.MerchantID))...) // null would filter nothing
 	}
-	narrow := slices.Concat(args, []any{nullText(f.Address), payer, nullText(f.TxHash), nil})
+	narrow := slices.Concat(args, []any{nullText(f.Address), payer, nullText(f.TxHash), nil, nullText(f.Merchant)})
 	switch {
 	case f.Address != "":
 		return s.list(ctx, shown, f.Limit, listOwnedByAddress, append(narrow, families())...)
 	case f.TxHash != "":
 		return s.list(ctx, shown, f.Limit, listOwnedByTransaction, narrow...)
+	case f.Merchant != "":
+		return s.list(ctx, shown, f.Limit, listOwnedByMerchants, narrow...)
 	case f.Payer != "":
 		return s.listInOrder(ctx, shown, f.Limit, listOwnedByPayer, narrow...)
 	case len(f.Statuses) == 0 && f.Type == "":
@@ -137,7 +144,7 @@ func (s *Store) listReviewed(ctx context.Context, f views.Filter) ([]change.View
 	statuses, types, modes := statusNames(f.Statuses), typeNames(f.Type, payment.StoredTypes()), modeNames(f.Owner.Mode)
 	narrow := []any{
 		nullText(f.Owner.MerchantID), modes, statuses, types, low, high, f.Limit, nullText(f.Address), [][]byte(nil), nullText(f.TxHash),
-		nullText(string(f.Exception)),
+		nullText(string(f.Exception)), nullText(f.Merchant),
 	}
 	switch {
 	case f.Reference != "":
@@ -146,6 +153,8 @@ func (s *Store) listReviewed(ctx context.Context, f views.Filter) ([]change.View
 		return s.list(ctx, reviewed, f.Limit, listByAddress, append(narrow, families())...)
 	case f.TxHash != "":
 		return s.list(ctx, reviewed, f.Limit, listByTransaction, narrow...)
+	case f.Merchant != "":
+		return s.list(ctx, reviewed, f.Limit, listByMerchants, narrow...)
 	case f.Exception != payment.None:
 		return s.list(ctx, reviewed, f.Limit, listByException, narrow...)
 	case f.Owner.MerchantID != "":

@@ -74,7 +74,7 @@ SELECT receiver, payouts, moved, CASE WHEN payer_index IS NULL THEN 'forgotten' 
 FROM found`
 	waitOn         = `UPDATE erasure_payments SET wait = $3, since = CASE WHEN $3 = 'open' THEN now() ELSE $4 END WHERE erasure_id = $1 AND payment_id = $2`
 	waited         = `DELETE FROM erasure_payments WHERE erasure_id = $1 AND payment_id = $2`
-	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}' WHERE id = $1`
+	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}', description = '' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )

@@ -77,13 +77,14 @@ func whole(w *fixture.Payments, n json.Number) int {
 func populate(w *fixture.Payments) {
 	w.T.Helper()
 	w.SQL(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
-			created_at, expires_at, settled_at, family, address, payer_index, exception)
+			created_at, expires_at, settled_at, family, address, payer_index, exception, merchant_reference)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
 			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
 			CASE WHEN n % 3 = 0 THEN 'expired' WHEN n BETWEEN 100 AND 200 THEN 'needs_review' ELSE 'settled' END,
 			CASE WHEN n BETWEEN 100 AND 200 THEN 'late' ELSE '' END,
 			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END,
-			'tron', 'T' || n, CASE WHEN n % 2 = 1 THEN '\x02'::bytea ELSE decode(md5((n / 100)::text), 'hex') END, CASE WHEN n % 50 = 0 THEN 'overpaid' ELSE '' END
+			'tron', 'T' || n, CASE WHEN n % 2 = 1 THEN '\x02'::bytea ELSE decode(md5((n / 100)::text), 'hex') END, CASE WHEN n % 50 = 0 THEN 'overpaid' ELSE '' END,
+			CASE WHEN n % 7 = 0 THEN 'o-' || n ELSE '' END
 		FROM generate_series(1, 100000) n`)
 	w.SQL(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
 		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
@@ -119,26 +120,34 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 	const page = 51
 	from := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	narrowed := func(merchant any, address, payer, tx, exception any, more ...any) []any {
-		return append([]any{merchant, modes, every, types, low, high, page, address, payer, tx, exception}, more...)
+		return append([]any{merchant, modes, every, types, low, high, page, address, payer, tx, exception, nil}, more...)
 	}
 	for name, c := range map[string]struct {
 		statement string
 		args      []any
 		pages     int // most of the database's
 	}{
-		"a merchant's":                {"listNewest", []any{"big", "test", types, low, high, page}, 100},
-		"a merchant's of many kinds":  {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
-		"of a rare type":              {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
-		"of a rare status":            {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
-		"of a rare type and status":   {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
-		"of a time":                   {"listNewest", []any{"big", "test", types, low, middle, page}, 100},
-		"of a small merchant":         {"listNewest", []any{"m3", "test", types, low, high, page}, 100},
-		"of nobody":                   {"listNewest", []any{"m99", "test", types, low, high, page}, 20},
-		"of an address":               {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
-		"of a transaction":            {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
-		"of a payer":                  {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},
-		"of a payer of very many":     {"listOwnedByPayer", narrowed("big", nil, [][]byte{{2}}, nil, nil), 500},
-		"of a payer and an address":   {"listOwnedByAddress", narrowed("big", "T77777", [][]byte{{2}}, nil, nil, []string{"tron"}), 100},
+		"a merchant's":               {"listNewest", []any{"big", "test", types, low, high, page}, 100},
+		"a merchant's of many kinds": {"listOwned", []any{"big", one, every, types, low, high, page}, 1500},
+		"of a rare type":             {"listOwned", []any{"big", one, every, rare, low, high, page}, 300},
+		"of a rare status":           {"listOwned", []any{"big", one, review, types, low, high, page}, 300},
+		"of a rare type and status":  {"listOwned", []any{"big", one, settled, rare, low, high, page}, 300},
+		"of a time":                  {"listNewest", []any{"big", "test", types, low, middle, page}, 100},
+		"of a small merchant":        {"listNewest", []any{"m3", "test", types, low, high, page}, 100},
+		"of nobody":                  {"listNewest", []any{"m99", "test", types, low, high, page}, 20},
+		"of an address":              {"listOwnedByAddress", narrowed("big", "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
+		"of a transaction":           {"listOwnedByTransaction", narrowed("big", nil, nil, "h777", nil), 100},
+		"of a payer":                 {"listOwnedByPayer", narrowed("big", nil, [][]byte{md5Of("777"), md5Of("778")}, nil, nil), 500},
+		"of a payer of very many":    {"listOwnedByPayer", narrowed("big", nil, [][]byte{{2}}, nil, nil), 500},
+		"of a payer and an address":  {"listOwnedByAddress", narrowed("big", "T77777", [][]byte{{2}}, nil, nil, []string{"tron"}), 100},
+		"of an order": {
+			"listOwnedByMerchants",
+			[]any{"big", modes, every, types, low, high, page, nil, nil, nil, nil, "o-777"},
+			100,
+		},
+		"operators', by an order": {
+			"listByMerchants", []any{nil, modes, every, types, low, high, page, nil, nil, nil, nil, "o-777"}, 100,
+		},
 		"operators', by reference":    {"listByReference", narrowed(nil, nil, nil, nil, nil, "CW-000000077777"), 100},
 		"operators', by address":      {"listByAddress", narrowed(nil, "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
 		"operators', by transaction":  {"listByTransaction", narrowed(nil, nil, nil, "h777", nil), 100},

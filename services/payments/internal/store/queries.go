@@ -62,6 +62,7 @@ func makeInsert(keyed, limited bool) string {
 	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
 )`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, fresh, place["mode"], place["family"], place["address"],
 		trigger, state, name, messageID, headers, body)
+	fmt.Fprintf(&b, ", m AS (\n\t"+takeReference+"\n)", place["merchant_id"], place["mode"], place["merchant_reference"])
 	if keyed {
 		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
 	}
@@ -75,6 +76,16 @@ func makeInsert(keyed, limited bool) string {
 	b.WriteString("\nSELECT id FROM p")
 	return b.String()
 }
+
+// takeReference gives a merchant's reference to the new payment p, where no payment has it that has not ended without
+// money. One that this statement does not see was made by another create at the same time, and keeps it.
+const takeReference = `INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
+	SELECT $%[1]d::text, $%[2]d::text, $%[3]d::text, p.id FROM p WHERE $%[3]d::text <> ''
+	ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN
+		(SELECT b.status FROM payments b WHERE b.id = r.payment_id) IN ('expired', 'cancelled', 'refunded')
+		AND NOT EXISTS (SELECT FROM payments b WHERE b.merchant_reference = r.reference AND b.merchant_id = r.merchant_id AND b.mode = r.mode
+			AND b.merchant_reference <> '' AND b.status NOT IN ('expired', 'cancelled', 'refunded'))
+	THEN excluded.payment_id END`
 
 // idempotencyArgs is how many arguments idempotency.Args gives.
 var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
@@ -348,7 +359,7 @@ func Statements() map[string]string {
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"listSettled": listSettled, "listOwned": listOwned, "listNewest": listNewest, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,
 		"listMerchants": listMerchants, "listByAddress": listByAddress, "listByTransaction": listByTransaction, "listByException": listByException,
-		"listByReference": listByReference, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
+		"listByReference": listByReference, "listByMerchants": listByMerchants, "listOwnedByMerchants": listOwnedByMerchants, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,

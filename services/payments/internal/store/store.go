@@ -120,6 +120,8 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		return change.ErrAddressUsed
 	case postgres.IsUnique(err, "payments_reference"):
 		return change.ErrReferenceUsed
+	case isReferenceTaken(err):
+		return change.ErrMerchantReference
 	case isOverLimit(err):
 		return change.ErrDailyLimit
 	case n.Key.Sent() && idempotency.IsTaken(err):
@@ -127,6 +129,12 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	default:
 		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
 	}
+}
+
+// isReferenceTaken reports a create whose merchantReference another payment has.
+func isReferenceTaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.ConstraintName == "merchant_references_free"
 }
 
 // refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.

@@ -21,6 +21,7 @@ type Filter struct {
 	From, To time.Time // of creation; From included, To not
 	Address  string    // deposit address in its canonical spelling
 	TxHash   string    // of a transfer to the payment, in its canonical spelling
+	Merchant string    // the merchant's own reference of the payment
 	Payer    string    // the merchant's identifier for the payer; not in an operator's list
 
 	Reference string            // in an operator's list alone

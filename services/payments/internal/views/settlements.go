@@ -36,6 +36,7 @@ type Settlement struct {
 	PayoutRef string // of the rail, or the caller's own
 	ByCaller  bool
 	BankRef   string // of the create
+	Merchant  string // the merchant's own reference
 	CallerRef string // of the caller's settlement
 	CreatedAt time.Time
 	SettledAt time.Time
@@ -59,6 +60,7 @@ type settlementView struct {
 	SettledBy       string         `json:"settledBy"`
 	BankRef         string         `json:"bankRef,omitempty"`
 	SettlementRef   string         `json:"settlementReference,omitempty"`
+	Merchant        string         `json:"merchantReference,omitempty"`
 }
 
 func settlementOf(s Settlement) settlementView {
@@ -68,7 +70,7 @@ func settlementOf(s Settlement) settlementView {
 	}
 	return settlementView{
 		s.Reference, s.Type, timestamp.Text(s.CreatedAt), timestamp.Text(s.SettledAt), s.Currency, money.N(s.Fiat), money.N(s.Fee), money.N(s.Payout),
-		s.Crypto, s.Network, money.N(s.Converted), money.N(s.Received), money.N(s.Rate), s.PayoutRef, by, s.BankRef, s.CallerRef,
+		s.Crypto, s.Network, money.N(s.Converted), money.N(s.Received), money.N(s.Rate), s.PayoutRef, by, s.BankRef, s.CallerRef, s.Merchant,
 	}
 }
 
@@ -210,7 +212,7 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 	w := csv.NewWriter(out)
 	err := w.Write([]string{
 		"reference", "type", "createdAt", "settledAt", "fiatCurrency", "fiatAmount", "fee", "payoutAmount", "crypto", "network", "convertedAmount",
-		"receivedAmount", "rate", "payoutReference", "settledBy", "bankRef", "settlementReference",
+		"receivedAmount", "rate", "payoutReference", "settledBy", "bankRef", "settlementReference", "merchantReference",
 	})
 	if err != nil {
 		return fmt.Errorf("write CSV: %w", err)
@@ -220,7 +222,7 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 		return w.Write([]string{
 			v.Reference, string(v.Type), v.CreatedAt, v.SettledAt, string(v.FiatCurrency), money.Canonical(s.Fiat), money.Canonical(s.Fee),
 			money.Canonical(s.Payout), v.Crypto, v.Network, money.Canonical(s.Converted), money.Canonical(s.Received), money.Canonical(s.Rate),
-			Plain(v.PayoutReference), v.SettledBy, Plain(v.BankRef), Plain(v.SettlementRef),
+			Plain(v.PayoutReference), v.SettledBy, Plain(v.BankRef), Plain(v.SettlementRef), Plain(v.Merchant),
 		})
 	})
 	if err != nil {

@@ -98,29 +98,38 @@ type Shown struct {
 	Created
 	// Token precedes every text that a merchant chose, because the dispatcher replaces the first match
 	// (wire.TokenMask).
-	Token          string              `json:"settlementToken,omitempty"`
-	TxHash         string              `json:"txHash"`
-	Confirmations  int64               `json:"confirmations"`
-	ReceivedAmount json.Number         `json:"receivedAmount"`
-	IgnoredAmount  json.Number         `json:"ignoredAmount,omitempty"`
-	ConfirmedAt    *string             `json:"confirmedAt"`
-	SettledAt      *string             `json:"settledAt"`
-	PayoutAmount   json.Number         `json:"payoutAmount,omitempty"`
-	FeeSchedule    string              `json:"feeScheduleId,omitempty"`
-	BankRef        string              `json:"bankRef,omitempty"`
-	SettlementRef  string              `json:"settlementReference,omitempty"`
-	Exception      *payment.Exception  `json:"exception"`
-	CreatedAt      string              `json:"createdAt"`
-	Metadata       json.RawMessage     `json:"metadata"`
-	Transfers      []transfer          `json:"transfers"`
-	Receiver       *receiver           `json:"receiver,omitempty"`
-	Payout         *PayoutView         `json:"payout,omitempty"`
-	Refunds        []RefundView        `json:"refunds"`
-	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	Token          string      `json:"settlementToken,omitempty"`
+	TxHash         string      `json:"txHash"`
+	Confirmations  int64       `json:"confirmations"`
+	ReceivedAmount json.Number `json:"receivedAmount"`
+	IgnoredAmount  json.Number `json:"ignoredAmount,omitempty"`
+	ConfirmedAt    *string     `json:"confirmedAt"`
+	SettledAt      *string     `json:"settledAt"`
+	PayoutAmount   json.Number `json:"payoutAmount,omitempty"`
+	FeeSchedule    string      `json:"feeScheduleId,omitempty"`
+	BankRef        string      `json:"bankRef,omitempty"`
+	SettlementRef  string      `json:"settlementReference,omitempty"`
+	Shop
+	Exception *payment.Exception  `json:"exception"`
+	CreatedAt string              `json:"createdAt"`
+	Metadata  json.RawMessage     `json:"metadata"`
+	Transfers []transfer          `json:"transfers"`
+	Receiver  *receiver           `json:"receiver,omitempty"`
+	Payout    *PayoutView         `json:"payout,omitempty"`
+	Refunds   []RefundView        `json:"refunds"`
+	Preferred *payment.Preference `json:"preferred,omitempty"`
 	RefundAddress
 	CheckoutURL string `json:"checkoutUrl,omitempty"`
 	PaymentURI  string `json:"paymentUri,omitempty"`
 	Sequence    int64  `json:"sequence,omitempty"`
+}
+
+// Shop is how a payment belongs to its merchant's shop, as the create said it.
+type Shop struct {
+	MerchantReference string `json:"merchantReference,omitempty"`
+	Description       string `json:"description,omitempty"`
+	Locale            string `json:"locale,omitempty"`
+	ReturnURL         string `json:"returnUrl,omitempty"`
 }
 
 // RefundAddress is the address to which money of a payment goes back, and the one that its payer proposes instead.
@@ -144,7 +153,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	s := Shown{
 		Created: createdOf(p), ReceivedAmount: money.Text(p.Received), ConfirmedAt: timestamp.OrNull(p.ConfirmedAt), SettledAt: timestamp.OrNull(p.SettledAt),
 		CreatedAt: timestamp.Text(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
-		BankRef: p.BankRef, SettlementRef: p.SettlementRef, RefundAddress: RefundAddressOf(p),
+		BankRef: p.BankRef, SettlementRef: p.SettlementRef, Shop: Shop(p.Shop), RefundAddress: RefundAddressOf(p),
 		Refunds: RefundsOf(v.Refunds),
 	}
 	s.ID, s.ExpiresAt = "", timestamp.Text(p.ExpiresAt)
@@ -181,15 +190,15 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	return s
 }
 
-// paymentURI is the link that a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for
-// SOL. A token has none, because its link would name the contract, which only wallets knows.
+// paymentURI is the link that a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for SOL
+// and for tokens of solana. Wallets read links for tokens of other networks too differently for money to rest on them.
 func paymentURI(p payment.Payment) string {
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if !ok || p.Address == "" {
 		return ""
 	}
 	asset, ok := n.Asset(p.Quote.Crypto)
-	if !ok || !asset.Native {
+	if !ok || !asset.Native && n.Family != money.Solana {
 		return ""
 	}
 	amount := url.QueryEscape(money.Canonical(p.Quote.CryptoAmount))
@@ -197,6 +206,9 @@ func paymentURI(p payment.Payment) string {
 	case money.Bitcoin:
 		return "bitcoin:" + p.Address + "?amount=" + amount
 	case money.Solana:
+		if !asset.Native {
+			amount += "&spl-token=" + asset.Contract
+		}
 		return "solana:" + p.Address + "?amount=" + amount
 	case money.EVM:
 		return "ethereum:" + p.Address + "@" + strconv.FormatInt(n.ChainID, 10) + "?value=" + asset.ToUnits(p.Quote.CryptoAmount).Truncate(0).String()

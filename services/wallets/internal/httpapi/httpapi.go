@@ -141,6 +141,7 @@ type sandboxRequest struct {
 func (r *sandboxRequest) Read(in *httpkit.Input) {
 	r.id = in.Path("id")
 	b := in.Body()
+	b.Only("amount", "confirmations")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {

@@ -83,7 +83,7 @@ class Operations(ABC):
         answer: t.BalancesAnswer = self._call(Operation("GET", "/v1/balances", "needed", True), Request(timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_banks(self, *, currency: Optional[str] = None, name: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.BankListAnswer:
+    def list_banks(self, *, mode: Optional[Literal["live", "test", ""]] = None, currency: Optional[str] = None, name: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.BankListAnswer:
         """List banks.
 
         Needs no key. The search for `name` accepts words in any order and case, common short names, and one
@@ -91,7 +91,7 @@ class Operations(ABC):
 
         GET /v1/banks
         """
-        answer: t.BankListAnswer = self._call(Operation("GET", "/v1/banks", "none", True), Request(query={"currency": currency, "name": name}, timeout=timeout, max_retries=max_retries))
+        answer: t.BankListAnswer = self._call(Operation("GET", "/v1/banks", "none", True), Request(query={"mode": mode, "currency": currency, "name": name}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def get_checkout(self, reference: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.CheckoutAnswer:
@@ -191,7 +191,7 @@ class Operations(ABC):
         answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "none", True), Request(timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_payments(self, *, status: Optional[Union[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""], Sequence[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""]]]] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, from_: Optional[str] = None, to: Optional[str] = None, payer_chat_id: Optional[str] = None, tx_hash: Optional[str] = None, address: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentListAnswer:
+    def list_payments(self, *, status: Optional[Union[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""], Sequence[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""]]]] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, from_: Optional[str] = None, to: Optional[str] = None, merchant_reference: Optional[str] = None, payer_chat_id: Optional[str] = None, tx_hash: Optional[str] = None, address: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentListAnswer:
         """List payments.
 
         Needs the permission `payment:read`. Newest first. Each item has the fields of GET
@@ -199,12 +199,12 @@ class Operations(ABC):
 
         GET /v1/payments
         """
-        answer: t.PaymentListAnswer = self._call(Operation("GET", "/v1/payments", "needed", True), Request(query={"status": status, "type": type_, "from": from_, "to": to, "payerChatId": payer_chat_id, "txHash": tx_hash, "address": address, "limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
+        answer: t.PaymentListAnswer = self._call(Operation("GET", "/v1/payments", "needed", True), Request(query={"status": status, "type": type_, "from": from_, "to": to, "merchantReference": merchant_reference, "payerChatId": payer_chat_id, "txHash": tx_hash, "address": address, "limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def iterate_payments(self, *, status: Optional[Union[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""], Sequence[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""]]]] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, from_: Optional[str] = None, to: Optional[str] = None, payer_chat_id: Optional[str] = None, tx_hash: Optional[str] = None, address: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[t.Payment]:
+    def iterate_payments(self, *, status: Optional[Union[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""], Sequence[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""]]]] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, from_: Optional[str] = None, to: Optional[str] = None, merchant_reference: Optional[str] = None, payer_chat_id: Optional[str] = None, tx_hash: Optional[str] = None, address: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[t.Payment]:
         """All items of `list_payments`, page after page."""
-        return self._pages(Operation("GET", "/v1/payments", "needed", True), Listing("", "payments", False), Request(query={"status": status, "type": type_, "from": from_, "to": to, "payerChatId": payer_chat_id, "txHash": tx_hash, "address": address, "limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
+        return self._pages(Operation("GET", "/v1/payments", "needed", True), Listing("", "payments", False), Request(query={"status": status, "type": type_, "from": from_, "to": to, "merchantReference": merchant_reference, "payerChatId": payer_chat_id, "txHash": tx_hash, "address": address, "limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
 
     def create_payment(self, body: t.CreatePayment, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentCreatedAnswer:
         """Create a payment.

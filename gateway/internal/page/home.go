@@ -1,0 +1,18 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+
+	"causeway.internal/libs/httpkit"
+)
+
+// showHome says to a person what this host is for. A program is told that there is nothing here.
+func (p *Pages) showHome(w http.ResponseWriter, r *http.Request) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), httpkit.ErrRouteUnknown)
+		return
+	}
+	said := p.speak(r, "", "")
+	p.render(w, r, said.language, http.StatusOK, "home", view{Title: said.text("home.title"), Path: "/", Speech: said})
+}
