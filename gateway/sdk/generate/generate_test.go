@@ -13,6 +13,7 @@ import (
 
 // The clients, and who writes their types.
 var writers = map[string]func(api) map[string]string{
+	"go":         golang,
 	"php":        php,
 	"python":     python,
 	"typescript": typescript,

@@ -137,11 +137,17 @@ export interface CheckoutAnswer {
     crypto?: string;
     cryptoAmount?: Decimal;
     depositAddress?: string;
+    /** As the create sent it. */
+    description?: string;
     /**
      * The sum of transfers that are too small to begin a payment and do not count so far. They count once a
      * larger transfer has begun it. Absent when there are none.
      */
     ignoredAmount?: Decimal;
+    /** As the create sent it. */
+    locale?: string;
+    /** As the create sent it. */
+    merchantReference?: string;
     network?: string;
     /** The price now of a request that is not fulfilled yet, on each open network whose minimum it meets. */
     options?: {
@@ -168,6 +174,8 @@ export interface CheckoutAnswer {
     /** The amount that the payer still has to send; 0 once enough has come. */
     remainingAmount?: Decimal;
     requiredConfirmations?: number;
+    /** As the create sent it. */
+    returnUrl?: string;
     transactionUsd?: Decimal;
   };
   success: true;
@@ -215,8 +223,21 @@ export interface CreatePayment {
   crypto?: string | null | undefined;
   /** Crypto first; not with `request`, and not together with `fiatAmount`. At most eight digits after the point. */
   cryptoAmount?: DecimalInput | null | undefined;
+  /** What is paid, in words for the payer; one line on the pay page. */
+  description?: string | null | undefined;
   /** Required unless `cryptoAmount` is given. At most two digits after the point. */
   fiatAmount?: DecimalInput | null | undefined;
+  /**
+   * Language tag of the payer, such as `fr`, for the pay page. The browser's language is taken for one that the
+   * page does not have.
+   */
+  locale?: string | null | undefined;
+  /**
+   * Your own name of what is paid, such as an order number; on the pay page, in GET, events, settlements and
+   * filters. Unique among your payments of the mode that are not expired, cancelled or refunded, else 409
+   * `merchant_reference_used`.
+   */
+  merchantReference?: string | null | undefined;
   /** At most 8 KiB. */
   metadata?: Record<string, unknown> | null | undefined;
   /** Name or alias, as `crypto`: `tron` or `trc20`. */
@@ -231,6 +252,11 @@ export interface CreatePayment {
     accountNumber: string;
     bankCode: string;
   } | null | undefined;
+  /**
+   * Page of the shop to which the pay page leads back; https without user information, in test mode also http on
+   * localhost. The query gets `reference`, except of a gift.
+   */
+  returnUrl?: string | null | undefined;
 }
 
 /** Unknown fields are ignored. */
@@ -527,6 +553,8 @@ export interface PaymentCommon {
   crypto?: string;
   cryptoAmount?: Decimal;
   depositAddress?: string;
+  /** As the create sent it. */
+  description?: string;
   /** The fee schedule that priced the payment. It never changes. */
   feeScheduleId?: string;
   /**
@@ -534,6 +562,10 @@ export interface PaymentCommon {
    * transfer has begun it. Absent when there are none.
    */
   ignoredAmount?: Decimal;
+  /** As the create sent it. */
+  locale?: string;
+  /** As the create sent it. */
+  merchantReference?: string;
   network?: string;
   paymentUri?: string;
   payoutAmount?: Decimal;
@@ -555,6 +587,8 @@ export interface PaymentCommon {
    * earlier releases.
    */
   refunds?: Refund[];
+  /** As the create sent it. */
+  returnUrl?: string;
   /** As the caller's settlement sent it. */
   settlementReference?: string;
   transactionUsd?: Decimal;
@@ -932,8 +966,10 @@ export type ReportStatus = 'pending' | 'processing' | 'resolved' | 'dismissed';
 export interface SandboxDeposit {
   /** In the payment's crypto; a number, or a string that holds one. Default is the amount still owed. */
   amount?: DecimalInput | string | null | undefined;
-  /** Enough when absent. */
+  /** Enough when absent; fewer leave the payment confirming until a deposit adds more. */
   confirmations?: number | null | undefined;
+  /** Another crypto of the payment's network makes the payment `wrong_asset`. The asked one when absent. */
+  crypto?: string | null | undefined;
 }
 
 export interface SandboxDepositAnswer {
@@ -1103,6 +1139,8 @@ export interface SettlementsAnswer {
     type: PaymentType;
     /** As the create sent it. */
     bankRef?: string;
+    /** As the create sent it. */
+    merchantReference?: string;
     /** As the caller's settlement sent it. */
     settlementReference?: string;
   }[];
@@ -1655,6 +1693,7 @@ export type ErrorCode =
   | 'merchant_not_approved'
   | 'merchant_not_found'
   | 'merchant_not_suspended'
+  | 'merchant_reference_used'
   | 'merchant_suspended'
   | 'merchant_unknown'
   | 'method_not_allowed'
@@ -1788,6 +1827,8 @@ export type ErrorCode =
 
 /** Parameters of {@link Causeway.listBanks}. */
 export interface ListBanksQuery {
+  /** The rails of this mode decide which banks there are. Without it those of live mode, where it is open. */
+  mode?: 'live' | 'test' | '' | undefined;
   /** Only banks of this currency. */
   currency?: string | undefined;
   /** Words of the name, in any order and case. */
@@ -1816,6 +1857,11 @@ export interface ListPaymentsQuery {
   from?: string | undefined;
   /** Created before this time or day. */
   to?: string | undefined;
+  /**
+   * Only payments with this `merchantReference`. Several have one where earlier ones are expired, cancelled or
+   * refunded.
+   */
+  merchantReference?: string | undefined;
   /** Only payments with this `payer.chatId`. A payer that was erased is not found. */
   payerChatId?: string | undefined;
   /** Only payments to which this transaction made a transfer, also one that left its chain since. */

@@ -152,7 +152,10 @@ class CheckoutAnswerPayment(_CheckoutAnswerPayment, total=False):
     crypto: "str"
     cryptoAmount: "Decimal"
     depositAddress: "str"
+    description: "str"
     ignoredAmount: "Decimal"
+    locale: "str"
+    merchantReference: "str"
     network: "str"
     options: "List[CheckoutAnswerPaymentOptions]"
     paymentUri: "str"
@@ -165,6 +168,7 @@ class CheckoutAnswerPayment(_CheckoutAnswerPayment, total=False):
     refunds: "List[Refund]"
     remainingAmount: "Decimal"
     requiredConfirmations: "int"
+    returnUrl: "str"
     transactionUsd: "Decimal"
 
 CheckoutAnswer = TypedDict("CheckoutAnswer", {
@@ -220,11 +224,15 @@ class CreatePayment(_CreatePayment, total=False):
     chargeFrom: "Optional[Literal[\"fiat\", \"crypto\", \"\"]]"
     crypto: "Optional[str]"
     cryptoAmount: "Optional[Union[Decimal, int]]"
+    description: "Optional[str]"
     fiatAmount: "Optional[Union[Decimal, int]]"
+    locale: "Optional[str]"
+    merchantReference: "Optional[str]"
     metadata: "Optional[Dict[str, Any]]"
     network: "Optional[str]"
     payer: "Optional[CreatePaymentPayer]"
     receiver: "Optional[CreatePaymentReceiver]"
+    returnUrl: "Optional[str]"
 
 _CreateRefund = TypedDict("_CreateRefund", {
     "reason": "str",
@@ -490,8 +498,11 @@ class PaymentCommon(_PaymentCommon, total=False):
     crypto: "str"
     cryptoAmount: "Decimal"
     depositAddress: "str"
+    description: "str"
     feeScheduleId: "str"
     ignoredAmount: "Decimal"
+    locale: "str"
+    merchantReference: "str"
     network: "str"
     paymentUri: "str"
     payoutAmount: "Decimal"
@@ -502,6 +513,7 @@ class PaymentCommon(_PaymentCommon, total=False):
     refundAddressHeldUntil: "str"
     refundAddressProposed: "str"
     refunds: "List[Refund]"
+    returnUrl: "str"
     settlementReference: "str"
     transactionUsd: "Decimal"
 
@@ -829,6 +841,7 @@ ReportOwnListAnswer = TypedDict("ReportOwnListAnswer", {
 class SandboxDeposit(TypedDict, total=False):
     amount: "Optional[Union[Union[Decimal, int], str]]"
     confirmations: "Optional[int]"
+    crypto: "Optional[str]"
 
 SandboxDepositAnswerDeposit = TypedDict("SandboxDepositAnswerDeposit", {
     "amount": "Decimal",
@@ -986,6 +999,7 @@ _SettlementsAnswerSettlements = TypedDict("_SettlementsAnswerSettlements", {
 
 class SettlementsAnswerSettlements(_SettlementsAnswerSettlements, total=False):
     bankRef: "str"
+    merchantReference: "str"
     settlementReference: "str"
 
 SettlementsAnswerTotalsCrypto = TypedDict("SettlementsAnswerTotalsCrypto", {
@@ -1498,6 +1512,7 @@ ErrorCode = Literal[
     "merchant_not_approved",
     "merchant_not_found",
     "merchant_not_suspended",
+    "merchant_reference_used",
     "merchant_suspended",
     "merchant_unknown",
     "method_not_allowed",

@@ -1,0 +1,3 @@
+module causeway.internal/gateway/sdk/go
+
+go 1.26.0
