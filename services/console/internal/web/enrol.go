@@ -228,16 +228,35 @@ func (v *Visit) registered(purpose string, who people.Person) (store.Passkey, er
 	return store.Passkey{CredentialID: credentialID, Credential: credential, Name: device(v.R.UserAgent(), c.Now())}, err
 }
 
-// device names a passkey by the browser that it was made in.
+// device names a passkey by the device that it was made in.
 func device(agent string, now time.Time) string {
-	name := "Passkey"
-	for _, one := range []string{"iPhone", "iPad", "Android", "Macintosh", "Windows", "Linux"} {
-		if strings.Contains(agent, one) {
-			name = strings.Replace(one, "Macintosh", "Mac", 1)
-			break
+	name := named(agent, "iPhone", "iPad", "Android", "Mac", "Windows", "Linux")
+	if name == "" {
+		name = "Passkey"
+	}
+	return name + ", " + now.UTC().Format(time.DateOnly)
+}
+
+// named is the first of some names that is in a text.
+func named(text string, names ...string) string {
+	for _, name := range names {
+		if strings.Contains(text, name) {
+			return name
 		}
 	}
-	return name + ", " + now.UTC().Format("2006-01-02")
+	return ""
+}
+
+// browserOf names the browser and the device of a session in few words.
+func browserOf(agent string) string {
+	words := []string{
+		named(agent, "Firefox", "Edg", "OPR", "Chrome", "Safari"), named(agent, "iPhone", "iPad", "Android", "Mac", "Windows", "Linux"),
+	}
+	short := strings.Trim(strings.Join(words, ", "), ", ")
+	if short == "" {
+		return agent[:min(len(agent), 60)]
+	}
+	return strings.Replace(strings.Replace(short, "Edg", "Edge", 1), "OPR", "Opera", 1)
 }
 
 // registerPage is the content of the page on which a newcomer begins.

@@ -163,7 +163,7 @@ func (v *views) functions(l *language) template.FuncMap {
 			}
 			return v.base + "/assets/" + hashed, nil
 		},
-		"dict": dict, "list": func(all ...any) []any { return all }, "qr": qrCode, "short": short, "hex": hex.EncodeToString,
+		"dict": dict, "list": func(all ...any) []any { return all }, "qr": qrCode, "short": short, "hex": hex.EncodeToString, "browser": browserOf,
 		"roles": people.Roles, "modes": tenant.Modes,
 	}
 }
