@@ -33,8 +33,8 @@ func (w *fixture) approvedBy(t *testing.T, a *authenticator.Authenticator, who p
 	return w.call(t, method, path, asserted(t, who, method, path, body), body, passkey.Header, a.Approve(t, change).Header())
 }
 
-// Operators add passkeys with their tokens, two of them where acts take two, and never through the console. What an
-// operator changes there needs an approval by such a passkey, which a revoked one gives no more. Two operators remain
+// Operators add passkeys with their tokens, two of them where acts take two, and never through the console. A change
+// there needs an approval by such a passkey, which a revoked one gives no more. Two operators remain
 // two people, whatever passkeys they have.
 func TestGateway_passkeys(t *testing.T) {
 	w := startOn(t, pg.URL(t, migrations.FS), "SECOND_OPERATOR", "true", "LIMITS_SKIP_LOOPBACK", "true", "CONSOLE_KEYS", doorKeys,

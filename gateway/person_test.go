@@ -47,8 +47,8 @@ func (w *fixture) as(t *testing.T, who person.Assertion, method, path, body stri
 	return w.call(t, method, path, asserted(t, who, method, path, body), body)
 }
 
-// The people of a merchant act under one console key for each mode, which is made on first use, on any replica. It has no
-// secret, is listed, and stays as it is. The audit names the person.
+// The people of a merchant act under one console key for each mode, which is made on first use, on any replica. It has
+// no secret, is listed, and stays as it is. The audit names the person.
 func TestGateway_people(t *testing.T) {
 	database := pg.URL(t, migrations.FS)
 	w := startOn(t, database, "CONSOLE_KEYS", doorKeys)

@@ -83,8 +83,8 @@ func (c Change) Challenge() []byte {
 	return sum[:]
 }
 
-// Approval is the assertion of an operator's authenticator over a change. Its texts are base64url, as browsers and their
-// JSON have them.
+// Approval is the assertion of an operator's authenticator over a change. Its texts are base64url, as browsers and
+// their JSON have them.
 type Approval struct {
 	At                int64  `json:"at"` // unix milliseconds, of the change
 	CredentialID      string `json:"credentialId"`

@@ -18,7 +18,8 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Door is the console that a person uses. Each door has keys of its own: a key of the merchants' door names no operator.
+// Door is the console that a person uses. Each door has keys of its own: a key of the merchants' door names no
+// operator.
 type Door string
 
 // The doors.
@@ -51,7 +52,7 @@ type Assertion struct {
 	MerchantID  string      `json:"mer,omitempty"`
 	Mode        tenant.Mode `json:"mod,omitempty"`
 	Permissions []string    `json:"per,omitempty"`
-	ClientIP    string      `json:"ip,omitempty"` // the person's address, as the gateway told the console
+	ClientIP    string      `json:"ip,omitempty"` // the person's address, as the gateway named it to the console
 
 	Method         string `json:"met"`
 	Path           string `json:"pth"` // with query

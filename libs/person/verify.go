@@ -19,8 +19,8 @@ type Verifier struct {
 	nonces *nonce.Memory
 }
 
-// NewVerifier reads CONSOLE_KEYS: comma separated door:base64 of an ed25519 public key. Several keys of one door verify,
-// so that a key can be changed without a gap. An empty text verifies nothing. No key may stand for both doors.
+// NewVerifier reads CONSOLE_KEYS: comma separated door:base64 of an ed25519 public key. Several keys of one door
+// verify, so that a key can be changed without a gap. An empty text verifies nothing. No key may stand for both doors.
 func NewVerifier(text string) (*Verifier, error) {
 	v := &Verifier{keys: map[Door][]ed25519.PublicKey{}, nonces: nonce.NewMemory(Life)}
 	if strings.TrimSpace(text) == "" {

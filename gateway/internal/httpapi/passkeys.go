@@ -82,7 +82,7 @@ type passkeyAnswer struct {
 	Passkey PasskeyView `json:"passkey"`
 }
 
-// errByToken refuses the console: whoever has taken it over could add a passkey of its own.
+// errByToken refuses the console: somebody who has taken it over could add a passkey of their own.
 var errByToken = fault.New(fault.Forbidden, "passkey_by_token", "Add passkeys with an operator's token or on the command line, not through the console.")
 
 func (a *API) makePasskey(ctx context.Context, r passkeyRequest) (idempotency.Answer, error) {

@@ -38,8 +38,8 @@ func (r *Resolver) open(text string, at person.Door, from netip.Addr) (*person.A
 	return &a, from, nil
 }
 
-// operatorName is what the name of an operator looks like (internal/operator). Names with other spellings could pass for
-// two people.
+// operatorName is what the name of an operator looks like (internal/operator). Names with other spellings could pass
+// for two people.
 var operatorName = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
 
 // operatorInPerson resolves an operator who uses the operators' console.
@@ -63,8 +63,8 @@ func (r *Resolver) operatorInPerson(ctx context.Context, rt *route.Route, text s
 	return c, nil
 }
 
-// merchantInPerson resolves a person of a merchant, who acts under the merchant's console key. A person without a merchant
-// yet acts under no key: it can only register one.
+// merchantInPerson resolves a person of a merchant, who acts under the merchant's console key. A person without a
+// merchant yet acts under no key: it can only register one.
 func (r *Resolver) merchantInPerson(ctx context.Context, rt *route.Route, text string, ip netip.Addr) (Caller, error) {
 	a, from, err := r.open(text, person.Merchant, ip)
 	c := Caller{Subject: httpkit.Merchant, Person: a, IP: from}

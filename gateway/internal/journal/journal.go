@@ -1,7 +1,7 @@
 // Package journal records the changes that callers make through the gateway in the audit: one row per request that is
-// not a read, of a merchant's key or person or of an operator to a service. It must not slow requests down, so rows wait in
-// bounded memory and are written in batches; rows beyond the bound are counted and lost. The store writes the rows of
-// acts on keys, in the transactions of those acts.
+// not a read, of a merchant's key or person or of an operator to a service. It must not slow requests down, so rows
+// wait in bounded memory and are written in batches; rows beyond the bound are counted and lost. The store writes the
+// rows of acts on keys, in the transactions of those acts.
 package journal
 
 import (

@@ -36,8 +36,8 @@ func NewInFlight(calls, share, liveOnly int, wait time.Duration) *InFlight {
 	return f
 }
 
-// consolePart is the part of a share that a console may hold. A page waits for calls that the console makes in turn, and
-// these need slots too.
+// consolePart is the part of a share that a console may hold. A page waits for calls that the console makes in turn,
+// and these need slots too.
 const consolePart = 4
 
 // Admit implements proxy.Gate.

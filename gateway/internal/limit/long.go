@@ -25,8 +25,8 @@ func NewLong(answers, each, liveOnly int, wait time.Duration) *Long {
 	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[proxy.Party]int{}}
 }
 
-// NewLive makes a gate for so many browsers that listen to events at a time, apart from all other calls, with a bound per
-// address.
+// NewLive makes a gate for so many browsers that listen to events at a time, apart from all other calls, with a bound
+// per address.
 func NewLive(browsers, each int, wait time.Duration) *Long {
 	return &Long{pool: newPool("live", browsers, 0, wait), each: each, held: map[proxy.Party]int{}}
 }

@@ -56,8 +56,8 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s|%s|%s|%s|%s", r.Method, r.URL.Path, r.Host, r.Header.Get("Cookie"), r.Header.Get("Origin"), r.Header.Get("X-Api-Key"), body)
 }
 
-// The pages of a console pass with their cookies, forms, redirects and errors, and its own headers of security. No other
-// origin may read them.
+// The pages of a console pass with their cookies, forms, redirects and errors, and its own headers of security. No
+// other origin may read them.
 func TestProxy_console(t *testing.T) {
 	w := console(t, start(t, http.HandlerFunc(pages)))
 	host := strings.TrimPrefix(w.url, "http://")
@@ -106,7 +106,7 @@ func TestProxy_console(t *testing.T) {
 }
 
 // Events reach a browser as they happen. Browsers that listen hold none of the slots of other calls, and an address has
-// only a share of theirs.
+// only a share of those.
 func TestProxy_consoleEvents(t *testing.T) {
 	events := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/console/live" {

@@ -57,9 +57,10 @@ var ann = person.Assertion{
 
 var ada = person.Assertion{Door: person.Operator, User: "usr_ada", Name: "ada.obi", ClientIP: "198.51.100.8"}
 
-// as makes the assertion of a request.
-func as(t *testing.T, who person.Assertion, key ed25519.PrivateKey, method, path, body string, at time.Time) string {
+// as makes the assertion of a request, such as "GET /v1/me".
+func as(t *testing.T, who person.Assertion, key ed25519.PrivateKey, request, body string, at time.Time) string {
 	t.Helper()
+	method, path, _ := strings.Cut(request, " ")
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://gateway"+path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func as(t *testing.T, who person.Assertion, key ed25519.PrivateKey, method, path
 func TestProxy_person(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo), people(t))
 	const path, body = "/v1/payments", `{"a": 1}`
-	e := w.do(t, "POST", path, as(t, ann, merchantDoor, "POST", path, body, time.Now()), body).echoed(t)
+	e := w.do(t, "POST", path, as(t, ann, merchantDoor, "POST "+path, body, time.Now()), body).echoed(t)
 	who := e.Identity
 	if who.Subject != httpkit.Merchant || who.MerchantID != "acme" || who.Mode != tenant.Test || who.KeyID != 70 || who.Door != person.Merchant ||
 		who.Person != ann.Name || who.User != ann.User || who.ClientIP != ann.ClientIP || strings.Join(who.Permissions, " ") != "payment:create payment:read key:manage" {
@@ -86,10 +87,10 @@ func TestProxy_person(t *testing.T) {
 		t.Error("the assertion reached the service")
 	}
 	get := "/v1/payments/CW-X"
-	if e := w.do(t, "GET", get, as(t, ann, merchantDoor, "GET", get, "", time.Now()), "").echoed(t); e.Identity.Person != ann.Name {
+	if e := w.do(t, "GET", get, as(t, ann, merchantDoor, "GET "+get, "", time.Now()), "").echoed(t); e.Identity.Person != ann.Name {
 		t.Errorf("the service saw %+v", e.Identity)
 	}
-	ops := w.do(t, "GET", "/v1/admin/payouts", as(t, ada, operatorDoor, "GET", "/v1/admin/payouts", "", time.Now()), "").echoed(t).Identity
+	ops := w.do(t, "GET", "/v1/admin/payouts", as(t, ada, operatorDoor, "GET /v1/admin/payouts", "", time.Now()), "").echoed(t).Identity
 	if ops.Subject != httpkit.Operator || ops.Operator != "ada.obi" || ops.Door != person.Operator || ops.KeyID != 0 || ops.ClientIP != ada.ClientIP {
 		t.Errorf("the service saw the operator %+v", ops)
 	}
@@ -106,7 +107,7 @@ func TestProxy_personRefused(t *testing.T) {
 	now := time.Now()
 	stranger := ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", ed25519.SeedSize)))
 	named := func(change func(*person.Assertion)) person.Assertion { a := ann; change(&a); return a }
-	used := as(t, ann, merchantDoor, "POST", path, body, now)
+	used := as(t, ann, merchantDoor, "POST "+path, body, now)
 	w.do(t, "POST", path, used, body).echoed(t)
 	odd := ada
 	odd.Name = "Ada.Obi"
@@ -114,20 +115,20 @@ func TestProxy_personRefused(t *testing.T) {
 		method, path, body, text, code string
 	}{
 		"again":                            {"POST", path, body, used, "assertion_invalid"},
-		"forged":                           {"POST", path, body, as(t, ann, stranger, "POST", path, body, now), "assertion_invalid"},
-		"by the operators' key":            {"POST", path, body, as(t, ann, operatorDoor, "POST", path, body, now), "assertion_invalid"},
-		"another body":                     {"POST", path, `{"a": 2}`, as(t, ann, merchantDoor, "POST", path, body, now), "assertion_invalid"},
-		"another path":                     {"POST", path + "/CW-X/cancel", body, as(t, ann, merchantDoor, "POST", path, body, now), "assertion_invalid"},
-		"another query":                    {"GET", path + "?limit=2", "", as(t, ann, merchantDoor, "GET", path+"?limit=1", "", now), "assertion_invalid"},
-		"another method":                   {"GET", path, "", as(t, ann, merchantDoor, "POST", path, "", now), "assertion_invalid"},
-		"old":                              {"POST", path, body, as(t, ann, merchantDoor, "POST", path, body, now.Add(-11*time.Second)), "assertion_invalid"},
-		"ahead":                            {"POST", path, body, as(t, ann, merchantDoor, "POST", path, body, now.Add(20*time.Second)), "assertion_invalid"},
-		"a merchant at operators' routes":  {"GET", "/v1/admin/payouts", "", as(t, ann, merchantDoor, "GET", "/v1/admin/payouts", "", now), "assertion_invalid"},
-		"an operator at merchants' routes": {"GET", path, "", as(t, ada, operatorDoor, "GET", path, "", now), "assertion_invalid"},
+		"forged":                           {"POST", path, body, as(t, ann, stranger, "POST "+path, body, now), "assertion_invalid"},
+		"by the operators' key":            {"POST", path, body, as(t, ann, operatorDoor, "POST "+path, body, now), "assertion_invalid"},
+		"another body":                     {"POST", path, `{"a": 2}`, as(t, ann, merchantDoor, "POST "+path, body, now), "assertion_invalid"},
+		"another path":                     {"POST", path + "/CW-X/cancel", body, as(t, ann, merchantDoor, "POST "+path, body, now), "assertion_invalid"},
+		"another query":                    {"GET", path + "?limit=2", "", as(t, ann, merchantDoor, "GET "+path+"?limit=1", "", now), "assertion_invalid"},
+		"another method":                   {"GET", path, "", as(t, ann, merchantDoor, "POST "+path, "", now), "assertion_invalid"},
+		"old":                              {"POST", path, body, as(t, ann, merchantDoor, "POST "+path, body, now.Add(-11*time.Second)), "assertion_invalid"},
+		"ahead":                            {"POST", path, body, as(t, ann, merchantDoor, "POST "+path, body, now.Add(20*time.Second)), "assertion_invalid"},
+		"a merchant at operators' routes":  {"GET", "/v1/admin/payouts", "", as(t, ann, merchantDoor, "GET /v1/admin/payouts", "", now), "assertion_invalid"},
+		"an operator at merchants' routes": {"GET", path, "", as(t, ada, operatorDoor, "GET "+path, "", now), "assertion_invalid"},
 		"an operator by the merchants' key": {
-			"GET", "/v1/admin/payouts", "", as(t, ada, merchantDoor, "GET", "/v1/admin/payouts", "", now), "assertion_invalid",
+			"GET", "/v1/admin/payouts", "", as(t, ada, merchantDoor, "GET /v1/admin/payouts", "", now), "assertion_invalid",
 		},
-		"an operator in capitals": {"GET", "/v1/admin/payouts", "", as(t, odd, operatorDoor, "GET", "/v1/admin/payouts", "", now), "assertion_invalid"},
+		"an operator in capitals": {"GET", "/v1/admin/payouts", "", as(t, odd, operatorDoor, "GET /v1/admin/payouts", "", now), "assertion_invalid"},
 		"nonsense":                {"GET", path, "", "cwp_nonsense.x", "assertion_invalid"},
 	} {
 		a := w.do(t, tc.method, tc.path, tc.text, tc.body)
@@ -136,16 +137,16 @@ func TestProxy_personRefused(t *testing.T) {
 		}
 	}
 	reader := named(func(a *person.Assertion) { a.Permissions = []string{"payment:read", "*", "payment:*"} })
-	w.do(t, "POST", path, as(t, reader, merchantDoor, "POST", path, body, now), body).refused(t, http.StatusForbidden, "permission_missing")
+	w.do(t, "POST", path, as(t, reader, merchantDoor, "POST "+path, body, now), body).refused(t, http.StatusForbidden, "permission_missing")
 	live := named(func(a *person.Assertion) { a.Mode = tenant.Live })
 	const sandbox = "/v1/sandbox/payments/CW-X/expire"
-	w.do(t, "POST", sandbox, as(t, live, merchantDoor, "POST", sandbox, "", now), "").refused(t, http.StatusNotFound, "route_not_found")
+	w.do(t, "POST", sandbox, as(t, live, merchantDoor, "POST "+sandbox, "", now), "").refused(t, http.StatusNotFound, "route_not_found")
 
-	bound := as(t, ann, merchantDoor, "POST", path, body, now)
+	bound := as(t, ann, merchantDoor, "POST "+path, body, now)
 	w.do(t, "POST", path, bound, body, "Idempotency-Key", "another").refused(t, http.StatusUnauthorized, "assertion_invalid")
 
 	closed := start(t, http.HandlerFunc(echo))
-	closed.do(t, "POST", path, as(t, ann, merchantDoor, "POST", path, body, now), body).refused(t, http.StatusUnauthorized, "assertion_invalid")
+	closed.do(t, "POST", path, as(t, ann, merchantDoor, "POST "+path, body, now), body).refused(t, http.StatusUnauthorized, "assertion_invalid")
 }
 
 // parties remembers the parties of calls.
@@ -169,7 +170,7 @@ func TestProxy_personsLimits(t *testing.T) {
 	bob.User, bob.Name = "usr_bob", "bob@shop.example"
 	const path = "/v1/payments"
 	for _, who := range []person.Assertion{ann, bob, ann} {
-		w.do(t, "GET", path, as(t, who, merchantDoor, "GET", path, "", time.Now()), "").echoed(t)
+		w.do(t, "GET", path, as(t, who, merchantDoor, "GET "+path, "", time.Now()), "").echoed(t)
 	}
 	if len(gate.seen) != 2 {
 		t.Errorf("two people count as %d parties", len(gate.seen))

@@ -89,7 +89,7 @@ func TestGather_failingMember(t *testing.T) {
 	}
 }
 
-// A caller whose time is over does not wait for the others.
+// A caller whose time has ended does not wait for the others.
 func TestGather_ended(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})

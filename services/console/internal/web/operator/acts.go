@@ -9,8 +9,8 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// act is a decision of an operator: a form, and the request of the API that it becomes. Its texts have the keys "decide.NAME"
-// and "decide.NAME.text".
+// act is a decision of an operator: a form, and the request of the API that it becomes. Its texts have the keys
+// "decide.NAME" and "decide.NAME.text".
 type act struct {
 	Name   string
 	Path   string // of the page: /refunds/{id}/approve

@@ -101,8 +101,8 @@ func listsByName() map[string]list {
 	return out
 }
 
-// search leads to what a text names: a payment by its reference or id, else payments by a hash or an address, a payout, a
-// merchant, or a reported address.
+// search leads to what a text names: a payment by its reference or id, else payments by a hash or an address, a payout,
+// a merchant, or a reported address.
 func search(v *web.Visit) error {
 	text := v.Query("q")
 	if text == "" {

@@ -10,7 +10,8 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// kase is one object with all that the API says about it, and its decisions. Its title has the key "case." and the name.
+// kase is one object with all that the API says about it, and its decisions. Its title has the key "case." and the
+// name.
 type kase struct {
 	Name string
 	Path string // of the page
@@ -33,7 +34,8 @@ func cases() []kase {
 	}
 }
 
-// part is a group of facts: the object's own, or those of a member that is an object, or each of a member that is a list.
+// part is a group of facts: the object's own, or those of a member that is an object, or each of a member that is a
+// list.
 type part struct {
 	Name  string // the member, "" for the object itself
 	Facts []cell
@@ -73,7 +75,8 @@ func (k kase) show(v *web.Visit) error {
 	return v.Render("case", page.Title, page)
 }
 
-// partsOf sorts what the API says: plain members first, then a group for each member that is an object or a list of them.
+// partsOf sorts what the API says: plain members first, then a group for each member that is an object or a list of
+// them.
 func partsOf(of row) []part {
 	own := part{}
 	var more []part

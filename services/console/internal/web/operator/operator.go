@@ -1,6 +1,6 @@
-// Package operator holds the pages of the operators' door: what waits for a decision, the facts of each case, and how the
-// product does. Package web says how a page is added. The tables of this package say what the pages show: lists.go and
-// facts.go what is read, acts.go what is decided.
+// Package operator holds the pages of the operators' door: what waits for a decision, the facts of each case, and how
+// the product does. Package web says how a page is added. The tables of this package say what the pages show: lists.go
+// and facts.go what is read, acts.go what is decided.
 package operator
 
 import (
@@ -18,7 +18,7 @@ func Area() web.Area {
 	return web.Area{Name: "operator", Files: files, Pages: pages(), Menu: menu(), Home: "/attention"}
 }
 
-// pages is the table of routes, with who may see each. Whoever may act does so with a passkey (approve.go).
+// pages is the table of routes, with who may see each. Acts take a passkey (approve.go).
 func pages() []web.Page {
 	all := []web.Page{
 		web.Get("/attention", people.OperatorRead, attention).WithLive(attentionVersion),
