@@ -198,6 +198,9 @@ type intruder struct {
 	status func(o operation, object bool) []int
 }
 
+// personal are the permissions of people, which no key has.
+var personal = []string{"key:manage", "merchant:manage", "merchant:create"}
+
 func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intruder {
 	t.Helper()
 	all := []string{"payment:create", "payment:read", "wallet:create", "wallet:read", "report:create", "report:manage", "webhook:manage", "refund:create", "settlement:manage", "withdrawal:create", "wallet:withdraw"}
@@ -223,7 +226,10 @@ func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intrude
 			return client
 		}
 	}
-	notFound := func(_ operation, object bool) []int {
+	notFound := func(o operation, object bool) []int {
+		if slices.Contains(personal, o.permission) {
+			return []int{http.StatusForbidden}
+		}
 		if object {
 			return []int{http.StatusNotFound}
 		}
@@ -305,7 +311,8 @@ func TestTenancy_walk(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	v := newVictim(t, s, c)
-	v.ids["/v1/admin/keys/"] = v.keyID
+	v.ids["/v1/admin/keys/"], v.ids["/v1/keys/"] = v.keyID, v.keyID
+	v.ids["/v1/admin/merchants/"], v.ids["/v1/admin/pauses/"], v.ids["/v1/admin/operators/passkeys/"] = v.name, "1", "1"
 	v.ids["/v1/admin/operators/"] = c.With(s.AdminToken).Call(t, http.MethodPost, "/v1/admin/operators", api.Object{"name": "tenancy.walk", "days": 1}).
 		Want(t, http.StatusCreated).Number(t, "operator.id").RatString()
 	v.ids["/v1/admin/payments/"] = v.ids["/v1/payments/"]
