@@ -543,44 +543,50 @@ func (s *Store) reverseRefunds(ctx context.Context, tx pgx.Tx, c scanner.Chain, 
 	return nil
 }
 
-// simulateMost bounds the refunds of one transaction.
+// simulateMost bounds the refunds of one call.
 const simulateMost = 200
 
 // SimulateRefunds carries out refunds of test mode: nothing is signed, and each gets a hash that follows from its id.
+// Each has a transaction of its own: where connections break often, a long one with all of them would never end.
 func (s *Store) SimulateRefunds(ctx context.Context) (more bool, err error) {
-	type one struct {
-		ID, Network string
-		Family      money.Family
-		State       wire.RefundState
+	moved := 0
+	for more = true; more && moved < simulateMost; {
+		if more, err = s.simulateRefund(ctx); more && err == nil {
+			moved++
+		}
+		if err != nil {
+			err = fmt.Errorf("simulating refunds: %w", err)
+			break
+		}
 	}
-	var list []one
+	if moved > 0 {
+		s.wake()
+	}
+	return more && err == nil, err
+}
+
+// simulateRefund moves the refund of test mode on that has waited longest, and reports whether there was one.
+func (s *Store) simulateRefund(ctx context.Context) (found bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, simulatedRefundsSQL, simulateMost)
+		var id, network string
+		var family money.Family
+		var state wire.RefundState
+		err := tx.QueryRow(ctx, simulatedRefundsSQL, 1).Scan(&id, &network, &family, &state)
+		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[one]); err != nil {
-			return err
+		next := wire.RefundSent
+		if state == wire.RefundSent {
+			next = wire.RefundConfirmed
 		}
-		for _, r := range list {
-			next := wire.RefundSent
-			if r.State == wire.RefundSent {
-				next = wire.RefundConfirmed
-			}
-			hash := wallet.SimulatedHash(r.Family, r.Network, "refund/"+r.ID)
-			if err := s.change(ctx, tx, refundChange{id: r.ID, state: next, txHash: hash, from: []wire.RefundState{r.State}}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.change(ctx, tx, refundChange{
+			id: id, state: next, txHash: wallet.SimulatedHash(family, network, "refund/"+id), from: []wire.RefundState{state},
+		})
 	})
-	if err != nil {
-		return false, fmt.Errorf("simulating refunds: %w", err)
-	}
-	if len(list) > 0 {
-		s.wake()
-	}
-	return len(list) == simulateMost, nil
+	return found, err
 }
 
 // ErrRefundSigned means that a transaction of a refund may land.

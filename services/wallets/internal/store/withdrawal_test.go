@@ -268,6 +268,34 @@ func TestSimulateWithdrawals(t *testing.T) {
 	booked(t, pool, "simulate a withdrawal", "USDT merchant 94, USDT refund_station 5, USDT withdrawal_fees 1")
 }
 
+// What was carried out stays, although a later one of the same round fails: a round whose connection breaks again and
+// again would never end otherwise.
+func TestSimulateRefunds_oneByOne(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	credit(t, pool, tenant.Test, "dep_1", 100)
+	for _, id := range []string{"wwd_1", "wwd_2", "wwd_3"} {
+		take(t, s, withdrawal(id, tenant.Test))
+	}
+	for _, sql := range []string{
+		`UPDATE refunds SET changed_at = now() - interval '1 minute' + interval '1 second' * right(id, 1)::int`,
+		`CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the connection breaks'; END $$`,
+		`CREATE TRIGGER breaks BEFORE UPDATE ON refunds FOR EACH ROW WHEN (NEW.id = 'wwd_3' AND NEW.state = 'sent') EXECUTE FUNCTION breaks()`,
+	} {
+		if _, err := pool.Exec(ctx, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.SimulateRefunds(ctx); err == nil {
+		t.Error("simulate three refunds, the last of which fails: got no error, want one")
+	}
+	var states string
+	if err := pool.QueryRow(ctx, `SELECT string_agg(state, ' ' ORDER BY id) FROM refunds`).Scan(&states); err != nil || states != "sent sent signing" {
+		t.Errorf("simulate three refunds, the last of which fails: got %q, %v, want the first two sent", states, err)
+	}
+}
+
 // A withdrawal that arrived is booked once with the fee of the network; a rewind takes the booking back, and another
 // end books it again. One that reverts in its block returns the money and costs the fee.
 func TestFinishWithdrawal(t *testing.T) {
