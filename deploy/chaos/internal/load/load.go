@@ -320,6 +320,11 @@ func (l *Load) gateway(key string, try int) string {
 	return l.cfg.Gateways[(int(sum.Sum32()%1024)+try)%len(l.cfg.Gateways)]
 }
 
+// passes reports whether a conflict ends by itself: another request under the key is under way, or withdrawals are.
+func passes(content []byte) bool {
+	return bytes.Contains(content, []byte("idempotency_in_progress")) || bytes.Contains(content, []byte("too_many_withdrawals"))
+}
+
 func (l *Load) post(ctx context.Context, token, address, key string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -344,7 +349,7 @@ func (l *Load) post(ctx context.Context, token, address, key string, body, answe
 	switch code := response.StatusCode; {
 	case code/100 == 2:
 		return json.Unmarshal(content, answer)
-	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusConflict && bytes.Contains(content, []byte("idempotency_in_progress")):
+	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusConflict && passes(content):
 		return fmt.Errorf("%s: %.200s", response.Status, content)
 	default:
 		return fmt.Errorf("%w: %s: %.300s", errFinal, response.Status, content)
