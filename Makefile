@@ -44,7 +44,7 @@ bench: build ## throughput, latency and CPU per operation against yardsticks of 
 	bin/stack exec --split --dir .stack/bench --env payments:OWED_EVERY=30m --env payments:TREASURY_EVERY=5m -- go run ./deploy/bench $(ARGS)
 
 chaos: build nodes ## kills and network faults under load, on simulated and private chains, with an auditor
-	go run ./deploy/chaos ground -- --private --split --replicas 2 --toxic --dir .stack/chaos -- --patience 10m
+	go run ./deploy/chaos live -- --private --split --replicas 2 --toxic --dir .stack/chaos -- --patience 10m
 
 nodes: ## build and install the nodes of private chains (deploy/realchain)
 	GOWORK=off go build -C deploy/realchain -o bin/ . github.com/btcsuite/btcd

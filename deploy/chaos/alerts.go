@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/load"
-	"causeway.internal/deploy/chaos/internal/watch"
+	"causeway.internal/deploy/chaos/internal/prometheus"
 )
 
 // lookout is what the scenario alerts needs besides.
@@ -28,7 +28,7 @@ type lookout struct {
 	longer  time.Duration // after the expected alerts, for those that nobody expects
 }
 
-// Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: watch.Faster
+// Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: prometheus.Faster
 // divides their waits by the factor, so that a wait of a quarter of an hour takes a minute.
 const (
 	factor      = 15
@@ -50,7 +50,7 @@ type breach struct {
 	name string
 	want []string
 	live bool // it needs the node of a live network
-	make func(ctx context.Context, f *field, p *watch.Prometheus) (mend func(context.Context) error, err error)
+	make func(ctx context.Context, f *field, p *prometheus.Server) (mend func(context.Context) error, err error)
 }
 
 // breaches are what the stack can break and the rules are about. Without messages payments hears of no blocks, and
@@ -81,7 +81,7 @@ func alerts(ctx context.Context, f *field) error {
 	}
 	plain = slices.DeleteFunc(plain, func(path string) bool { return filepath.Base(path) == clusterRules })
 	quick := slices.DeleteFunc(slices.Clone(plain), func(path string) bool { return filepath.Base(path) == slowRules })
-	p, err := watch.Start(ctx, f.lookout.program, filepath.Join(f.stack.Dir(), "prometheus"), plain, quick, factor)
+	p, err := prometheus.Start(ctx, f.lookout.program, filepath.Join(f.stack.Dir(), "prometheus"), plain, quick, factor)
 	if err != nil {
 		return err
 	}
@@ -110,23 +110,23 @@ func alerts(ctx context.Context, f *field) error {
 }
 
 // scrape lets Prometheus see every process but those of one role of a service.
-func scrape(f *field, p *watch.Prometheus, service, role string) error {
+func scrape(f *field, p *prometheus.Server, service, role string) error {
 	all, err := f.stack.Metrics()
 	if err != nil {
 		return err
 	}
-	targets := []watch.Target{{URL: f.stack.BrokerMetrics, Labels: map[string]string{"job": "rabbitmq"}}}
+	targets := []prometheus.Target{{URL: f.stack.BrokerMetrics, Labels: map[string]string{"job": "rabbitmq"}}}
 	for _, m := range all {
 		if m.Service != service || m.Role != role {
 			labels := map[string]string{"job": "causeway", "service": m.Service, "role": m.Role}
-			targets = append(targets, watch.Target{URL: m.URL, Labels: labels})
+			targets = append(targets, prometheus.Target{URL: m.URL, Labels: labels})
 		}
 	}
 	return p.Scrape(targets)
 }
 
 // quiet lets the load run for the scenario's time. No alert of the real rules may fire in it, not for a moment.
-func quiet(ctx context.Context, f *field, p *watch.Prometheus, rules []string) error {
+func quiet(ctx context.Context, f *field, p *prometheus.Server, rules []string) error {
 	began := time.Now()
 	if !f.pause(ctx, f.share, f.share) {
 		return nil
@@ -165,7 +165,7 @@ func quiet(ctx context.Context, f *field, p *watch.Prometheus, rules []string) e
 func always(name string) bool { return name == "CausewayWatchdog" }
 
 // play breaks one thing, waits for its alerts, looks for others, mends it, and waits until no alert is left.
-func (b breach) play(ctx context.Context, f *field, p *watch.Prometheus) error {
+func (b breach) play(ctx context.Context, f *field, p *prometheus.Server) error {
 	if left, err := await(ctx, p, nil, clearWithin); err != nil || len(left) > 0 {
 		f.fault("before %s was broken there were %v", b.name, left)
 		return err
@@ -197,7 +197,7 @@ func (b breach) play(ctx context.Context, f *field, p *watch.Prometheus) error {
 }
 
 // await waits until exactly those alerts fire and returns those that do at the end.
-func await(ctx context.Context, p *watch.Prometheus, want []string, within time.Duration) (seen []string, err error) {
+func await(ctx context.Context, p *prometheus.Server, want []string, within time.Duration) (seen []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
@@ -216,7 +216,7 @@ func await(ctx context.Context, p *watch.Prometheus, want []string, within time.
 	}
 }
 
-func fast(ctx context.Context, p *watch.Prometheus) ([]string, error) {
+func fast(ctx context.Context, p *prometheus.Server) ([]string, error) {
 	names, err := p.Fast(ctx)
 	return slices.DeleteFunc(names, always), err
 }
@@ -249,11 +249,11 @@ func (f *field) call(ctx context.Context) {
 }
 
 // maker breaks something.
-type maker = func(ctx context.Context, f *field, p *watch.Prometheus) (mend func(context.Context) error, err error)
+type maker = func(ctx context.Context, f *field, p *prometheus.Server) (mend func(context.Context) error, err error)
 
 // killed has processes away.
 func killed(names ...string) maker {
-	return func(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+	return func(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 		for _, name := range names {
 			if err := f.stack.Kill(ctx, name); err != nil {
 				return nil, err
@@ -264,13 +264,13 @@ func killed(names ...string) maker {
 }
 
 // alarmed has the broker take nothing.
-func alarmed(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func alarmed(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	return func(ctx context.Context) error { return f.stack.Alarm(ctx, false) }, f.stack.Alarm(ctx, true)
 }
 
 // denied has a service's database away.
 func denied(service string) maker {
-	return func(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+	return func(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 		return func(ctx context.Context) error { return f.stack.Deny(ctx, service, false) }, f.stack.Deny(ctx, service, true)
 	}
 }
@@ -279,7 +279,7 @@ func denied(service string) maker {
 const forgedQueue = "payments.wallets.deposit_changed.v1"
 
 // forged puts a message without a signature into a queue, and empties the dead queue afterwards.
-func forged(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func forged(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	api := f.stack.AMQPAPI + "/api"
 	vhost := url.PathEscape(f.stack.Vhost)
 	publish := map[string]any{
@@ -318,7 +318,7 @@ func manage(ctx context.Context, method, address string, body any) error {
 const guesses = 18
 
 // guessed has somebody try operators' tokens.
-func guessed(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func guessed(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	for i := range guesses {
 		token := fmt.Sprintf("op_guess_%d", i)
 		if _, err := load.Ask(ctx, http.MethodGet, f.stack.BaseURL+"/v1/admin/payments", token, nil, nil); err != nil {
@@ -329,7 +329,7 @@ func guessed(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.C
 }
 
 // unpriced has a process ask exchanges for prices that it cannot reach.
-func unpriced(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func unpriced(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	const name, nowhere = "payments-work-2", "http://127.0.0.1:9"
 	again := func(ctx context.Context, settings ...string) error {
 		return errors.Join(f.stack.Stop(ctx, name), f.stack.Start(ctx, name, settings...))
@@ -339,20 +339,20 @@ func unpriced(ctx context.Context, f *field, _ *watch.Prometheus) (func(context.
 }
 
 // refused has a merchant's endpoint refuse everything, which is the merchant's trouble and nobody else's.
-func refused(_ context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func refused(_ context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	f.receiver.Refuse(true)
 	return func(context.Context) error { f.receiver.Refuse(false); return nil }, nil
 }
 
 // unseen has a role of a service gone from Prometheus.
 func unseen(service, role string) maker {
-	return func(_ context.Context, f *field, p *watch.Prometheus) (func(context.Context) error, error) {
+	return func(_ context.Context, f *field, p *prometheus.Server) (func(context.Context) error, error) {
 		return func(context.Context) error { return scrape(f, p, "", "") }, scrape(f, p, service, role)
 	}
 }
 
 // hung has the node of a live network take connections and not answer.
-func hung(_ context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
+func hung(_ context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
 	f.mining <- false
 	return func(context.Context) error {
 		err := syscall.Kill(f.lookout.node, syscall.SIGCONT)

@@ -23,7 +23,7 @@ const (
 // TestAlerts: the whole product under light load, two replicas of everything, watched by a real Prometheus with the
 // real rules. While nothing is broken no alert fires. Then one thing after the other is broken; exactly its alerts
 // fire, and go when it is mended. The first part takes the rules as they are. The second takes them with a clock that
-// is fifteen times as fast (watch.Faster says what that changes), because an alert that waits for a quarter of an
+// is fifteen times as fast (prometheus.Faster says what that changes), because an alert that waits for a quarter of an
 // hour cannot be waited for.
 //
 // The rules about Causeway's own chains apply to live mode, so ethereum is live here, on a node that makes a block a

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 // books are the files that accountants and operators would ask for at the end of a run.
 type books struct {
 	address, token string
 	dir            string
-	ground         *ground.Ground // nil without live networks
+	networks       *livenet.Networks // nil without live networks
 }
 
 // treasuryWait is how long the report of the treasury may take to have the last journal, and what the chains have after
@@ -93,8 +93,8 @@ func throughOf(path string) int64 {
 
 // lines is the number of assets of the networks whose chains the report of a mode is held against.
 func (b books) lines(mode string) (n int) {
-	if mode == "live" && b.ground != nil {
-		for _, c := range b.ground.Chains {
+	if mode == "live" && b.networks != nil {
+		for _, c := range b.networks.Chains {
 			n += len(c.Assets)
 		}
 	}
@@ -111,7 +111,7 @@ func (b books) differences(mode, path string, rest time.Time) (faults []string, 
 	if err != nil {
 		return nil, fmt.Errorf("reading the report: %w", err)
 	}
-	for _, c := range b.ground.Chains {
+	for _, c := range b.networks.Chains {
 		for _, a := range c.Assets {
 			i := slices.IndexFunc(rows, func(r []string) bool {
 				return r[0] == "crypto" && r[1] == c.Network && r[2] == "all" && r[3] == a.Symbol
@@ -120,7 +120,7 @@ func (b books) differences(mode, path string, rest time.Time) (faults []string, 
 				faults = append(faults, fmt.Sprintf("the report of the treasury has no line of %s on %s", a.Symbol, c.Network))
 				continue
 			}
-			given := b.ground.Given[c.Network][a.Symbol]
+			given := b.networks.Given[c.Network][a.Symbol]
 			if given == nil {
 				given = new(big.Int)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 // An export that balances has no faults; a missing entry, a wrong amount and a wrong closing balance have.
@@ -45,8 +45,8 @@ func TestExport(t *testing.T) {
 // is on the way.
 func TestBooks_differences(t *testing.T) {
 	const head = "part,place,item,asset,ledger,observed,onTheWay,difference,usd,asOf\nreport,live,,,7,,,,,2026-11-23T23:00:00.000Z\n"
-	b := books{ground: &ground.Ground{
-		Chains: []ground.Chain{{Network: "tron", Assets: []ground.Asset{{Symbol: "TRX", Digits: 6}, {Symbol: "USDT", Digits: 6}}}},
+	b := books{networks: &livenet.Networks{
+		Chains: []livenet.Chain{{Network: "tron", Assets: []livenet.Asset{{Symbol: "TRX", Digits: 6}, {Symbol: "USDT", Digits: 6}}}},
 		Given:  map[string]map[string]*big.Int{"tron": {"TRX": big.NewInt(2_500_000)}},
 	}}
 	rest := time.Date(2026, 11, 23, 22, 59, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
@@ -27,8 +27,8 @@ var errGuilty = errors.New("the audit found faults")
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	verb, args := run, os.Args[1:]
-	if len(args) > 0 && args[0] == "ground" {
-		verb, args = layGround, args[1:]
+	if len(args) > 0 && args[0] == "live" {
+		verb, args = runLive, args[1:]
 	}
 	err := verb(ctx, args, os.Getenv, os.Stdout)
 	stop()
@@ -51,7 +51,7 @@ type options struct {
 	only     string
 	newer    string
 	margin   int
-	ground   string
+	networks string
 	liveRate float64
 	lookout  lookout
 }
@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
 	flags.StringVar(&o.only, "databases", "", "which ones restore sets back, by service with commas between (default: all)")
 	flags.IntVar(&o.margin, "margin", 100_000, "how many addresses of each family wallets passes over after a restore (RECOVERY_MARGIN)")
-	flags.StringVar(&o.ground, "ground", "", "file of the live networks (the verb ground makes it)")
+	flags.StringVar(&o.networks, "networks", "", "file of the live networks (the verb live makes it)")
 	flags.Float64Var(&o.liveRate, "live-rate", 1, "payments a second on the live networks")
 	flags.StringVar(&o.lookout.program, "prometheus", "", "the program prometheus, for alerts (deploy/check/program prometheus prometheus prints its path)")
 	flags.StringVar(&o.lookout.rules, "rules", "deploy/prometheus/rules", "directory of the rules, for alerts")
@@ -122,8 +122,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
-	if o.ground != "" {
-		if f.ground, err = ground.Open(o.ground); err != nil {
+	if o.networks != "" {
+		if f.networks, err = livenet.Open(o.networks); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return err
 	}
 	report.Faults = append(report.Faults, f.faults...)
-	unbalanced, proofs, err := books{f.stack.BaseURL, f.stack.AdminToken, filepath.Dir(o.verdicts), f.ground}.keep(ctx)
+	unbalanced, proofs, err := books{f.stack.BaseURL, f.stack.AdminToken, filepath.Dir(o.verdicts), f.networks}.keep(ctx)
 	if err != nil {
 		return fmt.Errorf("exporting the books: %w", err)
 	}
@@ -187,7 +187,7 @@ func begin(ctx context.Context, o options, f *field, mode string, cfg load.Confi
 // parties are the merchant of test mode and, if networks are live, one of live mode.
 func parties(ctx context.Context, o options, f *field, plain bool) ([]party, error) {
 	first, err := begin(ctx, o, f, "test", load.Config{Rate: o.rate, Plain: plain, Withdraws: !plain, Strays: strayPairs, Books: load.Books})
-	if err != nil || f.ground == nil {
+	if err != nil || f.networks == nil {
 		return []party{first}, err
 	}
 	if err := f.furnish(ctx); err != nil {
@@ -201,7 +201,7 @@ func parties(ctx context.Context, o options, f *field, plain bool) ([]party, err
 
 // trouble runs the scenarios under load, puts everything back up and waits for the last payment.
 func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit.Evidence, int64, error) {
-	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Ground: f.ground}
+	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Live: f.networks}
 	all, err := parties(ctx, o, f, slices.ContainsFunc(chosen, func(s scenario) bool { return s.plain }))
 	defer func() {
 		for _, p := range all {

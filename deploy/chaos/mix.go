@@ -22,7 +22,7 @@ func mix(ctx context.Context, f *field) error {
 		oneProcess, oneProcess, oneProcess, pause, pause, takeover, frozenLeader, rabbit, postgres, alarm,
 		step, step, step, step, step, step, outStep, outStep,
 	}
-	if f.ground != nil {
+	if f.networks != nil {
 		acts = append(acts, sweepStep, sweepStep, sweepStep, signerDown, signerDown, signerStop)
 	}
 	err := once(ctx, f, alone(outage))

@@ -39,7 +39,7 @@ func frozenLeader(ctx context.Context, f *field) error {
 	f.network.Lock()
 	defer f.network.Unlock()
 	name := f.leader()
-	w, before, err := f.watch(ctx)
+	w, before, err := f.observe(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func takeover(ctx context.Context, f *field) error {
 
 // behead kills one process and says how many duties moved to another.
 func behead(ctx context.Context, f *field, name string) (moved int, err error) {
-	w, before, err := f.watch(ctx)
+	w, before, err := f.observe(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -122,8 +122,8 @@ func (f *field) leader() string {
 	return names[f.random.IntN(len(names))]
 }
 
-// watch opens the watch on a calm field: everybody leads who should.
-func (f *field) watch(ctx context.Context) (*duty.Watch, duty.Holders, error) {
+// observe opens an observer on a calm field: everybody leads who should.
+func (f *field) observe(ctx context.Context) (*duty.Observer, duty.Holders, error) {
 	w, err := duty.Open(ctx, f.stack.Superuser)
 	if err != nil {
 		return nil, nil, err

@@ -149,7 +149,7 @@ func paymentsBack(ctx context.Context, f *field, from map[string]int64) error {
 			return err
 		}
 	}
-	f.say("told    deposits on %d networks again in %s", len(now), time.Since(began).Round(10*time.Millisecond))
+	f.say("sent    deposits on %d networks again in %s", len(now), time.Since(began).Round(10*time.Millisecond))
 	return f.none(ctx, "payments", `SELECT count(*) FROM payouts WHERE state IN ('created', 'sending', 'unknown') AND created_at < $1`, began)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
@@ -39,7 +39,7 @@ var scenarios = []scenario{
 	{name: "hooks", about: "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", run: hooks},
 	{name: "alerts", about: "nothing, which no alert may notice; then one thing after the other, which exactly its alerts do", plain: true, whole: true, run: alerts},
 	{name: "mix", about: "everything, in a random order", run: mix},
-	{name: "sweeps", about: "what takes part in sweeps of live networks killed at their steps and at random moments (chaos ground)", run: sweeps},
+	{name: "sweeps", about: "what takes part in sweeps of live networks killed at their steps and at random moments (chaos live)", run: sweeps},
 	{name: "rotate", about: "every secret of every service replaced in three rolls, and the old ones taken away", run: rotate},
 	{name: "upgrade", about: "databases migrated under old binaries, old and new side by side, back, and all new", plain: true, run: upgrade},
 }
@@ -79,13 +79,13 @@ type field struct {
 	faults    []string
 	takeovers map[string][]time.Duration
 	restores  []audit.Restore
-	newer     string          // directory of the binaries that upgrade goes to
-	margin    int             // addresses that wallets passes over in a recovery
-	databases map[string]bool // those that restore sets back; none means all
-	lookout   lookout         // of alerts
-	ground    *ground.Ground  // the live networks, if any
-	struck    map[string]int  // by live network and kind of outgoing money: kills while some was under way
-	mining    chan bool       // says whether the live network makes blocks
+	newer     string            // directory of the binaries that upgrade goes to
+	margin    int               // addresses that wallets passes over in a recovery
+	databases map[string]bool   // those that restore sets back; none means all
+	lookout   lookout           // of alerts
+	networks  *livenet.Networks // the live networks, if any
+	struck    map[string]int    // by live network and kind of outgoing money: kills while some was under way
+	mining    chan bool         // says whether the live network makes blocks
 
 	first int // cell of the table of steps
 	cells int // how many were played from there on; -1 until the latches are there

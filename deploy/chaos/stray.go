@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 	"causeway.internal/deploy/chaos/internal/load"
 )
 
@@ -39,8 +39,8 @@ func (f *field) strays(mode string) func(ctx context.Context, key string, pair l
 	return func(ctx context.Context, key string, pair load.Pair, amount string) (address string, err error) {
 		family := pair.Network
 		if mode == "live" {
-			i := slices.IndexFunc(f.ground.Chains, func(c ground.Chain) bool { return c.Network == pair.Network })
-			family = f.ground.Chains[i].Family
+			i := slices.IndexFunc(f.networks.Chains, func(c livenet.Chain) bool { return c.Network == pair.Network })
+			family = f.networks.Chains[i].Family
 		}
 		err = f.inPayments(ctx, func(ctx context.Context, db *pgx.Conn) error {
 			return db.QueryRow(ctx, takeAddress, mode, family).Scan(&address)
@@ -51,7 +51,7 @@ func (f *field) strays(mode string) func(ctx context.Context, key string, pair l
 		if mode == "live" {
 			return address, f.transfer(ctx, pair, address, amount)
 		}
-		units, err := ground.Asset{Symbol: pair.Crypto, Digits: simulatedDigits}.Units(amount)
+		units, err := livenet.Asset{Symbol: pair.Crypto, Digits: simulatedDigits}.Units(amount)
 		if err != nil {
 			return "", err
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/deploy/chaos/internal/audit"
-	"causeway.internal/deploy/chaos/internal/ground"
 	"causeway.internal/deploy/chaos/internal/latch"
+	"causeway.internal/deploy/chaos/internal/livenet"
 	"causeway.internal/deploy/chaos/internal/load"
 )
 
@@ -31,8 +31,8 @@ var sweepSteps = []latch.Step{
 
 // sweeps kills what takes part in sweeps, at their steps and at random moments.
 func sweeps(ctx context.Context, f *field) error {
-	if f.ground == nil {
-		return errors.New("no network is live: run this with `chaos ground`")
+	if f.networks == nil {
+		return errors.New("no network is live: run this with `chaos live`")
 	}
 	return forever(
 		sweepStep, sweepStep, sweepStep, sweepStep, outStep, outStep, signerDown, signerDown, signerStop, oneOf("wallets"), oneOf("payments"), rabbit, postgres,
@@ -123,7 +123,7 @@ func (f *field) strike(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	names := f.underway(ctx, "payments", underwayKinds)
-	if f.ground != nil {
+	if f.networks != nil {
 		names = append(names, f.underway(ctx, "wallets", underwayNetworks)...)
 	}
 	f.mu.Lock()
@@ -157,13 +157,13 @@ func (f *field) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.ground.Furnish(ctx, socket); err != nil {
+	if err := f.networks.Furnish(ctx, socket); err != nil {
 		return err
 	}
-	if f.ground.Batch == "" {
+	if f.networks.Batch == "" {
 		return nil
 	}
-	batch, err := os.Open(f.ground.Batch)
+	batch, err := os.Open(f.networks.Batch)
 	if err != nil {
 		return fmt.Errorf("opening the signer's addresses: %w", err)
 	}
@@ -176,7 +176,7 @@ func (f *field) live() load.Config {
 	var pairs []load.Pair
 	for i := 0; ; i++ { // one asset of each network after the other
 		before := len(pairs)
-		for _, c := range f.ground.Chains {
+		for _, c := range f.networks.Chains {
 			if i < len(c.Pays) {
 				pairs = append(pairs, load.Pair{Crypto: c.Pays[i], Network: c.Network})
 			}
@@ -186,7 +186,7 @@ func (f *field) live() load.Config {
 		}
 	}
 	payers, books := map[string]string{}, map[string]string{}
-	for _, c := range f.ground.Chains {
+	for _, c := range f.networks.Chains {
 		payers[c.Network], books[c.Network] = c.Payer, c.Merchant
 	}
 	strays := slices.DeleteFunc(slices.Clone(pairs), func(p load.Pair) bool { return payers[p.Network] == "" })
@@ -195,11 +195,11 @@ func (f *field) live() load.Config {
 
 // transfer pays on a live network.
 func (f *field) transfer(ctx context.Context, pair load.Pair, address, amount string) error {
-	i := slices.IndexFunc(f.ground.Chains, func(c ground.Chain) bool { return c.Network == pair.Network })
+	i := slices.IndexFunc(f.networks.Chains, func(c livenet.Chain) bool { return c.Network == pair.Network })
 	if i < 0 {
 		return fmt.Errorf("nobody pays on %s", pair.Network)
 	}
-	c := f.ground.Chains[i]
+	c := f.networks.Chains[i]
 	asset, known := c.Asset(pair.Crypto)
 	if !known {
 		return fmt.Errorf("nobody pays in %s on %s", pair.Crypto, pair.Network)

@@ -10,6 +10,6 @@ import "testing"
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	perform(t, dir, program(t), "ground", "--", "--private", "--dir", dir, "--split", "--toxic", "--",
+	perform(t, dir, program(t), "live", "--", "--private", "--dir", dir, "--split", "--toxic", "--",
 		"--scenario", "sweeps", "--duration", sweepsFor, "--patience", "10m", "--rate", "1", "--live-rate", "1")
 }

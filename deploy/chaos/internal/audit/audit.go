@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 	"causeway.internal/deploy/chaos/internal/load"
 )
 
@@ -25,11 +25,11 @@ type Evidence struct {
 	Merchants []string // whose payments the run made, and nobody else
 	Asked     []load.Payment
 	Received  []load.Delivery
-	Listed    []load.Listed  // the list of events, as the merchant walked it at the end
-	Outgoing  load.Outgoing  // asked for beside payments
-	ListedOut []load.Listed  // events of withdrawals in that list
-	Restores  []Restore      // what a restore necessarily loses is counted and is no fault
-	Ground    *ground.Ground // the live networks, if any
+	Listed    []load.Listed     // the list of events, as the merchant walked it at the end
+	Outgoing  load.Outgoing     // asked for beside payments
+	ListedOut []load.Listed     // events of withdrawals in that list
+	Restores  []Restore         // what a restore necessarily loses is counted and is no fault
+	Live      *livenet.Networks // the live networks, if any
 }
 
 // Verdict is the judgement of one payment; no fault means that it is as it must be.
@@ -126,10 +126,10 @@ func Judge(ctx context.Context, e Evidence) (Report, error) {
 	}
 	report.Kinds, report.Faults = out.judge(), append(report.Faults, out.faults...)
 	report.Proofs = append(report.Proofs, out.proofs(byLaw)...)
-	if e.Ground == nil {
+	if e.Live == nil {
 		return report, nil
 	}
-	chains, err := judgeChains(ctx, e.Ground, payments, wallets)
+	chains, err := judgeChains(ctx, e.Live, payments, wallets)
 	report.Networks, report.Faults = chains.networks, append(report.Faults, chains.faults...)
 	report.Proofs = append(report.Proofs, chains.sum.proofs()...)
 	return report, err
@@ -225,7 +225,7 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 	for _, d := range e.Received {
 		f := byReference[d.Reference]
 		if f == nil {
-			stray = append(stray, fmt.Sprintf("callback %s (%s) belongs to no payment of ours: %s", d.EventID, d.Type, d.Problem))
+			stray = append(stray, fmt.Sprintf("callback %s (%s) belongs to no payment of this run: %s", d.EventID, d.Type, d.Problem))
 			continue
 		}
 		f.deliveries = append(f.deliveries, d)
@@ -233,7 +233,7 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 	for _, l := range e.Listed {
 		f := byReference[l.Reference]
 		if f == nil {
-			stray = append(stray, fmt.Sprintf("listed event %s (%s) belongs to no payment of ours", l.ID, l.Type))
+			stray = append(stray, fmt.Sprintf("listed event %s (%s) belongs to no payment of this run", l.ID, l.Type))
 			continue
 		}
 		f.listed = append(f.listed, l)

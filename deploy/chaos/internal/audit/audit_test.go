@@ -128,7 +128,7 @@ func TestJudge_everyShapeCanBeWrong(t *testing.T) {
 			},
 			"listed with another end": func(f *dossier) { f.listed[len(f.listed)-1].Status = "created" },
 			"a callback lost":         func(f *dossier) { f.deliveries = f.deliveries[1:] },
-			"something never told": func(f *dossier) {
+			"an event without a state": func(f *dossier) {
 				f.deliveries[len(f.deliveries)-1].Type = "payment.reorged"
 			},
 		} {
@@ -167,7 +167,7 @@ func TestJudge_eachShapesOwnRule(t *testing.T) {
 	}{
 		"short with the fee of the quote in share": {load.Short, func(f *dossier) { f.rail[0].Amount = "29700" }, "owed are 29499.99 to 29500"},
 		"over with the fee of the quote":           {load.Over, func(f *dossier) { f.rail[0].Amount = "124500" }, "owed are 123999.99 to 124000"},
-		"late above the lock":                      {load.Late, func(f *dossier) { f.rail[0].Amount = "49500.01" }, "the bank was told to pay 49500.01"},
+		"late above the lock":                      {load.Late, func(f *dossier) { f.rail[0].Amount = "49500.01" }, "the bank's order is for 49500.01"},
 		"claimed by two":                           {load.ClaimedTwice, func(f *dossier) { f.asked.Claimed = load.Claimers }, "given to 2 people"},
 		"paid to who was refused": {
 			load.ClaimedTwice, func(f *dossier) { f.rail[0].Account = load.Claimers[1] }, "must be 0123456789",
@@ -245,8 +245,8 @@ func TestJudge_seesEachFault(t *testing.T) {
 		"two payout rows":       {func(f *dossier) { f.payouts = append(f.payouts, payoutRow{"pay_1", "failed", "49500"}) }, `payouts "succeeded,failed"`},
 		"paid twice":            {func(f *dossier) { f.rail = append(f.rail, railRow{"cw-a-2", "succeed", "49500", "NGN", "0123456789"}) }, `statement says "succeed,succeed"`},
 		"never paid":            {func(f *dossier) { f.rail = nil }, `statement says ""`},
-		"paid another amount":   {func(f *dossier) { f.rail[0].Amount = "495000" }, "told to pay 495000"},
-		"paid another currency": {func(f *dossier) { f.rail[0].Currency = "GHS" }, "told to pay 49500 GHS"},
+		"paid another amount":   {func(f *dossier) { f.rail[0].Amount = "495000" }, "order is for 495000"},
+		"paid another currency": {func(f *dossier) { f.rail[0].Currency = "GHS" }, "order is for 49500 GHS"},
 		"event lost":            {func(f *dossier) { f.deliveries = f.deliveries[:4] }, "events 5 of 5 never arrived"},
 		"event never accepted":  {func(f *dossier) { f.deliveries[2].Accepted = false }, "events 3 of 5 never arrived"},
 		"event under two ids": {func(f *dossier) {
@@ -254,9 +254,9 @@ func TestJudge_seesEachFault(t *testing.T) {
 			second.EventID = "evt_other"
 			f.deliveries = append(f.deliveries, second)
 		}, "under two ids"},
-		"forged event":       {func(f *dossier) { f.deliveries[3].Problem = "no signature matches" }, "no signature matches"},
-		"event out of range": {func(f *dossier) { f.rows[0].Sequence = 4 }, "event 5 of 4"},
-		"state never told":   {func(f *dossier) { f.deliveries[1].Type = "payment.overpaid" }, "no payment.confirming arrived"},
+		"forged event":        {func(f *dossier) { f.deliveries[3].Problem = "no signature matches" }, "no signature matches"},
+		"event out of range":  {func(f *dossier) { f.rows[0].Sequence = 4 }, "event 5 of 4"},
+		"state without event": {func(f *dossier) { f.deliveries[1].Type = "payment.overpaid" }, "no payment.confirming arrived"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := whole(load.Plain)

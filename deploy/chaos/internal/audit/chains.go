@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/deploy/chaos/internal/chain"
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 // Network is what came of one live network.
@@ -31,7 +31,7 @@ type Network struct {
 
 // side is everything about one live network that has to agree.
 type side struct {
-	chain    ground.Chain
+	chain    livenet.Chain
 	station  string              // "" without one
 	refunds  string              // the refund station, "" without one
 	approved []approvedRefund    // confirmed ones
@@ -204,25 +204,25 @@ type chainsJudged struct {
 
 // judgeChains compares every live network with the books of payments, until they agree or the last messages must have
 // arrived.
-func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.Conn) (all chainsJudged, err error) {
+func judgeChains(ctx context.Context, n *livenet.Networks, payments, wallets *pgx.Conn) (all chainsJudged, err error) {
 	usd, err := readPrices(ctx, payments)
 	if err != nil {
 		return all, err
 	}
-	for _, c := range g.Chains {
+	for _, c := range n.Chains {
 		for deadline := time.Now().Add(booksSettle); ; {
-			s, err := sideOf(ctx, g, c, payments, wallets)
+			s, err := sideOf(ctx, n, c, payments, wallets)
 			if err != nil {
 				return all, err
 			}
 			j := s.judge()
 			found := j.faults()
 			if len(found) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
-				n, err := s.summary(ctx, wallets, usd)
+				network, err := s.summary(ctx, wallets, usd)
 				if err != nil {
 					return all, err
 				}
-				all.networks, all.faults = append(all.networks, n), append(all.faults, found[:min(len(found), faultsShown)]...)
+				all.networks, all.faults = append(all.networks, network), append(all.faults, found[:min(len(found), faultsShown)]...)
 				all.sum.add(j)
 				break
 			}
@@ -237,14 +237,14 @@ func judgeChains(ctx context.Context, g *ground.Ground, payments, wallets *pgx.C
 }
 
 // sideOf reads one network.
-func sideOf(ctx context.Context, g *ground.Ground, c ground.Chain, payments, wallets *pgx.Conn) (side, error) {
+func sideOf(ctx context.Context, n *livenet.Networks, c livenet.Chain, payments, wallets *pgx.Conn) (side, error) {
 	subject := chain.Subject{Family: c.Family, URL: c.Node.RPCURL, Coin: c.Coin().Symbol, Tokens: map[string]string{}}
 	for _, a := range c.Assets[1:] {
 		subject.Tokens[a.Symbol] = a.Contract
 	}
 	c.Treasury = subject.Canonical(c.Treasury)
 	s := side{
-		chain: c, station: subject.Canonical(g.Stations[c.Family]), refunds: subject.Canonical(g.Refunds[c.Family]), deposits: map[string]bool{}, given: g.Given[c.Network], ledger: map[string]*big.Int{},
+		chain: c, station: subject.Canonical(n.Stations[c.Family]), refunds: subject.Canonical(n.Refunds[c.Family]), deposits: map[string]bool{}, given: n.Given[c.Network], ledger: map[string]*big.Int{},
 	}
 	addresses, err := list[struct{ Address string }](ctx, wallets, "deposit addresses", selectDeposits, c.Family)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"causeway.internal/deploy/chaos/internal/chain"
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 // agreed is a network whose books and chain agree: 25 USDT were swept, and the gas for that was 2 of the 10 wei that an
 // operator gave the station; 4 of the 9 USDT of the refund station were refunded.
 func agreed() side {
 	return side{
-		chain: ground.Chain{
-			Family: "evm", Network: "ethereum", Treasury: "0xt", Assets: []ground.Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
+		chain: livenet.Chain{
+			Family: "evm", Network: "ethereum", Treasury: "0xt", Assets: []livenet.Asset{{Symbol: "ETH", Digits: 18}, {Symbol: "USDT", Digits: 6}},
 		},
 		station: "0xs", refunds: "0xr", approved: []approvedRefund{{"USDT", "0xp", big.NewInt(4), false}}, deposits: map[string]bool{"0xd": true}, given: map[string]*big.Int{"ETH": big.NewInt(10), "USDT": big.NewInt(9)},
 		ledger: map[string]*big.Int{"USDT": big.NewInt(21), "ETH": big.NewInt(-2)},

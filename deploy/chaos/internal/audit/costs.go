@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 const (
@@ -96,4 +96,4 @@ func (s side) costs(ctx context.Context, wallets *pgx.Conn, usd prices, n *Netwo
 }
 
 // units reads base units as an amount.
-func units(a ground.Asset, base string) *big.Rat { return rat(a.Text(rat(base).Num())) }
+func units(a livenet.Asset, base string) *big.Rat { return rat(a.Text(rat(base).Num())) }

@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"testing"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
 // journal writes one journal of wallets on solana; each entry is an account, an asset, a debit and a credit.
@@ -46,7 +46,7 @@ func TestSide_costs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := side{chain: ground.Chain{Network: "solana", Assets: []ground.Asset{{Symbol: "SOL", Digits: 9}, {Symbol: "USDC", Digits: 6}}}}
+	s := side{chain: livenet.Chain{Network: "solana", Assets: []livenet.Asset{{Symbol: "SOL", Digits: 9}, {Symbol: "USDC", Digits: 6}}}}
 	var got Network
 	if err := s.costs(t.Context(), wallets, prices{"USDC": big.NewRat(1, 1)}, &Network{Name: "solana"}); err != nil {
 		t.Errorf("read the costs without a price of the coin: %v", err)

@@ -225,7 +225,7 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 		return "payments' database", fmt.Errorf("looking for deposits not booked: %w", err)
 	}
 	if open == 0 && events == 0 && shallow == 0 {
-		if out, err := moving(ctx, db, e.Merchants, e.Outgoing); out != "" || err != nil || e.Ground == nil {
+		if out, err := moving(ctx, db, e.Merchants, e.Outgoing); out != "" || err != nil || e.Live == nil {
 			return out, err
 		}
 		return unswept(ctx, e)

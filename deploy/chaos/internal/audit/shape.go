@@ -52,10 +52,10 @@ var outcomes = map[load.Shape]outcome{
 	load.DustLast: {
 		status: "settled", payout: "succeeded", bank: "succeed", told: append([]string{"underpaid"}, paidEvents...),
 	},
-	load.TimesOut: paid, load.NeverMade: paid, load.ToldToHang: paid,
+	load.TimesOut: paid, load.NeverMade: paid, load.OrderedToHang: paid,
 	load.NamesDown: paid, // a payout waits for the name a while and then goes without
-	load.Fails:     failed, load.ToldToFail: failed,
-	load.Returns: returned, load.ToldToReturn: returned,
+	load.Fails:     failed, load.OrderedToFail: failed,
+	load.Returns: returned, load.OrderedToReturn: returned,
 	load.Short: {
 		status: "settled", exception: "underpaid", payout: "succeeded", bank: "succeed", amount: inShare,
 		told: append([]string{"underpaid"}, paidEvents...),
@@ -151,10 +151,10 @@ func (f *dossier) judgePayout(row paymentRow, want outcome, v *Verdict, fault fu
 		}
 		least, most := want.amount.bounds(row)
 		if rat(r.Amount).Cmp(least) < 0 || rat(r.Amount).Cmp(most) > 0 || r.Currency != row.Currency {
-			fault("the bank was told to pay %s %s, owed are %s to %s %s", r.Amount, r.Currency, text(least), text(most), row.Currency)
+			fault("the bank's order is for %s %s, owed are %s to %s %s", r.Amount, r.Currency, text(least), text(most), row.Currency)
 		}
 		if accounts := f.accounts(); !slices.Contains(accounts, r.Account) {
-			fault("the bank was told to pay to account %s, must be %s", r.Account, strings.Join(accounts, " or "))
+			fault("the bank's order is for account %s, want %s", r.Account, strings.Join(accounts, " or "))
 		}
 	}
 	if strings.Join(statement, ",") != want.bank {

@@ -32,13 +32,13 @@ const locks = `SELECT (classid::int8 << 32) | objid::int8, pid FROM pg_locks WHE
 // cursors are positions that only ever grow: no chain of chaos turns back.
 const cursors = `SELECT mode || ' ' || network, height FROM cursors`
 
-// Watch looks at the databases of one instance.
-type Watch struct {
+// Observer looks at the databases of one instance.
+type Observer struct {
 	payments, wallets *pgx.Conn
 }
 
 // Open connects with the superuser's URLs by service.
-func Open(ctx context.Context, databases map[string]string) (*Watch, error) {
+func Open(ctx context.Context, databases map[string]string) (*Observer, error) {
 	payments, err := pgx.Connect(ctx, databases["payments"])
 	if err != nil {
 		return nil, fmt.Errorf("watching payments' leaders: %w", err)
@@ -48,11 +48,11 @@ func Open(ctx context.Context, databases map[string]string) (*Watch, error) {
 		_ = payments.Close(ctx)
 		return nil, fmt.Errorf("watching wallets' leaders: %w", err)
 	}
-	return &Watch{payments: payments, wallets: wallets}, nil
+	return &Observer{payments: payments, wallets: wallets}, nil
 }
 
 // Close disconnects.
-func (w *Watch) Close(ctx context.Context) {
+func (w *Observer) Close(ctx context.Context) {
 	_ = w.payments.Close(context.WithoutCancel(ctx)) // only reading ends here
 	_ = w.wallets.Close(context.WithoutCancel(ctx))
 }
@@ -61,7 +61,7 @@ func (w *Watch) Close(ctx context.Context) {
 type Holders map[string]int64
 
 // Holders reads who leads now.
-func (w *Watch) Holders(ctx context.Context) (Holders, error) {
+func (w *Observer) Holders(ctx context.Context) (Holders, error) {
 	found, err := pairs(ctx, w.wallets, scanners)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func keyOf(name string) int64 {
 }
 
 // Cursors reads how far each chain is scanned.
-func (w *Watch) Cursors(ctx context.Context) (map[string]int64, error) {
+func (w *Observer) Cursors(ctx context.Context) (map[string]int64, error) {
 	return pairs(ctx, w.wallets, cursors)
 }
 
@@ -110,7 +110,7 @@ func pairs(ctx context.Context, db *pgx.Conn, query string) (map[string]int64, e
 }
 
 // Settled waits until every duty has a holder and nothing changes for a moment.
-func (w *Watch) Settled(ctx context.Context) (Holders, error) {
+func (w *Observer) Settled(ctx context.Context) (Holders, error) {
 	var before Holders
 	for same := 0; ; {
 		now, err := w.Holders(ctx)
@@ -135,7 +135,7 @@ func (w *Watch) Settled(ctx context.Context) (Holders, error) {
 // Takeovers watches after a leader was taken out at began: how long each duty that lost its holder had to wait for
 // another. It looks for at least the time least, then until all are taken, at most until limit; what nobody took is in
 // orphans.
-func (w *Watch) Takeovers(ctx context.Context, before Holders, began time.Time, least, limit time.Duration) (took map[string]time.Duration, orphans []string, err error) {
+func (w *Observer) Takeovers(ctx context.Context, before Holders, began time.Time, least, limit time.Duration) (took map[string]time.Duration, orphans []string, err error) {
 	took = map[string]time.Duration{}
 	for {
 		now, err := w.Holders(ctx)

@@ -394,8 +394,8 @@ func look[T any](ctx context.Context, l *Load, token, path string, shown func(T)
 	}
 }
 
-// passing are the refusals that end: money that is not deep enough is not owed yet, and a new address or account is
-// held.
+// passing are the codes of refusals that end by themselves: the money is not deep enough yet, or the hold of a new
+// address or account lasts.
 var passing = []string{
 	"nothing_owed", "refund_address_held", "deposit_not_final", "settlement_account_held", "withdrawal_address_held",
 }

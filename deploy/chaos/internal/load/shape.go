@@ -15,27 +15,27 @@ type Shape string
 
 // The shapes.
 const (
-	Plain         Shape = "plain"             // one transfer of what is due
-	Parts         Shape = "two parts"         // two transfers that make up what is due
-	DustLast      Shape = "dust last"         // nearly all, and then the rest, which alone would be dust
-	DustAlone     Shape = "dust alone"        // dust, and the window closes
-	Short         Shape = "short"             // too little, and the window closes
-	Over          Shape = "over"              // too much
-	Late          Shape = "late"              // all of it, after the window has closed
-	Cancelled     Shape = "cancelled"         // the merchant cancels and nobody pays
-	CancelledPaid Shape = "cancelled, paid"   // the merchant cancels and the payer pays
-	Refunded      Shape = "refunded"          // the same, and the merchant sends the money back
-	ClaimedTwice  Shape = "claimed twice"     // a gift that two people claim at once
-	NoAccount     Shape = "no account"        // the receiver's bank knows no such account
-	NamesDown     Shape = "names down"        // the name service is down
-	Fails         Shape = "payout fails"      // by the number of the account, as the next three
-	Returns       Shape = "payout returned"   //
-	TimesOut      Shape = "payout times out"  // the bank paid and its answer was lost
-	NeverMade     Shape = "payout never made" // the order was lost
-	ToldToFail    Shape = "told to fail"      // by the sandbox's order, as the next two
-	ToldToReturn  Shape = "told to return"    //
-	ToldToHang    Shape = "told to time out"  // until the sandbox lets it succeed
-	Withdrawn     Shape = "withdrawn"         // without a receiver: the merchant withdraws it from the balance
+	Plain           Shape = "plain"               // one transfer of what is due
+	Parts           Shape = "two parts"           // two transfers that make up what is due
+	DustLast        Shape = "dust last"           // nearly all, and then the rest, which alone would be dust
+	DustAlone       Shape = "dust alone"          // dust, and the window closes
+	Short           Shape = "short"               // too little, and the window closes
+	Over            Shape = "over"                // too much
+	Late            Shape = "late"                // all of it, after the window has closed
+	Cancelled       Shape = "cancelled"           // the merchant cancels and nobody pays
+	CancelledPaid   Shape = "cancelled, paid"     // the merchant cancels and the payer pays
+	Refunded        Shape = "refunded"            // the same, and the merchant sends the money back
+	ClaimedTwice    Shape = "claimed twice"       // a gift that two people claim at once
+	NoAccount       Shape = "no account"          // the receiver's bank knows no such account
+	NamesDown       Shape = "names down"          // the name service is down
+	Fails           Shape = "payout fails"        // by the number of the account, as the next three
+	Returns         Shape = "payout returned"     //
+	TimesOut        Shape = "payout times out"    // the bank paid and its answer was lost
+	NeverMade       Shape = "payout never made"   // the order was lost
+	OrderedToFail   Shape = "ordered to fail"     // by the sandbox's order, as the next two
+	OrderedToReturn Shape = "ordered to return"   //
+	OrderedToHang   Shape = "ordered to time out" // until the sandbox lets it succeed
+	Withdrawn       Shape = "withdrawn"           // without a receiver: the merchant withdraws it from the balance
 )
 
 // weighted is a shape and how often it is drawn.
@@ -63,9 +63,9 @@ var shapes = []weighted{
 	{Returns, 1},
 	{TimesOut, 2},
 	{NeverMade, 1},
-	{ToldToFail, 1},
-	{ToldToReturn, 1},
-	{ToldToHang, 1},
+	{OrderedToFail, 1},
+	{OrderedToReturn, 1},
+	{OrderedToHang, 1},
 	{Withdrawn, 2},
 }
 
@@ -109,7 +109,7 @@ const usualAccount = "0123456789"
 var Claimers = []string{usualAccount, "9876543210"}
 
 // orders are what the sandbox orders of the bank before the payout is sent.
-var orders = map[Shape]string{ToldToFail: "fail", ToldToReturn: "return", ToldToHang: "timeout"}
+var orders = map[Shape]string{OrderedToFail: "fail", OrderedToReturn: "return", OrderedToHang: "timeout"}
 
 // act does what the payment's shape says, after it was created.
 func (l *Load) act(ctx context.Context, p *Payment) error {
@@ -159,7 +159,7 @@ func (l *Load) act(ctx context.Context, p *Payment) error {
 		return l.refund(ctx, p)
 	case ClaimedTwice:
 		return errors.Join(l.send(ctx, p, p.CryptoAmount), l.claim(ctx, p))
-	case ToldToHang:
+	case OrderedToHang:
 		if err := l.send(ctx, p, p.CryptoAmount); err != nil {
 			return err
 		}

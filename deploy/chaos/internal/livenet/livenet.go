@@ -1,7 +1,7 @@
-// Package ground gives a chaos run live networks: nodes of private chains (deploy/realchain), a signer with a seed of
+// Package livenet gives a chaos run live networks: nodes of private chains (deploy/realchain), a signer with a seed of
 // its own and a policy for them, and payers. It says what the operators of the stations and treasuries put there, so
 // that an auditor can compare the chains with the books. It shares no code with the product.
-package ground
+package livenet
 
 import (
 	"encoding/json"
@@ -65,8 +65,8 @@ func scale(digits int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
 }
 
-// Ground is all chains of a run, with the signer's files.
-type Ground struct {
+// Networks is all chains of a run, with the signer's files.
+type Networks struct {
 	Chains []Chain
 	Batch  string // file with the addresses of solana that the signer made, "" without solana
 
@@ -75,42 +75,42 @@ type Ground struct {
 	Given    map[string]map[string]*big.Int `json:"-"` // by network and asset: what operators put on stations and treasuries
 }
 
-// file is where a ground is written, for the process that plays on it.
-const file = "ground.json"
+// file is where the networks are written, for the process that runs chaos on them.
+const file = "networks.json"
 
-// write leaves the ground in a directory.
-func (g *Ground) write(dir string) (path string, err error) {
-	text, err := json.Marshal(g)
+// write leaves the networks in a directory.
+func (n *Networks) write(dir string) (path string, err error) {
+	text, err := json.Marshal(n)
 	if err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, file)
 	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return "", fmt.Errorf("writing the ground: %w", err)
+		return "", fmt.Errorf("writing the live networks: %w", err)
 	}
 	return path, nil
 }
 
-// Open reads a ground that Lay has written.
-func Open(path string) (*Ground, error) {
+// Open reads the networks that Lay has written.
+func Open(path string) (*Networks, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the ground: %w", err)
+		return nil, fmt.Errorf("reading the live networks: %w", err)
 	}
-	g := &Ground{Stations: map[string]string{}, Given: map[string]map[string]*big.Int{}}
-	if err := json.Unmarshal(text, g); err != nil {
-		return nil, fmt.Errorf("reading the ground: %w", err)
+	n := &Networks{Stations: map[string]string{}, Given: map[string]map[string]*big.Int{}}
+	if err := json.Unmarshal(text, n); err != nil {
+		return nil, fmt.Errorf("reading the live networks: %w", err)
 	}
-	return g, nil
+	return n, nil
 }
 
 // given notes what an operator put on a station or a treasury.
-func (g *Ground) given(network, asset string, units int64) {
-	if g.Given[network] == nil {
-		g.Given[network] = map[string]*big.Int{}
+func (n *Networks) given(network, asset string, units int64) {
+	if n.Given[network] == nil {
+		n.Given[network] = map[string]*big.Int{}
 	}
-	if g.Given[network][asset] == nil {
-		g.Given[network][asset] = new(big.Int)
+	if n.Given[network][asset] == nil {
+		n.Given[network][asset] = new(big.Int)
 	}
-	g.Given[network][asset].Add(g.Given[network][asset], big.NewInt(units))
+	n.Given[network][asset].Add(n.Given[network][asset], big.NewInt(units))
 }

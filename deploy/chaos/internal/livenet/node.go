@@ -1,4 +1,4 @@
-package ground
+package livenet
 
 import (
 	"bufio"
@@ -52,7 +52,7 @@ func start(ctx context.Context, dir, program, family string, flags ...string) (n
 	}
 	if err != nil {
 		end()
-		said, _ := os.ReadFile(complaints.Name()) // nothing said is no reason either
+		said, _ := os.ReadFile(complaints.Name()) // without a file the error has no text of the node
 		return n, nil, fmt.Errorf("the node of %s did not get ready: %w: %s", family, err, said)
 	}
 	return n, end, nil

@@ -1,5 +1,5 @@
-// Package watch runs a real Prometheus beside a stack, with the real alert rules, and says which alerts fire.
-package watch
+// Package prometheus runs a real Prometheus beside a stack, with the real alert rules, and says which alerts fire.
+package prometheus
 
 import (
 	"context"
@@ -32,8 +32,8 @@ type Target struct {
 	Labels map[string]string
 }
 
-// Prometheus is a running one.
-type Prometheus struct {
+// Server is a running Prometheus.
+type Server struct {
 	dir     string
 	base    string
 	command *exec.Cmd
@@ -42,7 +42,7 @@ type Prometheus struct {
 
 // Start starts Prometheus in a new directory with files of rules as they are, and with others, which may be the same,
 // whose clock is made faster by the factor.
-func Start(ctx context.Context, program, dir string, plain, quick []string, factor int) (*Prometheus, error) {
+func Start(ctx context.Context, program, dir string, plain, quick []string, factor int) (*Server, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "rules"), 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for Prometheus: %w", err)
 	}
@@ -69,14 +69,14 @@ scrape_configs:
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("configuring Prometheus: %w", err)
 	}
-	p := &Prometheus{dir: dir, ended: make(chan error, 1)}
+	p := &Server{dir: dir, ended: make(chan error, 1)}
 	if err := p.Scrape(nil); err != nil {
 		return nil, err
 	}
 	return p, p.start(ctx, program)
 }
 
-func (p *Prometheus) start(ctx context.Context, program string) error {
+func (p *Server) start(ctx context.Context, program string) error {
 	free, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("finding a port for Prometheus: %w", err)
@@ -112,7 +112,7 @@ func (p *Prometheus) start(ctx context.Context, program string) error {
 }
 
 // Stop ends it.
-func (p *Prometheus) Stop() {
+func (p *Server) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended: //nolint:errcheck // a stopped process may end with any status
@@ -123,7 +123,7 @@ func (p *Prometheus) Stop() {
 }
 
 // Scrape replaces what is scraped; it takes effect within two seconds or so.
-func (p *Prometheus) Scrape(targets []Target) error {
+func (p *Server) Scrape(targets []Target) error {
 	type group struct {
 		Targets []string          `json:"targets"`
 		Labels  map[string]string `json:"labels"`
@@ -152,17 +152,17 @@ func (p *Prometheus) Scrape(targets []Target) error {
 }
 
 // Fast lists the alerts of the fast rules that fire now.
-func (p *Prometheus) Fast(ctx context.Context) ([]string, error) {
+func (p *Server) Fast(ctx context.Context) ([]string, error) {
 	return p.names(ctx, `ALERTS{alertstate="firing", clock="fast"}`, "alertname")
 }
 
 // Fired lists the alerts of the real rules that have fired since then, if only for a moment.
-func (p *Prometheus) Fired(ctx context.Context, since time.Time) ([]string, error) {
+func (p *Server) Fired(ctx context.Context, since time.Time) ([]string, error) {
 	return p.names(ctx, fmt.Sprintf(`max_over_time(ALERTS{alertstate="firing", clock=""}[%ds])`, int(time.Since(since).Seconds())+1), "alertname")
 }
 
 // Missing lists the metrics with the prefix that files of rules or dashboards name and nobody has.
-func (p *Prometheus) Missing(ctx context.Context, prefix string, files ...string) ([]string, error) {
+func (p *Server) Missing(ctx context.Context, prefix string, files ...string) ([]string, error) {
 	name := regexp.MustCompile(`\b` + prefix + `[a-z_]+\b`)
 	var named, missing []string
 	for _, file := range files {
@@ -186,7 +186,7 @@ func (p *Prometheus) Missing(ctx context.Context, prefix string, files ...string
 }
 
 // Broken lists the rules that cannot be evaluated, and fails if there are none at all.
-func (p *Prometheus) Broken(ctx context.Context) (broken []string, err error) {
+func (p *Server) Broken(ctx context.Context) (broken []string, err error) {
 	var answer struct {
 		Groups []struct {
 			Rules []struct {
@@ -215,7 +215,7 @@ func (p *Prometheus) Broken(ctx context.Context) (broken []string, err error) {
 }
 
 // names are the values of a label of what a query returns.
-func (p *Prometheus) names(ctx context.Context, query, label string) ([]string, error) {
+func (p *Server) names(ctx context.Context, query, label string) ([]string, error) {
 	var answer struct {
 		Result []struct {
 			Metric map[string]string `json:"metric"`
@@ -232,7 +232,7 @@ func (p *Prometheus) names(ctx context.Context, query, label string) ([]string, 
 	return slices.Compact(names), nil
 }
 
-func (p *Prometheus) get(ctx context.Context, path string, query url.Values, into any) error {
+func (p *Server) get(ctx context.Context, path string, query url.Values, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package ground
+package livenet
 
 import (
 	"encoding/json"

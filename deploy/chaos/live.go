@@ -14,17 +14,17 @@ import (
 	"syscall"
 	"time"
 
-	"causeway.internal/deploy/chaos/internal/ground"
+	"causeway.internal/deploy/chaos/internal/livenet"
 )
 
-// errGroundUsage says how the verb ground is used.
-var errGroundUsage = errors.New("usage: chaos ground [--live evm,bitcoin,solana,tron] [--realchain FILE] [--stack FILE] -- FLAGS OF STACK EXEC -- FLAGS OF CHAOS")
+// errLiveUsage says how the verb live is used.
+var errLiveUsage = errors.New("usage: chaos live [--families evm,bitcoin,solana,tron] [--realchain FILE] [--stack FILE] -- FLAGS OF STACK EXEC -- FLAGS OF CHAOS")
 
-// layGround starts nodes of private chains and runs chaos on an instance that is live on them.
-func layGround(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
-	flags := flag.NewFlagSet("chaos ground", flag.ContinueOnError)
+// runLive starts nodes of private chains and runs chaos on an instance that is live on them.
+func runLive(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	flags := flag.NewFlagSet("chaos live", flag.ContinueOnError)
 	flags.SetOutput(out)
-	live := flags.String("live", strings.Join(ground.Families(), ","), "families of live networks, with commas between")
+	families := flags.String("families", strings.Join(livenet.Families(), ","), "families of the live networks, with commas between")
 	realchain := flags.String("realchain", or(getenv("CAUSEWAY_REALCHAIN"), "deploy/realchain/bin/realchain"), "the program that runs the chains' nodes")
 	launcher := flags.String("stack", or(getenv("CAUSEWAY_STACK"), "bin/stack"), "the launcher")
 	own, rest, found := cut(args)
@@ -33,21 +33,21 @@ func layGround(ctx context.Context, args []string, getenv func(string) string, o
 		return err
 	}
 	if !found || !both || flags.NArg() > 0 {
-		return errGroundUsage
+		return errLiveUsage
 	}
-	chosen := strings.Split(*live, ",")
+	chosen := strings.Split(*families, ",")
 	for _, family := range chosen {
-		if !slices.Contains(ground.Families(), family) {
+		if !slices.Contains(livenet.Families(), family) {
 			return fmt.Errorf("no chain of the family %q", family)
 		}
 	}
-	dir, err := os.MkdirTemp("", "causeway-ground")
+	dir, err := os.MkdirTemp("", "causeway-live")
 	if err != nil {
 		return fmt.Errorf("making a directory: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system empties it one day
-	programs := ground.Programs{Realchain: *realchain, Signer: filepath.Join(or(getenv("CAUSEWAY_BIN"), filepath.Dir(*launcher)), signer)}
-	settings, path, end, err := ground.Lay(ctx, dir, programs, chosen)
+	programs := livenet.Programs{Realchain: *realchain, Signer: filepath.Join(or(getenv("CAUSEWAY_BIN"), filepath.Dir(*launcher)), signer)}
+	settings, path, end, err := livenet.Lay(ctx, dir, programs, chosen)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func layGround(ctx context.Context, args []string, getenv func(string) string, o
 	for _, setting := range settings {
 		all = append(all, "--env", setting)
 	}
-	cmd := exec.CommandContext(ctx, *launcher, slices.Concat(all, []string{"--", self, "--ground", path}, words)...)
+	cmd := exec.CommandContext(ctx, *launcher, slices.Concat(all, []string{"--", self, "--networks", path}, words)...)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it takes its stack down
 	cmd.WaitDelay = time.Minute

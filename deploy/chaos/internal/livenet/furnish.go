@@ -1,4 +1,4 @@
-package ground
+package livenet
 
 import (
 	"context"
@@ -34,21 +34,21 @@ const (
 
 // Furnish finds the stations of the signer behind a socket, gives them and the treasuries what they need, and lets
 // every chain make blocks until ctx ends.
-func (g *Ground) Furnish(ctx context.Context, socket string) error {
+func (n *Networks) Furnish(ctx context.Context, socket string) error {
 	stations, refunds, err := stationsOf(ctx, socket)
 	if err != nil {
 		return err
 	}
-	g.Stations, g.Refunds = stations, refunds
-	for _, c := range g.Chains {
-		if err := g.furnish(ctx, c); err != nil {
+	n.Stations, n.Refunds = stations, refunds
+	for _, c := range n.Chains {
+		if err := n.furnish(ctx, c); err != nil {
 			return fmt.Errorf("furnishing %s: %w", c.Network, err)
 		}
 	}
 	return nil
 }
 
-func (g *Ground) furnish(ctx context.Context, c Chain) error {
+func (n *Networks) furnish(ctx context.Context, c Chain) error {
 	give := func(asset, to string, units int64) error {
 		token := asset
 		if asset == c.Coin().Symbol {
@@ -57,10 +57,10 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		if _, err := c.Node.Pay(ctx, token, to, fmt.Sprint(units)); err != nil {
 			return err
 		}
-		g.given(c.Network, asset, units)
+		n.given(c.Network, asset, units)
 		return nil
 	}
-	station, refunds := g.Stations[c.Family], g.Refunds[c.Family]
+	station, refunds := n.Stations[c.Family], n.Refunds[c.Family]
 	if c.Payer != "" && refunds == "" {
 		return errors.New("the signer has no refund station here")
 	}
@@ -93,7 +93,7 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 		}
 		return c.Node.Control(ctx, "/set", map[string]any{"every": "300ms", "stake": map[string]int64{station: stationStake}}, nil)
 	case "solana":
-		if err := g.furnishSolana(ctx, c, station, refunds); err != nil {
+		if err := n.furnishSolana(ctx, c, station, refunds); err != nil {
 			return err
 		}
 		go c.mine(ctx, 400*time.Millisecond)
@@ -110,7 +110,7 @@ func (g *Ground) furnish(ctx context.Context, c Chain) error {
 
 // furnishSolana writes accounts into the VM: the stations' coins and nonce accounts, and the token accounts of the
 // treasury and of the refund station.
-func (g *Ground) furnishSolana(ctx context.Context, c Chain, station, refunds string) error {
+func (n *Networks) furnishSolana(ctx context.Context, c Chain, station, refunds string) error {
 	for at, has := range map[string]struct {
 		lamports int64
 		nonces   map[string]string
@@ -118,7 +118,7 @@ func (g *Ground) furnishSolana(ctx context.Context, c Chain, station, refunds st
 		if err := c.Node.call(ctx, "surfnet_setAccount", at, map[string]any{"lamports": has.lamports}); err != nil {
 			return err
 		}
-		g.given(c.Network, c.Coin().Symbol, has.lamports)
+		n.given(c.Network, c.Coin().Symbol, has.lamports)
 		if err := c.setNonces(ctx, at, has.nonces); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (g *Ground) furnishSolana(ctx context.Context, c Chain, station, refunds st
 			if err := c.Node.call(ctx, "surfnet_setTokenAccount", owner, a.Contract, map[string]any{"amount": units}); err != nil {
 				return err
 			}
-			g.given(c.Network, a.Symbol, units)
+			n.given(c.Network, a.Symbol, units)
 		}
 	}
 	return c.Node.Control(ctx, "/finality", map[string]any{"depth": 3}, nil)

@@ -1,4 +1,4 @@
-package ground
+package livenet
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Programs are where the programs of a ground lie.
+// Programs are where the programs of live networks lie.
 type Programs struct {
 	Realchain string
 	Signer    string
@@ -150,7 +150,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 			all()
 		}
 	}()
-	g := &Ground{}
+	n := &Networks{}
 	networks := map[string]any{}
 	settings = []string{
 		"payments:ALLOW_SIMULATED_LIVE=true", "payments:RATES_LIVE=fixed", "payments:RAIL_LIVE=sim", "payments:REFUND_APPROVAL_ABOVE=NGN=1000000000", "payments:REFUND_ADDRESS_HOLD=3s",
@@ -170,17 +170,17 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 		}
 		ends = append(ends, stop)
 		c := f.on(node)
-		g.Chains, networks[c.Network] = append(g.Chains, c), f.allowed(c)
+		n.Chains, networks[c.Network] = append(n.Chains, c), f.allowed(c)
 		for name, value := range f.live(c) {
 			settings = append(settings, "wallets:"+name+"="+value)
 		}
 	}
-	signer, err := g.seal(ctx, dir, programs.Signer, networks)
+	signer, err := n.seal(ctx, dir, programs.Signer, networks)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	var refunds, withdrawals, contracts []string
-	for _, c := range g.Chains {
+	for _, c := range n.Chains {
 		if c.Payer != "" {
 			refunds = append(refunds, c.Network)
 		}
@@ -197,7 +197,7 @@ func Lay(ctx context.Context, dir string, programs Programs, chosen []string) (s
 	if len(withdrawals) > 0 {
 		settings = append(settings, "payments:WITHDRAWAL_NETWORKS="+strings.Join(withdrawals, ","), "payments:WITHDRAWAL_CONTRACTS="+strings.Join(contracts, ","))
 	}
-	path, err = g.write(dir)
+	path, err = n.write(dir)
 	return append(settings, signer...), path, end, err
 }
 
@@ -261,7 +261,7 @@ func (f family) live(c Chain) map[string]string {
 }
 
 // seal makes a seed, a policy and, for solana, addresses, as operators do, and returns the settings that name them.
-func (g *Ground) seal(ctx context.Context, dir, program string, networks map[string]any) (settings []string, err error) {
+func (n *Networks) seal(ctx context.Context, dir, program string, networks map[string]any) (settings []string, err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	orders := map[string]string{} // public keys, by approval
 	for approval, variable := range map[string]string{"automatic": "ORDER_AUTOMATIC_KEY", "operator": "ORDER_OPERATOR_KEY"} {
@@ -313,8 +313,8 @@ func (g *Ground) seal(ctx context.Context, dir, program string, networks map[str
 		}
 	}
 	if networks["solana"] != nil {
-		g.Batch = at("batch.json")
-		if _, err := run("addresses", "--from", "0", "--count", batchOf, "--out", g.Batch); err != nil {
+		n.Batch = at("batch.json")
+		if _, err := run("addresses", "--from", "0", "--count", batchOf, "--out", n.Batch); err != nil {
 			return nil, err
 		}
 	}
