@@ -7,7 +7,7 @@ import (
 
 const ProofSeldom = proofSeldom
 
-// VigilFor is Vigil with another bound of a sleep.
-func (s *Session) VigilFor(ctx context.Context, most time.Duration, watches ...Watch) error {
-	return s.vigil(ctx, most, watches)
+// AwaitWorkFor is AwaitWork with another bound of a sleep.
+func (s *Session) AwaitWorkFor(ctx context.Context, most time.Duration, tables ...Work) error {
+	return s.awaitWork(ctx, most, tables)
 }

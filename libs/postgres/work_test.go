@@ -26,19 +26,19 @@ CREATE TRIGGER job_wake AFTER INSERT OR UPDATE OF due_at ON job FOR EACH STATEME
 
 const nextJob = `SELECT extract(epoch FROM min(due_at) - now())::float8 FROM job`
 
-// keep keeps a vigil over jobs, whose sleeps last so long at most. rung has a value after it has rung.
-func keep(t *testing.T, most time.Duration) (pool *pgxpool.Pool, rung chan time.Time) {
+// await waits for the work of jobs, with sleeps of so long at most. woken has a value after Wake was called.
+func await(t *testing.T, most time.Duration) (pool *pgxpool.Pool, woken chan time.Time) {
 	t.Helper()
 	cfg := pg.Config(t, jobs)
 	pool = pg.Open(t, cfg, jobs)
-	rung = make(chan time.Time, 1)
+	woken = make(chan time.Time, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- postgres.LeadSession(ctx, cfg, "vigil", telemetrytest.ForTest(t).Log, func(ctx context.Context, s *postgres.Session) error {
-			return s.VigilFor(ctx, most, postgres.Watch{Due: nextJob, Ring: func() {
+		ended <- postgres.LeadSession(ctx, cfg, "work", telemetrytest.ForTest(t).Log, func(ctx context.Context, s *postgres.Session) error {
+			return s.AwaitWorkFor(ctx, most, postgres.Work{Due: nextJob, Wake: func() {
 				select {
-				case rung <- time.Now():
+				case woken <- time.Now():
 				default:
 				}
 			}})
@@ -47,13 +47,13 @@ func keep(t *testing.T, most time.Duration) (pool *pgxpool.Pool, rung chan time.
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("end the vigil: %v, want no error", err)
+			t.Errorf("end the wait: %v, want no error", err)
 		}
 	})
-	return pool, rung
+	return pool, woken
 }
 
-// asleep waits until the vigil of a database sleeps.
+// asleep waits until AwaitWork of a database sleeps.
 func asleep(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	limit := time.Now().Add(time.Minute)
@@ -62,10 +62,10 @@ func asleep(t *testing.T, pool *pgxpool.Pool) {
 			AND (classid::bigint << 32 | objid::bigint) = hashtextextended('work asleep', 0)
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&sleeps)
 		if err != nil {
-			t.Fatalf("look for the sleeping vigil: %v, want no error", err)
+			t.Fatalf("look for the sleep: %v, want no error", err)
 		}
 		if time.Now().After(limit) {
-			t.Fatal("the vigil did not sleep within a minute")
+			t.Fatal("AwaitWork did not sleep within a minute")
 		}
 	}
 }
@@ -77,10 +77,10 @@ func change(t *testing.T, pool *pgxpool.Pool, sql string) {
 	}
 }
 
-func heard(t *testing.T, rung chan time.Time, after string) time.Time {
+func heard(t *testing.T, woken chan time.Time, after string) time.Time {
 	t.Helper()
 	select {
-	case at := <-rung:
+	case at := <-woken:
 		return at
 	case <-time.After(time.Minute):
 		t.Fatalf("no ring within a minute after %s", after)
@@ -88,36 +88,36 @@ func heard(t *testing.T, rung chan time.Time, after string) time.Time {
 	}
 }
 
-func forget(rung chan time.Time) {
+func forget(woken chan time.Time) {
 	select {
-	case <-rung:
+	case <-woken:
 	default:
 	}
 }
 
-func silent(t *testing.T, rung chan time.Time, after string) {
+func silent(t *testing.T, woken chan time.Time, after string) {
 	t.Helper()
 	select {
-	case <-rung:
-		t.Fatalf("a ring after %s, want none", after)
+	case <-woken:
+		t.Fatalf("woken after %s, want none", after)
 	default:
 	}
 }
 
-// A vigil that sleeps for an hour rings as soon as a row that is due is committed, however long its writer took, and
-// when the time of a row comes; a row that is due tomorrow does not ring.
-func TestVigil(t *testing.T) {
+// AwaitWork that sleeps for an hour wakes as soon as a row that is due is committed, however long its writer took, and
+// when the time of a row comes; a row that is due tomorrow wakes nobody.
+func TestAwaitWork(t *testing.T) {
 	t.Parallel()
-	pool, rung := keep(t, time.Hour)
+	pool, woken := await(t, time.Hour)
 	asleep(t, pool)
 	change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
 	asleep(t, pool)
-	silent(t, rung, "a row that is due tomorrow")
+	silent(t, woken, "a row that is due tomorrow")
 	change(t, pool, `UPDATE job SET due_at = now()`)
-	heard(t, rung, "a row became due")
+	heard(t, woken, "a row became due")
 	change(t, pool, `DELETE FROM job`)
 	asleep(t, pool)
-	forget(rung)
+	forget(woken)
 
 	slow, err := pool.Begin(t.Context())
 	if err != nil {
@@ -128,29 +128,29 @@ func TestVigil(t *testing.T) {
 		t.Fatalf("insert a row: %v, want no error", err)
 	}
 	change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
-	silent(t, rung, "a row that is not committed")
+	silent(t, woken, "a row that is not committed")
 	if err := slow.Commit(t.Context()); err != nil {
 		t.Fatalf("commit: %v, want no error", err)
 	}
-	heard(t, rung, "a slow writer committed")
+	heard(t, woken, "a slow writer committed")
 	change(t, pool, `DELETE FROM job`)
 	asleep(t, pool)
-	forget(rung)
+	forget(woken)
 
 	began := time.Now()
 	change(t, pool, `INSERT INTO job (due_at) VALUES (clock_timestamp() + interval '1500 milliseconds')`)
 	asleep(t, pool)
-	if took := heard(t, rung, "a row's time came").Sub(began); took < 1400*time.Millisecond {
-		t.Errorf("a row that is due after 1.5 s rang after %s", took)
+	if took := heard(t, woken, "a row's time came").Sub(began); took < 1400*time.Millisecond {
+		t.Errorf("a row that is due after 1.5 s woke after %s", took)
 	}
 }
 
-// A vigil that was not notified finds a due row when its sleep ends.
-func TestVigil_lostNotification(t *testing.T) {
+// AwaitWork that was not notified finds a due row when its sleep ends.
+func TestAwaitWork_lostNotification(t *testing.T) {
 	t.Parallel()
-	pool, rung := keep(t, 2*time.Second)
+	pool, woken := await(t, 2*time.Second)
 	change(t, pool, `ALTER TABLE job DISABLE TRIGGER job_wake`)
 	asleep(t, pool)
 	change(t, pool, `INSERT INTO job (due_at) VALUES (now())`)
-	heard(t, rung, "a lost notification")
+	heard(t, woken, "a lost notification")
 }

@@ -210,7 +210,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.group.Go("replays", func(ctx context.Context) error { return app.Feed(ctx, p.store, limits, feed, p.tel.Log) })
 	p.group.Go("due work", func(ctx context.Context) error {
 		return postgres.LeadSession(ctx, p.session, "due work", p.tel.Log, func(ctx context.Context, s *postgres.Session) error {
-			return s.Vigil(ctx, store.Watches(dispatcher.Wake, feed.Wake)...)
+			return s.AwaitWork(ctx, store.Work(dispatcher.Wake, feed.Wake)...)
 		})
 	})
 	p.group.Every("upkeep", maintainEvery, p.store.Maintain)

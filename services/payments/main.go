@@ -228,7 +228,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			defer metrics.reset()
 			leading := p.group.Child(closeTimeout)
 			stock := lifecycle.NewPace(stockEvery)
-			leading.Go("due work", func(ctx context.Context) error { return s.Vigil(ctx, p.store.Watches(payoutDue, stock.Wake)...) })
+			leading.Go("due work", func(ctx context.Context) error { return s.AwaitWork(ctx, p.store.Work(payoutDue, stock.Wake)...) })
 			leading.Paced("address stock", stock, replenisher.Look)
 			if !p.cfg.Recovery { // wallets still has to repeat the deposits of the lost time
 				leading.Every("expiry", expireEvery, cases.ExpireDue)

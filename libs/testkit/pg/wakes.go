@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Wakes fails the test unless a write notifies a vigil that sleeps (libs/postgres, vigil.go), and work is due after it
-// by the statement of the watch and was not before.
+// Wakes fails the test unless a write notifies AwaitWork that sleeps (libs/postgres, work.go), and work is due after it
+// by the statement of the table and was not before.
 func Wakes(t testing.TB, pool *pgxpool.Pool, due string, write func()) {
 	t.Helper()
 	asleep, err := pool.Acquire(t.Context())
@@ -18,12 +18,12 @@ func Wakes(t testing.TB, pool *pgxpool.Pool, due string, write func()) {
 	}
 	defer asleep.Release()
 	if _, err := asleep.Exec(t.Context(), `SELECT pg_advisory_lock(hashtextextended('work asleep', 0))`); err != nil {
-		t.Fatalf("take the lock of a sleeping vigil: %v, want no error", err)
+		t.Fatalf("take the lock of a sleep: %v, want no error", err)
 	}
 	defer func() {
 		ctx := context.WithoutCancel(t.Context())
 		if _, err := asleep.Exec(ctx, `SELECT pg_advisory_unlock(hashtextextended('work asleep', 0))`); err != nil {
-			t.Errorf("free the lock of a sleeping vigil: %v, want no error", err)
+			t.Errorf("free the lock of a sleep: %v, want no error", err)
 		}
 		if _, err := asleep.Exec(ctx, `UNLISTEN work`); err != nil {
 			t.Errorf("stop listening: %v, want no error", err)

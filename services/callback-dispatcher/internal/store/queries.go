@@ -116,7 +116,7 @@ const (
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
-	// anyDeadSQL asks first, without a transaction, because nearly always nobody is dead.
+	// anyDeadSQL asks first, without a transaction, because a process has rarely died.
 	anyDeadSQL = `SELECT EXISTS (SELECT FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)))`
 	burySQL  = `DELETE FROM instance WHERE id = ANY($1::text[])`

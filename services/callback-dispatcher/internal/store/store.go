@@ -64,9 +64,9 @@ func (s *Store) Backlog(ctx context.Context) (seconds, dead int64, err error) {
 	return seconds, dead, nil
 }
 
-// Watches are the tables whose work the leader waits for.
-func Watches(deliveryDue, replayRuns func()) []postgres.Watch {
-	return []postgres.Watch{{Due: nextLaneSQL, Ring: deliveryDue}, {Due: anyReplaySQL, Ring: replayRuns}}
+// Work is the tables whose work the leader waits for.
+func Work(deliveryDue, replayRuns func()) []postgres.Work {
+	return []postgres.Work{{Due: nextLaneSQL, Wake: deliveryDue}, {Due: anyReplaySQL, Wake: replayRuns}}
 }
 
 // Claim implements app.Queue.

@@ -456,7 +456,7 @@ func TestMember_takesOverFromTheDeadAtOnce(t *testing.T) {
 	lost := false
 	dying.beat(t.Context(), func() { lost = true })
 	if !lost {
-		t.Fatal("the process was not told that its leases are gone")
+		t.Fatal("the process did not learn that its leases are gone")
 	}
 	dying.hangUp()
 	if err := alive.Leave(t.Context()); err != nil {

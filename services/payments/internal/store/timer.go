@@ -48,9 +48,9 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	return out, nil
 }
 
-// Watches are the tables whose work the leader waits for: payouts, and the stock of addresses while it is used.
-func (s *Store) Watches(payoutDue, stockUsed func()) []postgres.Watch {
-	return []postgres.Watch{{Due: nextPayout, Ring: payoutDue}, {Due: usedStock, Ring: stockUsed}}
+// Work is the tables whose work the leader waits for: payouts, and the stock of addresses while it is used.
+func (s *Store) Work(payoutDue, stockUsed func()) []postgres.Work {
+	return []postgres.Work{{Due: nextPayout, Wake: payoutDue}, {Due: usedStock, Wake: stockUsed}}
 }
 
 // overdue is how long progress may wait for the deposits before it until it is an alert. By then one of the messages is

@@ -14,12 +14,12 @@ import (
 )
 
 // A payout that becomes due, and a block of addresses that is leased, wake the leader that sleeps.
-func TestWatches(t *testing.T) {
+func TestWork(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	watches := w.Store.Watches(func() {}, func() {})
+	tables := w.Store.Work(func() {}, func() {})
 	w.Fill(1)
-	pg.Wakes(t, w.Pool, watches[1].Due, func() {
+	pg.Wakes(t, w.Pool, tables[1].Due, func() {
 		if _, err := w.Store.Lease(t.Context(), tenant.Test, money.Tron, 1, "replica", time.Minute); err != nil {
 			t.Errorf("lease an address: %v, want no error", err)
 		}
