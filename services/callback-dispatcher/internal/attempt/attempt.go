@@ -31,11 +31,6 @@ const UserAgent = "Causeway-Webhooks/1"
 
 const detailMax = 500
 
-// Keys returns what a delivery is signed with, the newest first.
-type Keys interface {
-	Signing(ctx context.Context, o app.SecretOwner) (keys []*delivery.Key, generation int, err error)
-}
-
 // Opener opens settlement tokens and bodies (libs/wire, StatusChanged).
 type Opener interface {
 	Open(sealed []byte, place string) ([]byte, error)
@@ -53,7 +48,7 @@ var errNoTokenKeys = errors.New("SETTLEMENT_TOKEN_KEYS is not set, so a settleme
 type Sender struct {
 	tokens  Opener // nil without keys
 	bodies  Sealer
-	keys    Keys
+	keys    *app.Secrets
 	clients map[tenant.Mode]*outbound.Client // by mode
 	tracer  trace.Tracer
 	now     func() time.Time
@@ -61,7 +56,7 @@ type Sender struct {
 
 // New makes a sender with one client per mode, because the address policy is the mode's. tokens may be nil: then events
 // with a settlement token wait.
-func New(keys Keys, tokens Opener, bodies Sealer, clients map[tenant.Mode]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+func New(keys *app.Secrets, tokens Opener, bodies Sealer, clients map[tenant.Mode]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
 	return &Sender{keys: keys, tokens: tokens, bodies: bodies, clients: clients, tracer: tracer, now: now}
 }
 

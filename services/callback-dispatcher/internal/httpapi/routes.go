@@ -15,22 +15,6 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// Secrets is what the API needs of the use cases of signing secrets.
-type Secrets interface {
-	Get(ctx context.Context, o app.SecretOwner) ([]app.Secret, error)
-	Rotate(ctx context.Context, o app.SecretOwner, revoke bool, k idempotency.Key, render app.Rendering) (idempotency.Answer, error)
-}
-
-// Endpoints is what the API needs of the use cases of registered endpoints.
-type Endpoints interface {
-	List(ctx context.Context, o tenant.Owner, after string, limit int) ([]app.Endpoint, error)
-	Get(ctx context.Context, o tenant.Owner, id string) (app.Endpoint, error)
-	Create(ctx context.Context, e app.Endpoint, k idempotency.Key, render func(app.Endpoint) ([]byte, error)) (idempotency.Answer, error)
-	Change(ctx context.Context, o tenant.Owner, id string, change func(app.Endpoint) app.Endpoint) (app.Endpoint, error)
-	Delete(ctx context.Context, o tenant.Owner, id string) error
-	Test(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, render func(app.DeliveryView) ([]byte, error)) (idempotency.Answer, error)
-}
-
 // Opener opens the bodies of events (libs/wire, StatusChanged) and the excerpts of answers that are kept sealed.
 type Opener interface {
 	Open(body []byte, place string) ([]byte, error)
@@ -40,8 +24,8 @@ type Opener interface {
 // it is dialled; its error is a phrase that follows the field's name. Unopened is called for each event that is left
 // out of a list because it does not open.
 type Parts struct {
-	Secrets   Secrets
-	Endpoints Endpoints
+	Secrets   *app.Secrets
+	Endpoints *app.Endpoints
 	Log       app.Log
 	Replays   app.Replays
 	Bodies    Opener

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/reports/internal/limit"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -207,15 +208,6 @@ type Backlog interface {
 	Full(ctx context.Context) error
 }
 
-// Budget is a table of small budgets by key.
-type Budget interface {
-	// Take spends one token of every key or none; otherwise wait is the time until there is one.
-	Take(keys ...string) (wait time.Duration, ok bool)
-	// Has is Take without spending; Spend takes the tokens that Has has seen.
-	Has(keys ...string) (wait time.Duration, ok bool)
-	Spend(key string)
-}
-
 // Refusals counts refusals by reason: lookup, guess or flood.
 type Refusals func(reason string)
 
@@ -228,8 +220,8 @@ type Deps struct {
 	Backlog      Backlog
 	PublicModes  []tenant.Mode // what public look-ups may see
 	MarkedSince  time.Time     // a report filed before may name a gift without the mark
-	Lookups      Budget        // by subject
-	Guesses      Budget        // by address of the caller
+	Lookups      *limit.Table  // by subject
+	Guesses      *limit.Table  // by address of the caller
 	SkipLoopback bool          // the caller's address does not count when it is this machine
 	Merchants    int64         // that make an accused address wait for an operator
 	FloodPerHour int64         // filings of one key on one address; 0 is no limit

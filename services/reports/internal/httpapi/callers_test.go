@@ -5,9 +5,10 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/testkit/callers"
+	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/httpapi"
 )
 
 func TestRoutes_callers(t *testing.T) {
-	callers.Check(t, "reports", func(s *httpkit.Server) { httpapi.Routes(s, struct{ httpapi.UseCases }{}) })
+	callers.Check(t, "reports", func(s *httpkit.Server) { httpapi.Routes(s, &app.App{}) })
 }

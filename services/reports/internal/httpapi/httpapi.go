@@ -15,21 +15,8 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// UseCases is what the routes call; *app.App has them.
-type UseCases interface {
-	File(ctx context.Context, o tenant.Owner, f report.Filing, problems *fault.Problems, unread []string, k idempotency.Key) (idempotency.Answer, error)
-	Lookup(ctx context.Context, viewer tenant.Owner, asked report.Asked) ([]byte, error)
-	Show(ctx context.Context, viewer tenant.Owner, clientIP, reference string) ([]byte, error)
-	Own(ctx context.Context, o tenant.Owner, q report.Own) ([]byte, error)
-	Change(ctx context.Context, o tenant.Owner, requestID, reference string, c report.Change) ([]byte, error)
-	Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error)
-	Suspects(ctx context.Context, q app.Suspects) ([]byte, error)
-	Judge(ctx context.Context, j app.Judgement, k idempotency.Key) (idempotency.Answer, error)
-	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
-}
-
 // Routes adds every route of the service.
-func Routes(s *httpkit.Server, u UseCases) {
+func Routes(s *httpkit.Server, u *app.App) {
 	httpkit.Handle(s, "POST /v1/reports", httpkit.ForMerchants, func(ctx context.Context, r fileRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		return u.File(ctx, in.Owner, r.filing, &r.problems, r.unread, in.Key())

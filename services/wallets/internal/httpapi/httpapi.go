@@ -10,23 +10,12 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// UseCases is what the routes call; *app.API implements it.
-type UseCases interface {
-	Create(ctx context.Context, o tenant.Owner, c app.NewWallet, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	Show(ctx context.Context, o tenant.Owner, id string) ([]byte, error)
-	List(ctx context.Context, o tenant.Owner, q app.ListQuery) ([]byte, error)
-	Deposits(ctx context.Context, o tenant.Owner, id string, q app.DepositQuery) ([]byte, error)
-	Deposit(ctx context.Context, o tenant.Owner, id string, d app.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	Balances(ctx context.Context, o tenant.Owner) ([]byte, error)
-}
-
 // New adds every route of the service and returns the handler of the API port.
-func New(s *httpkit.Server, u UseCases) http.Handler {
+func New(s *httpkit.Server, u *app.API) http.Handler {
 	httpkit.Handle(s, "POST /v1/wallets", httpkit.ForKeys, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		r.wallet.Enabled = in.Identity.Networks

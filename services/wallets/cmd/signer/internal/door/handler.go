@@ -15,29 +15,17 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/cmd/signer/internal/journal"
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
-	"causeway.internal/services/wallets/internal/btctx"
+	"causeway.internal/services/wallets/cmd/signer/internal/vault"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/soltx"
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
-// Vault derives addresses and signs.
-type Vault interface {
-	policy.Keys
-	SignSolana(account uint32, indices []uint32, tx soltx.Transaction) ([]byte, error)
-	SignRefund(account uint32, tx soltx.Refund) ([]byte, error)
-	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
-	// Authorize signs an authorization, and returns the call data that presents it.
-	Authorize(account, index uint32, a evmtx.Authorization) ([]byte, error)
-	SignTron(account, index uint32, tx trontx.Transaction) ([]byte, error)
-	SignBitcoin(account uint32, tx btctx.Transaction, scripts [][]byte, indices []uint32) ([]byte, error)
-}
-
 // Handler signs what the policy allows, one request at a time.
 type Handler struct {
 	policy policy.Policy
-	vault  Vault
+	vault  *vault.Vault
 	log    *slog.Logger
 	stop   string // file whose existence stops signing; "" for none
 	now    func() time.Time
@@ -75,7 +63,7 @@ const (
 )
 
 // NewHandler opens the log and reads the answers that were signed before.
-func NewHandler(p policy.Policy, v Vault, logPath, stop string, log *slog.Logger, now func() time.Time) (*Handler, error) {
+func NewHandler(p policy.Policy, v *vault.Vault, logPath, stop string, log *slog.Logger, now func() time.Time) (*Handler, error) {
 	h := &Handler{policy: p, vault: v, log: log, stop: stop, now: now, known: map[string]given{}, orders: map[string]spent{}}
 	var bad error
 	j, err := journal.Open(logPath, func(e journal.Entry) {
@@ -146,7 +134,7 @@ func spentBy(r intent.Request, s policy.Spend) spent {
 }
 
 // unspent refuses a second transaction for an order, however long ago the first one was signed. The only other forms
-// that it may have are a replacement under the same number, or of the same inputs, and on tron a bounded number of
+// that it may have are a replacement under the same nonce, or of the same inputs, and on tron a bounded number of
 // forms, each after the newest one.
 func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	if r.Order == nil {
