@@ -42,7 +42,30 @@ type Order struct {
 
 // Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its
 // reference.
-func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+func (a *Operators) Resolve(ctx context.Context, name string, o Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	o.check(problems)
+	v, earlier, found, err := a.reviewing(ctx, name, k)
+	if err != nil || found {
+		return earlier, err
+	}
+	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && o.Action == ActionRefunded {
+		o.checkHashes(n.Family, problems)
+	}
+	d := decision{Order: o, brought: name == v.Payment.Reference}
+	if o.Receiver != nil {
+		d.receiver = payment.CheckReceiver(o.Receiver, v.Payment.Mode, v.Payment.Currency, problems)
+	}
+	if err := problems.Err(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	if err := a.prepare(ctx, v, &d); err != nil {
+		return idempotency.Answer{}, err
+	}
+	return a.once(ctx, v.Payment.ID, k, func(v change.View, now time.Time) (change.Result, error) { return a.decide(v, d, now) })
+}
+
+// check finds the broken rules of an order that need no payment.
+func (d Order) check(problems *fault.Problems) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
 	case "":
@@ -67,90 +90,87 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 	case !amount.IsPositive() || amount.GreaterThan(money.Max) || money.Digits(*amount) > money.FiatDigits:
 		problems.Add("payoutAmount", "must be greater than 0 with at most %d decimal places", money.FiatDigits)
 	}
-	v, earlier, found, err := a.reviewing(ctx, name, k)
-	if err != nil || found {
-		return earlier, err
-	}
-	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && d.Action == ActionRefunded {
-		d.checkHashes(n.Family, problems)
-	}
-	var receiver payment.Receiver
-	if d.Receiver != nil {
-		receiver = payment.CheckReceiver(d.Receiver, v.Payment.Mode, v.Payment.Currency, problems)
-	}
-	if err := problems.Err(); err != nil {
-		return idempotency.Answer{}, err
-	}
-	if receiver.Known() {
-		if receiver, err = a.Receivers.Named(ctx, v.Payment, receiver); err != nil {
-			return idempotency.Answer{}, err
+}
+
+// decision is an order with everything that needs other tables, which nobody asks under a payment's lock.
+type decision struct {
+	Order
+	brought  bool // the request names the payment by its reference
+	receiver payment.Receiver
+	own      string // the payment's refund address, where it belongs to this system
+	proof    proof
+	open     *approval.Request // of the first of two operators
+}
+
+// prepare reads what a decision needs beside the payment.
+func (a *Operators) prepare(ctx context.Context, v change.View, d *decision) (err error) {
+	if d.receiver.Known() {
+		if d.receiver, err = a.Receivers.Named(ctx, v.Payment, d.receiver); err != nil {
+			return err
 		}
-		if d.rail, err = a.Providers[v.Payment.Mode].Reroute(v.Payment, receiver); err != nil {
-			return idempotency.Answer{}, err
+		if d.rail, err = a.Providers[v.Payment.Mode].Reroute(v.Payment, d.receiver); err != nil {
+			return err
 		}
 	}
-	own := "" // the payment's refund address, where it belongs to this system
 	if d.Action == ActionRefunded {
-		switch ours, err := a.Access.Ours(ctx, v.Payment.RefundAddress); {
+		switch internal, err := a.Access.Ours(ctx, v.Payment.RefundAddress); {
 		case err != nil:
-			return idempotency.Answer{}, err
-		case ours:
-			own = v.Payment.RefundAddress
+			return err
+		case internal:
+			d.own = v.Payment.RefundAddress
 		}
 	}
-	proof, err := a.proofOf(ctx, v, d)
-	if err != nil {
-		return idempotency.Answer{}, err
+	if d.proof, err = a.proofOf(ctx, v, d.Order); err != nil {
+		return err
 	}
-	open, err := a.Store.Asked(ctx, v.Payment.ID)
+	d.open, err = a.Store.Asked(ctx, v.Payment.ID)
+	return err
+}
+
+// decide changes the payment by a decision, or keeps the order of the first of two operators.
+func (a *Operators) decide(v change.View, d decision, now time.Time) (change.Result, error) {
+	r, err := change.Applied(a.Policy.Apply(v.Payment, d.trigger(v, d.receiver), now))
 	if err != nil {
-		return idempotency.Answer{}, err
+		return change.Result{}, err
 	}
-	brought := name == v.Payment.Reference
-	return a.once(ctx, v.Payment.ID, k, func(v change.View, now time.Time) (change.Result, error) {
-		r, err := change.Applied(a.Policy.Apply(v.Payment, d.trigger(v, receiver), now))
-		if err != nil {
+	if d.own != "" && v.Payment.RefundAddress == d.own {
+		return change.Result{}, merchants.ErrOwnRefundAddress
+	}
+	if d.Action == ActionRefunded {
+		proven, not := d.proof.check(v, now)
+		if not != nil {
+			return *not, nil
+		}
+		t := payment.MarkRefunded{Tx: strings.Join(d.hashes(), ","), Rows: v.Rows, Later: proven.later, Refunds: v.Refunds}
+		if r, err = change.Applied(a.Policy.Apply(v.Payment, t, now)); err != nil {
 			return change.Result{}, err
 		}
-		if own != "" && v.Payment.RefundAddress == own {
-			return change.Result{}, merchants.ErrOwnRefundAddress
+		r.Refunding = proven.refunding
+	}
+	if a.needsSecond(v, r.Payment, d.Action) {
+		by := approval.Request{
+			Object: v.Payment.ID, Version: v.Payment.Version, Action: d.Action,
+			Digest: a.digest(v.Payment.ID, d.confirms(r.Payment)...), Operator: d.Operator, Reason: d.Reason,
 		}
-		if d.Action == ActionRefunded {
-			proven, not := proof.check(v, now)
-			if not != nil {
-				return *not, nil
-			}
-			t := payment.MarkRefunded{Tx: strings.Join(d.hashes(), ","), Rows: v.Rows, Later: proven.later, Refunds: v.Refunds}
-			if r, err = change.Applied(a.Policy.Apply(v.Payment, t, now)); err != nil {
-				return change.Result{}, err
-			}
-			r.Refunding = proven.refunding
-		}
-		if a.needsSecond(v, r.Payment, d.Action) {
-			by := approval.Request{
-				Object: v.Payment.ID, Version: v.Payment.Version, Action: d.Action,
-				Digest: a.digest(v.Payment.ID, d.confirms(r.Payment)...), Operator: d.Operator, Reason: d.Reason,
-			}
-			confirmed, err := by.Confirms(open)
-			switch {
-			case errors.Is(err, approval.ErrOutdated):
-				return outdated(v.Payment), nil
-			case err != nil:
-				return change.Result{}, err
-			case !confirmed:
-				return a.asked(v, brought, by, now)
-			}
-			d.Reason = open.Joined(d.Reason)
-		}
-		v.Payment = r.Payment
-		body, err := views.Encode(views.PaymentAnswer{Success: true, Payment: a.reviewedOf(v, brought)})
-		if err != nil {
+		confirmed, err := by.Confirms(d.open)
+		switch {
+		case errors.Is(err, approval.ErrOutdated):
+			return outdated(v.Payment), nil
+		case err != nil:
 			return change.Result{}, err
+		case !confirmed:
+			return a.asked(v, d.brought, by, now)
 		}
-		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
-		r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: strings.Join(d.hashes(), ",")}
-		return r, nil
-	})
+		d.Reason = d.open.Joined(d.Reason)
+	}
+	v.Payment = r.Payment
+	body, err := views.Encode(views.PaymentAnswer{Success: true, Payment: a.reviewedOf(v, d.brought)})
+	if err != nil {
+		return change.Result{}, err
+	}
+	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
+	r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: strings.Join(d.hashes(), ",")}
+	return r, nil
 }
 
 // reviewing finds a payment by its reference or its id, because operators do not see a gift's reference.
