@@ -29,8 +29,12 @@ type extent struct {
 }
 
 var (
-	// usual is everything that a change must pass.
-	usual = extent{served: "integration", timeout: "15m", programs: []infra.Program{infra.Chromium, infra.PgBouncer}}
+	// usual is everything that a change must pass. Half of rapid's own number of cases is enough for a run that every
+	// change repeats.
+	usual = extent{
+		served: "integration", timeout: "15m", environ: []string{"RAPID_CHECKS=50"},
+		programs: []infra.Program{infra.Chromium, infra.PgBouncer},
+	}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
 	long = extent{

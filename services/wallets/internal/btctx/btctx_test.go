@@ -83,11 +83,11 @@ func TestTransaction(t *testing.T) {
 		if _, err := dearer.Verify(raw, scripts); err == nil {
 			t.Fatal("the bytes of another amount were accepted")
 		}
-		if _, err := tx.Signed(scripts, with(secp256k1.PrivKeyFromBytes([]byte("another")))); err != nil {
-			t.Fatal(err)
-		} else if forged, _ := tx.Signed(scripts, with(secp256k1.PrivKeyFromBytes([]byte("another")))); bytes.Equal(forged, raw) {
-			t.Fatal("two keys gave the same bytes")
-		} else if _, err := tx.Verify(forged, scripts); err == nil {
+		forged, err := tx.Signed(scripts, with(secp256k1.PrivKeyFromBytes([]byte("another"))))
+		if err != nil || bytes.Equal(forged, raw) {
+			t.Fatalf("sign with another key: got %x, %v, want other bytes", forged, err)
+		}
+		if _, err := tx.Verify(forged, scripts); err == nil {
 			t.Fatal("the signature of another key was accepted")
 		}
 	})

