@@ -293,7 +293,7 @@ type RefundChanged struct {
 // The reasons of failed refunds.
 const (
 	RefundReverted = "reverted" // its transaction is in a final block and moved nothing
-	RefundReplaced = "replaced" // of earlier releases: another transaction has used its number
+	RefundReplaced = "replaced" // of earlier releases: another transaction has used its nonce
 	RefundGivenUp  = "given_up" // an operator ended it: nothing was ever signed, or nothing that was can land
 
 	RefundCancelled = "cancelled" // an operator cancelled it, and nothing was ever signed

@@ -161,12 +161,12 @@ func TestRefundTron_failedOnChain(t *testing.T) {
 		environ["TRON_SWEEP_EXPIRY"] = "60s"
 		return policy
 	})
-	gate := d.door("send", intent.Sweep, false)(t)
+	door := d.door("send", intent.Sweep, false)(t)
 	o := d.order("USDT", "8000001")
 	d.approve(t, o)
-	gate.wait(t)
+	door.wait(t)
 	d.Do("/set", map[string]any{"energyFee": 1_000})
-	gate.gone(t)
+	door.gone(t)
 	d.await(t, "the refund has failed", func() bool { return d.state(o) == string(wire.RefundFailed) })
 	if _, last := d.progress(o); last.Reason != wire.RefundReverted || last.Fee == "0" {
 		t.Errorf("read the end of a refund without effect: got %+v, want reverted, with its fee", last)
@@ -209,12 +209,12 @@ func TestRefundTron_reorganised(t *testing.T) {
 			return d.count(t, `SELECT count(*) FROM outgoing_tx WHERE refund = $1 AND state = $2`, o.ID, state) == 1
 		}
 	}
-	gate := d.door("send", intent.Sweep, false)(t)
+	door := d.door("send", intent.Sweep, false)(t)
 	o := d.order("USDT", "6000001")
 	d.approve(t, o)
-	gate.wait(t)
+	door.wait(t)
 	d.Do("/set", map[string]any{"every": "0", "hold": true}) // by hand from here
-	gate.gone(t)
+	door.gone(t)
 	d.await(t, "the refund is with the node", in(o, "broadcast"))
 	d.Do("/finality", map[string]int{"depth": 20})
 	d.Do("/set", map[string]any{"hold": false})

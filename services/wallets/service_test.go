@@ -229,7 +229,7 @@ func TestService(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.twice) > 0 || len(w.deposits) != 16 {
-		t.Errorf("%d deposits, told with two contents: %v", len(w.deposits), w.twice)
+		t.Errorf("%d deposits, announced with two contents: %v", len(w.deposits), w.twice)
 	}
 	if _, err := http.Get(ops + "/healthz"); err == nil {
 		t.Error("the stopped replica still answers")
@@ -534,7 +534,7 @@ func TestService_operator(t *testing.T) {
 		t.Errorf("scan one block again: got %s, want one told and none found", got)
 	}
 	version := seen.Version
-	w.until("told again", func() bool { return w.deposits[seen.Key].Version > version })
+	w.until("announced again", func() bool { return w.deposits[seen.Key].Version > version })
 	for _, args := range [][]string{
 		{"rescan"},
 		{"rescan", "--network", "base"},
@@ -622,6 +622,6 @@ func TestService_split(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.deposits) > 0 {
-		t.Errorf("payments was told of %v", w.deposits)
+		t.Errorf("message to payments about %v", w.deposits)
 	}
 }

@@ -46,7 +46,7 @@ func TestSweepBitcoin_kill9(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.final) != 0 {
-		t.Errorf("payments was told of standalone wallets: %v", c.final)
+		t.Errorf("message to payments about standalone wallets: %v", c.final)
 	}
 }
 

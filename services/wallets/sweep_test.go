@@ -749,10 +749,10 @@ func TestSweep_kill9(t *testing.T) {
 	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
 	c.mu.Lock()
 	if len(c.final) != 0 {
-		t.Errorf("payments was told of standalone wallets: %v", c.final)
+		t.Errorf("message to payments about standalone wallets: %v", c.final)
 	}
 	c.mu.Unlock()
-	t.Run("payments is told", c.tellsPayments)
+	t.Run("payments learns it", c.tellsPayments)
 	c.logHolds(t)
 }
 
@@ -888,7 +888,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 	})
 	for _, ids := range told() {
 		if len(ids) != 1 {
-			t.Errorf("told as %d messages: %v", len(ids), ids)
+			t.Errorf("announced as %d messages: %v", len(ids), ids)
 		}
 		for id, o := range ids {
 			var want wire.OutgoingFinal

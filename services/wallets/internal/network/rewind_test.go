@@ -122,7 +122,7 @@ func TestConformance_rewind(t *testing.T) {
 		l.One(gone, "reverted", fixture.IsReverted)
 		back := l.One(again, "mined again", func(d wire.DepositChanged) bool { return d.Finalized })
 		if now := l.One(below, "there", fixture.IsConfirmed); now.Version != unmoved.Version {
-			t.Errorf("a deposit below the fork was told again: %+v", now)
+			t.Errorf("a deposit below the fork has a new version: %+v", now)
 		}
 		later := l.Transfer(map[string]any{"to": l.Addresses[3], "amount": s.Coins, "token": false, "mine": s.Depth + 5})
 		l.One(later, "final", func(d wire.DepositChanged) bool { return d.Finalized })

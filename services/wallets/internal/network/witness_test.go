@@ -51,7 +51,7 @@ func TestConformance_witness(t *testing.T) {
 		alone := fixture.NewChain(t, s, n)
 		registry = hear(alone)
 		tx = alone.Transfer(map[string]any{"to": alone.Addresses[0], "amount": s.Coins, "token": false, "mine": s.Depth})
-		alone.One(tx, "told by one host", witnessed(wire.WitnessAlone))
+		alone.One(tx, "shown by one host", witnessed(wire.WitnessAlone))
 		if gathered(t, registry, "wallets_rpc_hosts") != 1 {
 			t.Error("one host is not counted as one")
 		}

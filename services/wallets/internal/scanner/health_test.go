@@ -25,23 +25,23 @@ func TestJudge(t *testing.T) {
 		scanned chain.Header
 		want    wallet.ScanState
 	}{
-		"at the head":                              {c, sight{head: block(9, 0), askedAt: now, caughtUp: now}, block(9, 0), wallet.ScanFollowing},
-		"no head was ever told":                    {c, sight{}, block(9, 0), wallet.ScanUnreachable},
-		"the head was told half a minute ago":      {c, sight{head: block(9, 0), askedAt: ago(headFresh)}, block(9, 0), wallet.ScanFollowing},
-		"the head was told longer ago":             {c, sight{head: block(9, 0), askedAt: ago(headFresh + 1)}, block(9, 0), wallet.ScanUnreachable},
-		"as far behind as it may be":               {c, sight{head: block(9, 0), askedAt: now}, block(5, 3*time.Minute), wallet.ScanFollowing},
-		"further behind":                           {c, sight{head: block(9, 0), askedAt: now}, block(5, 3*time.Minute+1), wallet.ScanBehind},
-		"has trailed for as long as it may":        {c, sight{head: block(9, 0), askedAt: now, caughtUp: ago(3 * time.Minute)}, block(5, time.Hour), wallet.ScanFollowing},
-		"has trailed for longer":                   {c, sight{head: block(9, 0), askedAt: now, caughtUp: ago(3*time.Minute + 1)}, block(5, time.Hour), wallet.ScanBehind},
-		"a block after an hour's pause":            {slow, sight{head: block(9, 0), askedAt: now, caughtUp: ago(5 * time.Second)}, block(8, time.Hour), wallet.ScanFollowing},
-		"an hour without a block on bitcoin":       {slow, sight{head: block(9, time.Hour), askedAt: now, caughtUp: now}, block(9, time.Hour), wallet.ScanFollowing},
-		"a head as old as the chain ever pauses":   {c, sight{head: block(9, 30*time.Minute), askedAt: now}, block(9, 30*time.Minute), wallet.ScanFollowing},
-		"an older head":                            {c, sight{head: block(9, 30*time.Minute+1), askedAt: now}, block(9, 30*time.Minute+1), wallet.ScanStalled},
-		"a head of the future":                     {c, sight{head: block(9, -time.Hour), askedAt: now}, block(9, -time.Hour), wallet.ScanFollowing},
-		"a node that went back":                    {c, sight{head: block(7, time.Minute), askedAt: now}, block(9, 0), wallet.ScanFollowing},
-		"halted":                                   {c, sight{head: block(9, 0), askedAt: now, caughtUp: now, halted: true}, block(9, 0), wallet.ScanHalted},
-		"halted, and the node does not answer":     {c, sight{halted: true}, block(9, 0), wallet.ScanHalted},
-		"catching up from far behind a stale head": {c, sight{head: block(9, time.Hour), askedAt: now}, block(5, 2*time.Hour), wallet.ScanBehind},
+		"at the head":                               {c, sight{head: block(9, 0), askedAt: now, caughtUp: now}, block(9, 0), wallet.ScanFollowing},
+		"the node never named a head":               {c, sight{}, block(9, 0), wallet.ScanUnreachable},
+		"the node named its head half a minute ago": {c, sight{head: block(9, 0), askedAt: ago(headFresh)}, block(9, 0), wallet.ScanFollowing},
+		"the node named its head longer ago":        {c, sight{head: block(9, 0), askedAt: ago(headFresh + 1)}, block(9, 0), wallet.ScanUnreachable},
+		"as far behind as it may be":                {c, sight{head: block(9, 0), askedAt: now}, block(5, 3*time.Minute), wallet.ScanFollowing},
+		"further behind":                            {c, sight{head: block(9, 0), askedAt: now}, block(5, 3*time.Minute+1), wallet.ScanBehind},
+		"has trailed for as long as it may":         {c, sight{head: block(9, 0), askedAt: now, caughtUp: ago(3 * time.Minute)}, block(5, time.Hour), wallet.ScanFollowing},
+		"has trailed for longer":                    {c, sight{head: block(9, 0), askedAt: now, caughtUp: ago(3*time.Minute + 1)}, block(5, time.Hour), wallet.ScanBehind},
+		"a block after an hour's pause":             {slow, sight{head: block(9, 0), askedAt: now, caughtUp: ago(5 * time.Second)}, block(8, time.Hour), wallet.ScanFollowing},
+		"an hour without a block on bitcoin":        {slow, sight{head: block(9, time.Hour), askedAt: now, caughtUp: now}, block(9, time.Hour), wallet.ScanFollowing},
+		"a head as old as the chain ever pauses":    {c, sight{head: block(9, 30*time.Minute), askedAt: now}, block(9, 30*time.Minute), wallet.ScanFollowing},
+		"an older head":                             {c, sight{head: block(9, 30*time.Minute+1), askedAt: now}, block(9, 30*time.Minute+1), wallet.ScanStalled},
+		"a head of the future":                      {c, sight{head: block(9, -time.Hour), askedAt: now}, block(9, -time.Hour), wallet.ScanFollowing},
+		"a node that went back":                     {c, sight{head: block(7, time.Minute), askedAt: now}, block(9, 0), wallet.ScanFollowing},
+		"halted":                                    {c, sight{head: block(9, 0), askedAt: now, caughtUp: now, halted: true}, block(9, 0), wallet.ScanHalted},
+		"halted, and the node does not answer":      {c, sight{halted: true}, block(9, 0), wallet.ScanHalted},
+		"catching up from far behind a stale head":  {c, sight{head: block(9, time.Hour), askedAt: now}, block(5, 2*time.Hour), wallet.ScanBehind},
 	} {
 		if got := x.cfg.judge(x.s, x.scanned, now); got != x.want {
 			t.Errorf("%s: %s, want %s", name, got, x.want)
@@ -63,14 +63,14 @@ func TestScan_tellsHowItFares(t *testing.T) {
 		want := func(when string, states ...wallet.ScanState) {
 			t.Helper()
 			if got, _ := m.fares(); !slices.Equal(got, states) {
-				t.Fatalf("%s: told %v, want %v", when, got, states)
+				t.Fatalf("%s: announced %v, want %v", when, got, states)
 			}
 		}
 		want("at the head", wallet.ScanFollowing)
 		_, before := m.fares()
 		b.settle(10 * cfg.Announce)
 		if _, told := m.fares(); told < before+9 || told > before+11 {
-			t.Errorf("told %d times in ten periods without a block", told-before)
+			t.Errorf("announced %d times in ten periods without a block", told-before)
 		}
 
 		n.setFail(func(string, int64) error { return errNode })
@@ -98,7 +98,7 @@ func TestScan_tellsHowItFares(t *testing.T) {
 		_, before = m.fares()
 		b.settle(time.Minute)
 		if _, told := m.fares(); told < before+5 {
-			t.Errorf("a halted scan was told %d times in a minute", told-before)
+			t.Errorf("a halted scan was announced %d times in a minute", told-before)
 		}
 		n.mu.Lock()
 		n.blocks = good

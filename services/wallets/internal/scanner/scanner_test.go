@@ -73,7 +73,7 @@ func (b *bench) want(tx string, state wallet.State, height int64, versions int) 
 	b.t.Helper()
 	d, told := b.store.look(tx)
 	if d.State != state || (state != wallet.Reverted && d.BlockHeight != height) || told != versions || d.Version != int64(versions) {
-		b.t.Errorf("%s is %q in block %d, version %d, told %d times; want %q in block %d, %d versions",
+		b.t.Errorf("%s is %q in block %d, version %d, announced %d times; want %q in block %d, %d versions",
 			tx, d.State, d.BlockHeight, d.Version, told, state, height, versions)
 	}
 }
@@ -108,7 +108,7 @@ func TestScan_seenThenConfirmedThenFinal(t *testing.T) {
 			t.Errorf("a transfer to a foreign address was published: %+v", d)
 		}
 		if last := m.scanned[len(m.scanned)-1]; last != 54 {
-			t.Errorf("scanned through %d was told last, want 54", last)
+			t.Errorf("scanned through %d was announced last, want 54", last)
 		}
 	})
 }
@@ -581,12 +581,12 @@ func check(n *node, m *memory) string {
 		delete(on, id.TxHash)
 	}
 	for tx, height := range on {
-		out = append(out, fmt.Sprintf("%s in block %d was never told", tx, height))
+		out = append(out, fmt.Sprintf("%s in block %d was never announced", tx, height))
 	}
 	versions := map[wallet.ID]int64{}
 	for _, d := range m.told {
 		if versions[d.ID]++; versions[d.ID] != d.Version {
-			out = append(out, fmt.Sprintf("%s: version %d told as number %d", d.TxHash, d.Version, versions[d.ID]))
+			out = append(out, fmt.Sprintf("%s: version %d announced as number %d", d.TxHash, d.Version, versions[d.ID]))
 		}
 	}
 	if m.cursor.Hash != n.blocks[len(n.blocks)-1].Hash {

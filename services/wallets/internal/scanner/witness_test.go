@@ -11,7 +11,7 @@ import (
 
 // One host never confirms a deposit, two do. A host that has the height without the deposit contradicts it.
 func TestHearing(t *testing.T) {
-	key := []byte("an address of ours..")
+	key := []byte("a deposit address...")
 	honest := newNode()
 	paid := honest.mine(pay("tx", key))
 	other := honest.clone()
@@ -63,7 +63,7 @@ func TestHearing(t *testing.T) {
 
 // While one of two hosts does not answer, the other one is not read repeatedly for the same deposit.
 func TestHearing_silentHost(t *testing.T) {
-	key := []byte("an address of ours..")
+	key := []byte("a deposit address...")
 	honest := newNode()
 	paid := honest.mine(pay("tx", key))
 	broken := honest.clone()

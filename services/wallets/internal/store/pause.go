@@ -21,8 +21,8 @@ AND (p.currency IN ('', r.currency) OR r.currency = '' AND r.kind = 'refund'))`
 	keepPausesSQL   = `INSERT INTO refund_pauses (currency, network) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
 
 	// The row's lock decides between this and a cancellation, which deletes what the signer was not asked for. A balance
-	// below zero holds no later form: the first one may land, and what is behind its number waits for it. On tron a later
-	// form is made only once the one before cannot land, and no number waits; a blocked refund may have been given up.
+	// below zero holds no later form: the first one may land, and the nonces behind its nonce wait for it. On tron a later
+	// form is made only once the one before cannot land, and no nonce waits; a blocked refund may have been given up.
 	askSQL = `UPDATE outgoing_tx o SET asked = true FROM refunds r WHERE o.id = $1 AND r.id = o.refund
 AND r.state IN ('signing', 'sent') AND NOT ` + pausedRefund + ` AND (o.asked AND (r.family <> 'tron' OR o.attempt = 1) OR NOT ` + uncoveredRefund + `)
 AND (r.family <> 'tron' OR o.attempt = 1 OR NOT r.blocked) AND (` + followedRefund + `)`
@@ -77,7 +77,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// dropUnasked deletes the plan of a refund of which the signer knows nothing, so that its number is free for others.
+// dropUnasked deletes the plan of a refund of which the signer knows nothing, so that its nonce is free for others.
 func dropUnasked(ctx context.Context, db querier, refund string) error {
 	var dropped int64
 	if err := db.QueryRow(ctx, unaskedSQL, refund).Scan(&dropped); err != nil {

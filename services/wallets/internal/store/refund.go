@@ -107,7 +107,7 @@ version = ` + nextRefundVersion + `, changed_at = now()
 WHERE id = $1 AND state = ANY($6) AND (state, tx_hash) IS DISTINCT FROM ($2, $3) RETURNING version, mode, network, amount::text, kind`
 
 	// Only a refund without a transaction, here and at the signer, can be given up, and one on tron whose forms have all
-	// expired. On other networks a number that seems to be used up proves nothing.
+	// expired. On other networks a nonce that seems to be used up proves nothing.
 	givenUpSQL = `SELECT state IN ('signing', 'sent'), spent OR EXISTS (SELECT FROM outgoing_tx o WHERE o.refund = $1
 	AND NOT (o.state = 'replaced' AND refunds.family = 'tron')) FROM refunds WHERE id = $1`
 
@@ -270,7 +270,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, c refundChange) error {
 	return s.publishRefund(ctx, tx, m)
 }
 
-// open are the states in which a refund is not over.
+// open are the states of a refund that has not ended.
 var open = []wire.RefundState{wire.RefundSigning, wire.RefundSent}
 
 // Follows implements sweeper.RefundStore: a refund needs a scan that follows the chain.

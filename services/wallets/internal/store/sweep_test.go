@@ -143,7 +143,7 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	// Payments receives messages about its own addresses only; a rescan sends it lost ones again, under the same id.
 	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
-		t.Errorf("payments was told of a standalone wallet: %+v", told)
+		t.Errorf("message to payments about a standalone wallet: %+v", told)
 	}
 	if _, err := pool.Exec(ctx, `UPDATE sweeps SET wallet_id = 'wal_of_payments'`); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestTellOwned(t *testing.T) {
 		}
 		slices.Sort(want)
 		if got := told(); !slices.Equal(got, want) {
-			t.Errorf("%s: told %v, want %v", what, got, want)
+			t.Errorf("%s: announced %v, want %v", what, got, want)
 		}
 	}
 

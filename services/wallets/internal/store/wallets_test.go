@@ -157,7 +157,7 @@ func TestWallet_life(t *testing.T) {
 	same(t, "another crypto changes no status", events(t, pool), "[]")
 	same(t, "and is pending all the same", balances(), "USDC 0+9 USDT 1500000+0 ")
 	if told := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(told) != 0 {
-		t.Errorf("payments was told of a standalone wallet's money: %+v", told)
+		t.Errorf("message to payments about a standalone wallet's money: %+v", told)
 	}
 	list, heads, err := s.ListDeposits(ctx, w, app.DepositQuery{Limit: 2})
 	if err != nil || len(list) != 3 || heads["ethereum"] != 21 {

@@ -2,7 +2,7 @@ package sweep
 
 import "errors"
 
-// Rival is somebody else's transaction in a final block that took the place of an own one: it used the same number, or
+// Rival is somebody else's transaction in a final block that took the place of an own one: it used the same nonce, or
 // spent one of the same outputs. No form of the own one can land any more. For a sweep it is one that took the money.
 type Rival struct {
 	Receipt

@@ -56,7 +56,7 @@ func (s Sweep) Fits(batch []Sweep) bool {
 // Native reports whether the network's own coin is swept, which then pays for itself.
 func (s Sweep) Native() bool { return s.Contract == "" }
 
-// Short fails with ErrThere unless an address has less than the sweep of it.
+// Short fails with ErrThere unless the address of a sweep has less than the sweep.
 func (s Sweep) Short(has *big.Int) error {
 	if has.Cmp(s.Amount) < 0 {
 		return nil

@@ -251,7 +251,7 @@ func (s evm) planToken(ctx context.Context, w sweep.Sweep, price sweep.Price, ma
 		if !errors.Is(err, errDomain) {
 			return err
 		}
-		s.log.ErrorContext(ctx, "token takes no such authorization", "asset", w.Asset, "contract", w.Contract, "err", err)
+		s.log.ErrorContext(ctx, "authorization not accepted by token", "asset", w.Asset, "contract", w.Contract, "err", err)
 	}
 	return s.planFund(ctx, w, missing, market)
 }

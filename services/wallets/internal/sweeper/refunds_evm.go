@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// evmRefunds pays refunds on a network of the EVM family, from the refund station. A refund has one number of the
+// evmRefunds pays refunds on a network of the EVM family, from the refund station. A refund has one nonce of the
 // station for ever, because the signer signs no other for its order.
 type evmRefunds struct{ evm }
 
@@ -35,7 +35,7 @@ func (s evmRefunds) plan(ctx context.Context, idle []sweep.Sweep, note func(what
 }
 
 // hurry signs and sends the transactions of the station that no node has, so that a round sends several. Each is sent
-// before the next one is planned: a refused one gives its number back, and the numbers have no gap.
+// before the next one is planned: a refused one gives its nonce back, and the nonces have no gap.
 func (s evmRefunds) hurry(ctx context.Context) error {
 	for _, state := range []sweep.State{sweep.Planned, sweep.Signed} {
 		underway, err := s.store.Underway(ctx, s.cfg.Network, roundMost)
@@ -147,7 +147,7 @@ func (s evmRefunds) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, 
 	return settled(ctx, s.chain, o, r)
 }
 
-// wait implements family. A refund whose number is used up by another transaction is blocked until an operator looks,
+// wait implements family. A refund whose nonce is used up by another transaction is blocked until an operator looks,
 // and not given up: a node that has lost a receipt shows the same, and the payer would be paid twice.
 func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
 	used, err := s.chain.Nonce(ctx, o.Sender, final)
@@ -165,9 +165,9 @@ func (s evmRefunds) wait(ctx context.Context, o sweep.Outgoing, final int64) err
 		return err
 	}
 	if s.said.first(o.ID) {
-		s.log.ErrorContext(ctx, "number of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", o.Nonce)
+		s.log.ErrorContext(ctx, "nonce of refund used by foreign transaction", "refund", o.Sweep.ID, "sender", o.Sender, "nonce", o.Nonce)
 	}
-	return s.store.Block(ctx, o.Sweep, fmt.Sprintf("the chain has used number %d of the refund station, and no node shows the refund", o.Nonce))
+	return s.store.Block(ctx, o.Sweep, fmt.Sprintf("the chain has used nonce %d of the refund station, and no node shows the refund", o.Nonce))
 }
 
 // covers reports whether the station can pay a refund at a price.

@@ -36,7 +36,7 @@ type TronConfig struct {
 	Expiry time.Duration // from the final block to the expiration of a transaction that builds on it
 }
 
-// tron sweeps the network tron. A transaction there has no number that another could use up. It names a block that it
+// tron sweeps the network tron. A transaction there has no nonce that another could use up. It names a block that it
 // builds on and an expiration, and no block whose parent has that time or a later one may hold it. Therefore wallets
 // plans another transaction in its place only when a final block has that time and every block between the two lacks
 // the first one. Only the times of blocks count, never a clock: the scanner has these blocks, and nothing undoes them.
@@ -282,8 +282,8 @@ func bandwidth(r intent.Request, sender string) (int64, error) {
 }
 
 // planned fixes the sender's number. The plan is signed even if the process ends before. The number is part of the
-// timestamp, so that two transactions of a sender never have the same bytes. No block asks for it, so the gas station
-// need not send one transaction before it plans the next.
+// timestamp, so that two transactions of a sender never have the same bytes. The chain does not check the number, so the gas
+// station need not send one transaction before it plans the next.
 func (s tron) planned(ctx context.Context, w sweep.Sweep, sender string, r intent.Request) error {
 	queue, err := s.store.Queue(ctx, s.cfg.Network, sender)
 	if err != nil {

@@ -270,7 +270,7 @@ func TestUnseen_reorganised(t *testing.T) {
 	b.One(tx, "reverted", fixture.IsReverted)
 	b.Mine(20)
 	if d := b.One(tx, "confirmed", fixture.IsConfirmed); d.Amount != "1100" || b.sum(to) != "1001100" {
-		t.Errorf("told %+v, credited %s", d, b.sum(to))
+		t.Errorf("deposit: got %+v, credited %s, want 1100 and 1001100", d, b.sum(to))
 	}
 }
 

@@ -92,7 +92,7 @@ func TestDeposit_everyDepthIsTold(t *testing.T) {
 		}
 		for _, depth := range depths {
 			if depth <= tip.Height-99 && !told[depth] {
-				r.Fatalf("depth %d was not told, of %v at %d", depth, depths, tip.Height)
+				r.Fatalf("depth %d was not announced, of %v at %d", depth, depths, tip.Height)
 			}
 		}
 	})

@@ -33,7 +33,7 @@ const (
 	OnMoney  Trigger = "money came or went"           // what was received has changed and is not nothing
 	OnDeep   Trigger = "every deposit is deep enough" // and there is at least one
 	OnGone   Trigger = "the last deposit left the chain"
-	OnWindow Trigger = "expiresAt is over and scanned" // the network is scanned past it, so nothing on time is missed
+	OnWindow Trigger = "expiresAt has passed and is scanned" // the network is scanned past it, so nothing on time is missed
 	OnSwept  Trigger = "the sweep is final"
 )
 

@@ -101,7 +101,7 @@ func TestTake(t *testing.T) {
 					w, entered = w.Take(s.all, 20)
 				}
 				if got := told(entered); got != s.want {
-					t.Errorf("step %d told %q, want %q", i, got, s.want)
+					t.Errorf("step %d announced %q, want %q", i, got, s.want)
 				}
 			}
 		})
@@ -151,7 +151,7 @@ func TestTake_anyOrder(t *testing.T) {
 			}
 			if w = next; len(all) > 0 {
 				if _, again := w.Take(all, 20); len(again) > 0 {
-					t.Fatalf("told again: %s", told(again))
+					t.Fatalf("announced again: %s", told(again))
 				}
 			}
 			p := present[d.TxHash]

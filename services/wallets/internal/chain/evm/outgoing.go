@@ -378,7 +378,7 @@ func (d *Driver) Locate(ctx context.Context, tx string) (height int64, found boo
 	return r.Height, found, err
 }
 
-// Rival shows at every endpoint that another transaction, in a block up to a final one, has used the number of an own
+// Rival shows at every endpoint that another transaction, in a block up to a final one, has used the nonce of an own
 // one, and that no form of the own one is in a block.
 func (d *Driver) Rival(ctx context.Context, o sweep.Outgoing, hash string, final chain.Header) (sweep.Rival, error) {
 	return rpc.Unanimous(ctx, d.pool, hash, func(e *rpc.Endpoint) (sweep.Rival, error) { return rivalAt(ctx, e, o, hash, final) })
@@ -428,7 +428,7 @@ func rivalAt(ctx context.Context, e *rpc.Endpoint, o sweep.Outgoing, hash string
 		return r, err
 	}
 	if !strings.EqualFold(tx.From, o.Sender) || nonce != o.Nonce {
-		return r, fmt.Errorf("%w: it has number %d of %s, and the refund has number %d of %s", sweep.ErrBeside, nonce, tx.From, o.Nonce, o.Sender)
+		return r, fmt.Errorf("%w: it has nonce %d of %s, and the refund has nonce %d of %s", sweep.ErrBeside, nonce, tx.From, o.Nonce, o.Sender)
 	}
 	for _, own := range o.Signed() {
 		if _, found, err := receiptOf(ctx, e, own); err != nil || found {

@@ -54,7 +54,7 @@ func (n Network) authorize(r intent.Request, tx evmtx.Transaction, deposit evmtx
 	case a.From != deposit:
 		return nil, intent.Refuse(intent.Address, "%s is not deposit address %d", a.From, r.Index)
 	case !ends.After(now) || ends.After(now.Add(authorizationMost)):
-		return nil, intent.Refuse(intent.Expiry, "an authorization until %s is over, or valid for more than %s", ends.UTC(), authorizationMost)
+		return nil, intent.Refuse(intent.Expiry, "an authorization until %s has ended, or is valid for more than %s", ends.UTC(), authorizationMost)
 	case tx.Cost().Cmp(&n.Fund.Most.Int) > 0:
 		return nil, intent.Refuse(intent.Fee, "the gas station may pay at most %s for one sweep, not %s", &n.Fund.Most.Int, tx.Cost())
 	}

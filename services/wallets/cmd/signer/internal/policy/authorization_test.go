@@ -62,7 +62,7 @@ func TestCheck_authorization(t *testing.T) {
 		"the coin":                    {func(r *intent.Request) { r.Asset, r.EVM.Contract = "ETH", "" }, intent.Malformed},
 		"a funding":                   {func(r *intent.Request) { r.Kind = intent.Fund }, intent.Malformed},
 		"another chain":               {func(r *intent.Request) { r.EVM.ChainID = 2 }, intent.ChainID},
-		"it is over":                  {func(r *intent.Request) { r.EVM.Authorization.Before = now.Unix() }, intent.Expiry},
+		"it has ended":                {func(r *intent.Request) { r.EVM.Authorization.Before = now.Unix() }, intent.Expiry},
 		"it is valid for too long":    {func(r *intent.Request) { r.EVM.Authorization.Before = now.Add(2*time.Hour + time.Second).Unix() }, intent.Expiry},
 		"it is valid for ever":        {func(r *intent.Request) { r.EVM.Authorization.Before = 1 << 62 }, intent.Expiry},
 		"no nonce":                    {func(r *intent.Request) { r.EVM.Authorization.Nonce = "" }, intent.Malformed},

@@ -205,7 +205,7 @@ type Paid struct {
 	Most *big.Int // nil when the transaction costs it nothing
 }
 
-// Spent is a signed request as the limits count it. Every form counts on tron, where no number keeps two of them apart,
+// Spent is a signed request as the limits count it. Every form counts on tron, where no nonce keeps two of them apart,
 // and on solana: the signer sees no chain, so it cannot tell the value of a nonce account, which one transaction uses
 // up, from a recent block hash, under which every form may land.
 func Spent(r intent.Request, from string, amount *big.Int, at time.Time) Spend {

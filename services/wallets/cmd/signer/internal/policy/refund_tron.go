@@ -5,7 +5,7 @@ import (
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
-// tronRefund judges an approved refund on tron. No number keeps two of its forms apart, so the next one is signed only
+// tronRefund judges an approved refund on tron. No nonce keeps two of its forms apart, so the next one is signed only
 // when the one before has expired by the signer's clock, too.
 func (p Policy) tronRefund(n Network, r intent.Request, keys Keys, h hour) (Plan, *intent.Refusal, error) {
 	station, err := keys.TronAccount(p.RefundAccount, 0)

@@ -137,7 +137,7 @@ func (n Network) tronFee(r intent.Request, tx trontx.Transaction) *intent.Refusa
 }
 
 // expiry refuses a form that lives too long, and a form whose predecessor for the same purpose may still land. Tron has
-// no number that only one of two transactions can use up; their expirations must keep them apart.
+// no nonce that only one of two transactions can use up; their expirations must keep them apart.
 func (t *Tron) expiry(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
 	latest := now.Add(time.Duration(t.ExpiresWithin) * time.Second)
 	if next.Expires.After(latest) || !next.Expires.After(now) {
