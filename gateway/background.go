@@ -37,7 +37,7 @@ func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies ide
 // maintaining partitions.
 func background(group *lifecycle.Group, cfg postgres.Config, keys *store.Store, cache *apikey.Cache, acts *journal.Journal, tel *telemetry.Telemetry) error {
 	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",
+		Name: "gateway_key_changes_told", Help: "1 while this process hears of changes of keys; else it remembers a key for half a second.",
 	}, func() float64 {
 		if cache.Current() {
 			return 1

@@ -153,7 +153,7 @@ func TestGateway_me(t *testing.T) {
 		t.Errorf("ask for the own key: got %s, want the key without its secret, its merchant, permissions, limits and addresses", a.raw)
 	}
 	if a.Header.Get("RateLimit-Limit") != "500" || a.Header.Get("RateLimit-Remaining") != "499" || a.Header.Get("RateLimit-Reset") != "1" {
-		t.Errorf("limits are told as %v", a.Header)
+		t.Errorf("headers of the limits: got %v", a.Header)
 	}
 	w.call(t, "GET", "/v1/me", "", "").want(t, 401, "api_key_missing")
 	w.call(t, "GET", "/v1/me", operatorToken, "").want(t, 401, "api_key_invalid")

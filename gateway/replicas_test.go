@@ -166,7 +166,7 @@ func TestReplicas_revoke(t *testing.T) {
 		others int // status for another key meanwhile
 	}{
 		"all is well":           {func() {}, http.StatusOK},
-		"the listener stands":   {func() { cable.freeze(listeners(t, database), false) }, http.StatusOK},
+		"the listener freezes":  {func() { cable.freeze(listeners(t, database), false) }, http.StatusOK},
 		"the listener stops":    {func() { halt(t, database) }, http.StatusOK},
 		"the cable is cut":      {func() { cable.freeze(nil, true) }, 0},
 		"the listener is ended": {func() { terminate(t, database) }, http.StatusOK},

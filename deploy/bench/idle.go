@@ -33,7 +33,7 @@ var quiet = []struct {
 // servers are the processes of a stack that are not the product's.
 var servers = []string{"postgres", "rabbitmq", "epmd"}
 
-// idle measures the processors that a product uses which nobody calls. Its sides are one over processors.
+// idle measures the processor time of a product that nobody calls. Its sides are one over processors.
 type idle struct {
 	bench       *bench
 	url         string // of the broker

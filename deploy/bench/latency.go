@@ -14,7 +14,7 @@ import (
 	"causeway.internal/deploy/bench/internal/drive"
 )
 
-// Rows of latency have two sides of the same kind, whose quantiles stand side by side in the table.
+// Rows of latency have two sides of the same kind, whose quantiles are side by side in the table.
 const (
 	latencyRows    = "latency/"
 	latencyClients = 64  // enough that a request hardly waits for a client at half of the capacity

@@ -2,13 +2,16 @@ package check
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,7 +31,10 @@ var (
 	subject = regexp.MustCompile(`(?:^|[.!?:)] )(?:What|Whatever|Whose) [^.?!]*(?:[.?!]|$)`)
 	quoted  = regexp.MustCompile("`[^`]*`|\\*[a-zA-Z][^*\n]*\\*|\"[^\"\n]*\"|\\]\\([^)]*\\)")
 	bullet  = regexp.MustCompile(`^(?:[-*] |[0-9]+\. )`)
+	inline  = regexp.MustCompile(`description: "?([^"}]+)`)
 	address = regexp.MustCompile(`https?://|\]\(`)
+	// statement finds SQL, and a program for a browser.
+	statement = regexp.MustCompile(`\b(SELECT|INSERT|UPDATE|RETURNING|const)\b|^[a-z]\.\w+, `)
 )
 
 // A page, a comment, an alert and a description of the API follow docs/CONTRIBUTING.md#words as far as a machine can
@@ -122,7 +128,7 @@ func proseOf(t *testing.T, name string) ([]prose, bool) {
 	case ext == ".md":
 		return pageProse(string(raw)), true
 	case ext == ".go":
-		return commentProse(t, name, raw), true
+		return append(commentProse(t, name, raw), literalProse(t, name, raw)...), true
 	case name == "gateway/openapi.yaml":
 		return yamlProse(string(raw), true), true
 	case ext == ".yaml" || ext == ".yml":
@@ -205,6 +211,37 @@ func commentProse(t *testing.T, name string, raw []byte) []prose {
 	return out
 }
 
+// literalProse reads the texts of a program: log messages, errors, helps of metrics and settings, messages of tests. A
+// literal without a space is an identifier, and words of SQL are names of columns.
+func literalProse(t *testing.T, name string, raw []byte) (out []prose) {
+	if name == "deploy/check/word_test.go" { // the words themselves
+		return nil
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, raw, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatalf("%s: read a text: %v", files.Position(literal.Pos()), err)
+		}
+		if doc, ok := reflect.StructTag(text).Lookup("doc"); ok {
+			text = doc
+		}
+		if strings.Contains(text, " ") && !statement.MatchString(text) {
+			out = append(out, prose{line: files.Position(literal.Pos()).Line, text: "| " + text, start: true, free: true})
+		}
+		return true
+	})
+	return out
+}
+
 // yamlProse reads the comments of a file in which # begins one, and its texts where they are written for people.
 func yamlProse(text string, values bool) []prose {
 	var out []prose
@@ -224,6 +261,8 @@ func yamlProse(text string, values bool) []prose {
 			continue
 		case isKey && (key == "description" || key == "summary"):
 			start, trimmed = true, strings.Trim(value, `'"`)
+		case inline.MatchString(trimmed):
+			start, trimmed = true, inline.FindStringSubmatch(trimmed)[1]
 		}
 		out = append(out, prose{
 			line: i + 1, text: trimmed, start: start,

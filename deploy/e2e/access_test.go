@@ -24,7 +24,7 @@ func TestNoGoodCredential(t *testing.T) {
 		"a mistyped key":        {api.Header("Authorization", "Bearer "+broken)},
 		"an operator's token":   {api.Header("Authorization", "Bearer "+s.AdminToken)},
 		"a word as X-API-Key":   {api.Header("X-API-Key", "hello")},
-		"an identity of ours":   {api.Header("X-Causeway-Identity", "e30.AAAA")},
+		"a forged identity":     {api.Header("X-Causeway-Identity", "e30.AAAA")},
 		"a very long key":       {api.Header("X-API-Key", "sk_test_"+strings.Repeat("a", 5000))},
 		"the public id alone":   {api.Header("X-API-Key", "pk_test_"+strings.Repeat("a", 36))},
 		"a key of another kind": {api.Header("Authorization", "Bearer whsec_"+strings.Repeat("a", 36))},

@@ -121,7 +121,7 @@ func TestSixteenFulfil(t *testing.T) {
 		}
 	}
 	if got := get(t, c, ref).Text(t, "payment.depositAddress"); got != address || got == "" {
-		t.Errorf("the winner was told %s, the payment carries %s", address, got)
+		t.Errorf("the winner was answered %s, the payment has %s", address, got)
 	}
 }
 

@@ -108,10 +108,10 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 	},
 	"payments-restore": func(t *testing.T, v scene) (map[string]string, []string) {
 		v.settled(t)
-		v.write(t, "statement", value[string](t, v.s, "payments", `SELECT reference FROM payouts LIMIT 1`)+"\nCW-STRANGER\n")
+		v.write(t, "statement", value[string](t, v.s, "payments", `SELECT reference FROM payouts LIMIT 1`)+"\nCW-UNKNOWN\n")
 		set := v.blocks(t, "ethereum")
 		set["OWNER_URL"], set["SINCE"] = v.s.Owners["payments"], backup()
-		return set, []string{"CW-STRANGER\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here"}
+		return set, []string{"CW-UNKNOWN\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here"}
 	},
 	"payout-unknown": func(t *testing.T, v scene) (map[string]string, []string) {
 		ref, payout := silent(t, v.merchant)
@@ -298,7 +298,7 @@ func TestRunbooks_echo(t *testing.T) {
 	t.Parallel()
 	printed, told, err := inShell(t.Context(), "set -v\n: MESSAGE_KEY=w2:\necho done\n", map[string]string{"HOME": t.TempDir()})
 	if err != nil || printed != "done\n" || !strings.Contains(told, "MESSAGE_KEY=w2:") {
-		t.Errorf("printed %q, told %q: %v", printed, told, err)
+		t.Errorf("printed %q, errors %q: %v", printed, told, err)
 	}
 }
 

@@ -61,10 +61,10 @@ func TestPayoutOutcome(t *testing.T) {
 	}
 	failing, returning, silent, plain := walk("fail"), walk("return"), walk("timeout"), walk("")
 	if a := awaitStatus(t, c, failing, "needs_review"); exception(a) != "payout_failed" {
-		t.Errorf("told to fail: %s", a.Body)
+		t.Errorf("ordered to fail: got %s", a.Body)
 	}
 	if a := awaitStatus(t, c, returning, "needs_review"); exception(a) != "payout_returned" {
-		t.Errorf("told to return: %s", a.Body)
+		t.Errorf("ordered to return: got %s", a.Body)
 	}
 	paid := awaitStatus(t, c, plain, "settled")
 	order(paid.Text(t, "payment.payout.id"), "return")

@@ -130,7 +130,7 @@ func tellsOfIt(t testing.TB, s *stack.Stack, trace, request string) {
 			Request             string `json:"request_id"`
 		}
 		if err := json.Unmarshal(line, &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" || l.Service == "" {
-			t.Errorf("not a line of ours: %v: %s", err, line)
+			t.Errorf("not a line of the log's form: %v: %s", err, line)
 			continue
 		}
 		if l.Payment != "" {

@@ -240,7 +240,7 @@ func (l *launcher) rabbitctl() error {
 	}
 	broker, err := st.Find(infra.Rabbit)
 	if err != nil {
-		return fmt.Errorf("only a private RabbitMQ can be told: %w", err)
+		return fmt.Errorf("only a private RabbitMQ takes commands: %w", err)
 	}
 	return broker.Spec.User.Run(broker.Spec.Env, filepath.Join(filepath.Dir(broker.Spec.Path), "rabbitmqctl"), l.remain...)
 }

@@ -186,7 +186,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_queue_messages", Help: "Messages that wait in a queue for their handler, when the broker was last asked.",
 		}, queue),
 		buried: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bus_dead_messages", Help: "Messages in the dead queue of a queue, whoever moved them there, and in the queue of what nobody takes.",
+			Name: "bus_dead_messages", Help: "Messages in the dead queue of a queue, moved there by its consumer or by the broker, and in the queue of unroutable messages.",
 		}, queue),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bus_handler_seconds", Help: "Time of one handler run.",
@@ -199,7 +199,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_publish_errors_total", Help: "Batches that were not confirmed and will be published again.",
 		}),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect. The one that publishes is opened by the next message, the others at once.",
+			Name: "bus_connected", Help: "Open connections: usually 1, for a moment 2 after a reconnect. The next message opens the one that publishes; the others open at once.",
 		}, []string{"connection"}),
 	}
 	registry.MustRegister(m.consumed, m.failed, m.dead, m.forged, m.unsigned, m.waiting, m.buried, m.seconds, m.published, m.refused, m.connected)

@@ -593,8 +593,8 @@ func TestDial_refusesWhatWaitingDoesNotCure(t *testing.T) {
 	}
 }
 
-// gate is a TCP proxy that can be shut, for a broker that is away.
-type gate struct {
+// proxy is a TCP proxy that can be shut, for a broker that is away.
+type proxy struct {
 	t        *testing.T
 	addr     string
 	target   string
@@ -606,8 +606,8 @@ type gate struct {
 	wait  sync.WaitGroup
 }
 
-// newGate reserves a port on which nothing listens until open.
-func newGate(t *testing.T, amqpURL string) (g *gate, through string) {
+// newProxy reserves a port on which nothing listens until open.
+func newProxy(t *testing.T, amqpURL string) (g *proxy, through string) {
 	t.Helper()
 	parsed, err := url.Parse(amqpURL)
 	if err != nil {
@@ -617,7 +617,7 @@ func newGate(t *testing.T, amqpURL string) (g *gate, through string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = &gate{t: t, addr: listener.Addr().String(), target: parsed.Host}
+	g = &proxy{t: t, addr: listener.Addr().String(), target: parsed.Host}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -626,7 +626,7 @@ func newGate(t *testing.T, amqpURL string) (g *gate, through string) {
 	return g, parsed.String()
 }
 
-func (g *gate) open() {
+func (g *proxy) open() {
 	g.t.Helper()
 	listener, err := net.Listen("tcp", g.addr)
 	if err != nil {
@@ -653,8 +653,8 @@ func (g *gate) open() {
 	})
 }
 
-// carry copies until either side ends, and holds what it has read while the gate stalls.
-func (g *gate) carry(to, from net.Conn) {
+// carry copies until either side ends, and holds what it has read while the proxy stalls.
+func (g *proxy) carry(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	for buffer := make([]byte, 4096); ; {
@@ -672,7 +672,7 @@ func (g *gate) carry(to, from net.Conn) {
 }
 
 // cut drops every connection and returns how many there were.
-func (g *gate) cut() int {
+func (g *proxy) cut() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	dropped := len(g.pairs) / 2
@@ -683,7 +683,7 @@ func (g *gate) cut() int {
 	return dropped
 }
 
-func (g *gate) shut() {
+func (g *proxy) shut() {
 	if g.listener != nil {
 		_ = g.listener.Close()
 	}
@@ -694,7 +694,7 @@ func (g *gate) shut() {
 func TestStart_withoutABroker(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
-	door, through := newGate(t, vhost)
+	door, through := newProxy(t, vhost)
 	began := time.Now()
 	receiver, sender := link(t, through, billing), link(t, through, orders)
 	if took := time.Since(began); took > 2*firstTry+time.Second {
@@ -724,7 +724,7 @@ func TestStart_withoutABroker(t *testing.T) {
 func TestPublish_brokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
-	door, through := newGate(t, vhost)
+	door, through := newProxy(t, vhost)
 	door.open()
 	sender := link(t, through, orders)
 	publish(t, sender, "1")

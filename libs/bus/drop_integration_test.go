@@ -27,7 +27,7 @@ import (
 func TestDroppedConnections_loseNothing(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
-	door, through := newGate(t, vhost)
+	door, through := newProxy(t, vhost)
 	door.open()
 	receiver := link(t, through, billing)
 	var (

@@ -35,7 +35,7 @@ func NewVerifier(text string) (*Verifier, error) {
 			return nil, errors.New("want comma separated merchant: or operator: and the base64 of an ed25519 public key")
 		}
 		if other, taken := doors[string(raw)]; taken && other != door {
-			return nil, errors.New("one key stands for both doors")
+			return nil, errors.New("one key is named for both doors")
 		}
 		doors[string(raw)] = door
 		v.keys[door] = append(v.keys[door], raw)

@@ -154,7 +154,7 @@ func TestEndpoint_goneIsDisabledAndHeld(t *testing.T) {
 	}
 	notice := r.receiver.Accepted("/other")[0]
 	if notice.Type != "webhook.endpoint_disabled" || !bytes.Contains(notice.Body, []byte(id)) {
-		t.Errorf("told %s", notice.Body)
+		t.Errorf("notice: got %s, want webhook.endpoint_disabled of %s", notice.Body, id)
 	}
 	before := len(r.receiver.Deliveries())
 	r.publish(event("CW-2", 1, ""), event("CW-1", 2, ""))
@@ -203,7 +203,7 @@ func TestEndpoint_failingWarnsThenDisables(t *testing.T) {
 	}
 	r.receiver.Await(t, 20*time.Second, "the end", func([]receiver.Delivery) bool { _, disabled := told(); return disabled > 0 })
 	if warned, disabled := told(); warned < 1 || warned > 3 || disabled != 1 { // a slow machine may see two thresholds passed at once
-		t.Errorf("warned %d times, told of the end %d times", warned, disabled)
+		t.Errorf("got %d warnings and %d notices of the end", warned, disabled)
 	}
 	if got := a.want(200, http.MethodGet, "/v1/webhooks/endpoints/"+id, ""); text(t, got, "endpoint.disabledReason") != "failing" || at(t, got, "endpoint.enabled") != false {
 		t.Errorf("after so long: %v", got)

@@ -166,10 +166,10 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 			Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared.",
 		}),
 		stock:      gauge("payments_address_stock", "Free deposit addresses that no replica has leased.", "mode", "family"),
-		owed:       gauge("payments_owed", "What is owed, by the last list, to payers, receivers and merchants, in whole units of the asset.", "mode", "to", "asset"),
+		owed:       gauge("payments_owed", "Sums owed to payers, receivers and merchants, by the last list, in whole units of the asset.", "mode", "to", "asset"),
 		owedOldest: gauge("payments_owed_oldest_seconds", "Time since the oldest amount that is owed was booked.", "mode", "to", "asset"),
 		difference: gauge("payments_treasury_difference",
-			"What a chain or a rail has beyond the ledger, by the last reading, in whole units of the asset.", "mode", "place", "asset"),
+			"Surplus of a chain or a rail over the ledger, by the last reading, in whole units of the asset.", "mode", "place", "asset"),
 		unread: gauge("payments_treasury_unread",
 			"1 where a chain or a rail should have been read for the report of the treasury and was not, else 0.", "mode", "place", "asset"),
 		closed: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -280,7 +280,7 @@ func (m *leaderMetrics) listOwed(s *store.Store, log *slog.Logger) func(context.
 			m.owed.WithLabelValues(o.Mode, o.To, o.Asset).Set(o.Amount.InexactFloat64())
 			m.owedOldest.WithLabelValues(o.Mode, o.To, o.Asset).Set(time.Since(o.Oldest).Seconds())
 			if fresh {
-				log.InfoContext(ctx, "money is owed", "mode", o.Mode, "to", o.To, "asset", o.Asset, "amount", o.Amount, "entries", o.Count, "oldest", o.Oldest)
+				log.InfoContext(ctx, "owed money", "mode", o.Mode, "to", o.To, "asset", o.Asset, "amount", o.Amount, "entries", o.Count, "oldest", o.Oldest)
 			}
 		}
 		return nil

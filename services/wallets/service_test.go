@@ -531,7 +531,7 @@ func TestService_operator(t *testing.T) {
 	}
 	height := fmt.Sprint(seen.BlockHeight)
 	if got := operator("rescan", "--network", "base", "--mode", "test", "--from", height, "--to", height); !strings.Contains(got, `"told": 1`) || !strings.Contains(got, `"found": 0`) {
-		t.Errorf("scan one block again: got %s, want one told and none found", got)
+		t.Errorf("scan one block again: got %s, want one announced and none found", got)
 	}
 	version := seen.Version
 	w.until("announced again", func() bool { return w.deposits[seen.Key].Version > version })

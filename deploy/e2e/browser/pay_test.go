@@ -48,11 +48,11 @@ func TestPayCopy(t *testing.T) {
 		for button, want := range map[string]string{"amount": "15.9375", "address": b.read(ref).Text(t, "payment.depositAddress")} {
 			// The button says so for a moment only, which a slow test would miss: the page itself waits for it.
 			selector := `[data-copy="` + button + `"]`
-			js[bool](b, `{ const seen = document.querySelector('`+selector+`'), told = Promise.withResolvers();
-				new MutationObserver(() => seen.classList.contains("done") && told.resolve(true)).observe(seen, { attributes: true });
-				window.told = told.promise }; true`)
+			js[bool](b, `{ const seen = document.querySelector('`+selector+`'), shown = Promise.withResolvers();
+				new MutationObserver(() => seen.classList.contains("done") && shown.resolve(true)).observe(seen, { attributes: true });
+				window.shown = shown.promise }; true`)
 			b.click(selector)
-			js[bool](b, `window.told`)
+			js[bool](b, `window.shown`)
 			if got := js[string](b, `window.copied`); got != want {
 				t.Errorf("copied %q, want %q", got, want)
 			}

@@ -163,7 +163,7 @@ func (b *tab) hear(event any) {
 		}
 		// The pages of a console have no secret in their address, and forms need the origin.
 		if from := e.Request.Headers["Referer"]; from != nil && from != "" && !consolePage.MatchString(e.Request.URL) {
-			b.problem("told where it comes from: " + e.Request.URL)
+			b.problem("named where it comes from: " + e.Request.URL)
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError {

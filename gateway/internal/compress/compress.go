@@ -18,8 +18,8 @@ var kinds = []string{"text/html", "text/css", "text/javascript", "application/ja
 
 const suffix = "-gzip"
 
-// Handler compresses the answers of next to GET. Answers to other methods pass as they are, and so do those that show a
-// secret: its length must not be measured beside text that another person chose.
+// Handler compresses the answers that next gives to GET. Answers to other methods stay as they are, and so do those
+// that show a secret: nobody may measure its length beside text that another person chose.
 func Handler(next http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(least), gzhttp.ContentTypes(kinds), gzhttp.SuffixETag(suffix),

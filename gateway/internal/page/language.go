@@ -220,7 +220,7 @@ func (p *Pages) speak(r *http.Request, mode, locale string) speech {
 		s.language = s.Offered.nearest([]tags.Tag{tag})
 	}
 	if s.language == nil {
-		wanted, _, _ := tags.ParseAcceptLanguage(r.Header.Get("Accept-Language")) // an unreadable wish is none
+		wanted, _, _ := tags.ParseAcceptLanguage(r.Header.Get("Accept-Language")) // a malformed header names no language
 		s.language = s.Offered.nearest(wanted)
 	}
 	if s.language == nil {

@@ -334,7 +334,7 @@ func TestPay_closingWindow(t *testing.T) {
 	_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"expiresAt": noon.Format(time.RFC3339)})})
 	if page := get(h, "/pay/"+reference).Body.String(); strings.Contains(page, "TUEZ") ||
 		!strings.Contains(page, "Please send nothing now") {
-		t.Error("a payment whose time is over still asks for money")
+		t.Error("an expired payment still asks for money")
 	}
 }
 

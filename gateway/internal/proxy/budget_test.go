@@ -46,7 +46,7 @@ func TestProxy_bodiesInFlight(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, res.Body)
 			if res.StatusCode == http.StatusServiceUnavailable && (res.Header.Get("Retry-After") == "" || !res.Close) {
-				t.Error("a refused body is not told when to come back, on another connection")
+				t.Error("the refusal of a body has no Retry-After, or keeps the connection")
 			}
 			answered <- res.StatusCode
 		}()

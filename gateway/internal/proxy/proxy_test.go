@@ -654,7 +654,7 @@ type recording struct{ statuses chan int }
 
 func (r recording) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	if c.Route == nil || c.RequestID == "" || !c.Caller.IP.IsValid() {
-		return nil, errors.New("the gate is told too little")
+		return nil, errors.New("the gate has no route, request id or address")
 	}
 	return func(status int) { r.statuses <- status }, nil
 }
@@ -674,12 +674,12 @@ func TestProxy_gates(t *testing.T) {
 		t.Errorf("Retry-After %s", a.Header.Get("Retry-After"))
 	}
 	if got := <-seen.statuses; got != http.StatusTooManyRequests {
-		t.Errorf("the gate was told %d of a refusal by the next one", got)
+		t.Errorf("status at the gate after the next one refused: got %d, want 429", got)
 	}
 	w = start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.Gates = []proxy.Gate{seen} })
 	w.do(t, "GET", "/v1/public/x", "", "").echoed(t)
 	if got := <-seen.statuses; got != http.StatusOK {
-		t.Errorf("the gate was told %d", got)
+		t.Errorf("status at the gate: got %d, want 200", got)
 	}
 }
 

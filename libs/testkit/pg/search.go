@@ -38,7 +38,7 @@ func Search(t testing.TB, db postgres.Querier, texts ...string) (found []string)
 				t.Fatal(err)
 			}
 			if n > 0 {
-				found = append(found, fmt.Sprintf("%q stands in %d rows of %s", text, n, table))
+				found = append(found, fmt.Sprintf("%q is in %d rows of %s", text, n, table))
 			}
 		}
 	}

@@ -33,10 +33,10 @@ const (
 	changeWithin     = 2 * time.Minute
 )
 
-// room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
+// slots bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
 // once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
 // to do with the tests. No test may take a second stack while it holds one.
-var room = make(chan struct{}, 4)
+var slots = make(chan struct{}, 4)
 
 // starting lets one of them start at a time. The start computes for seconds; three at once starve the shared product
 // until its gateway answers other tests that a service took too long.
@@ -93,8 +93,8 @@ func Shared(t testing.TB) *Stack {
 // the gateway answers and payments has addresses in stock.
 func New(t testing.TB, o Options) *Stack {
 	t.Helper()
-	room <- struct{}{}
-	t.Cleanup(func() { <-room })
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
 	s := &Stack{dir: t.TempDir()}
 	args := []string{"up", "--dir", s.dir, "--json"}
 	if o.Private {

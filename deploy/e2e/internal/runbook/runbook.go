@@ -91,7 +91,7 @@ func parse(name, text string) Page {
 		case fence == "refused":
 		case fence == "other":
 			if command.MatchString(line) {
-				fault(i+1, "a command stands in a block of a language without commands: %q", line)
+				fault(i+1, "a block of a language without commands has a command: %q", line)
 			}
 		case strings.HasPrefix(bare, "```"):
 			indent = len(line) - len(bare)

@@ -109,7 +109,7 @@ func TestLanes_boundsAndTurns(t *testing.T) {
 			t.Fatalf("%d running, %d lanes, %d held at the end", running, lanes, l.held)
 		}
 		if rooms.Load() == 0 {
-			t.Fatal("nobody was told that the full lane has room")
+			t.Fatal("the full lane announced no free place")
 		}
 		l.Stop(t.Context())
 	})

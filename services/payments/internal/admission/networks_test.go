@@ -58,7 +58,7 @@ func TestScans_order(t *testing.T) {
 	w := fixture.New(t)
 	follows(w)
 	told := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
-	wantClosed(w, "nobody has told", admission.NotFollowed)
+	wantClosed(w, "nothing announced", admission.NotFollowed)
 	fares(w, wire.ScannedThrough{Height: 5})
 	wantClosed(w, "an older wallets", "")
 	fares(w, wire.ScannedThrough{Height: 6, State: wire.ScanFollowing, Head: 6, HeadTime: told(0), ToldAt: told(3 * time.Second)})
@@ -74,7 +74,7 @@ func TestScans_order(t *testing.T) {
 	wantClosed(w, "overtaken", admission.Halted)
 	w.SQL(`UPDATE scan_progress SET updated_at = now() - interval '31 seconds'`)
 	fares(w, wire.ScannedThrough{Height: 8, State: wire.ScanBehind, ToldAt: told(time.Hour)})
-	wantClosed(w, "told by a clock that was set back", admission.Behind)
+	wantClosed(w, "announced by a clock that was set back", admission.Behind)
 	fares(w, wire.ScannedThrough{Height: 8, State: wire.ScanFollowing, ToldAt: told(0)})
 	wantClosed(w, "follows again", "")
 	w.SQL(`UPDATE scan_progress SET updated_at = now() - interval '61 seconds'`)

@@ -81,7 +81,7 @@ func TestScans(t *testing.T) {
 		want(tenant.Test, "tron", NotFollowed)
 		want(tenant.Live, "base", Halted)
 		if !maps.Equal(told, map[string]bool{"live tron": true, "live base": false}) {
-			t.Errorf("told %v", told)
+			t.Errorf("announced: got %v, want live tron open and live base closed", told)
 		}
 		list.err = errors.New("the database is down")
 		if s.Load(t.Context()) == nil {

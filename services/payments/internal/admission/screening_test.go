@@ -93,7 +93,7 @@ func TestScreening_failsClosed(t *testing.T) {
 	seeFrom(w, p, fixture.CleanSender, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	w.Want(p, "confirming")
 	if err := w.Deposits.Rescreen(t.Context()); err == nil {
-		t.Error("nobody was told that transfers wait")
+		t.Error("no error, although transfers wait")
 	}
 	w.Want(p, "confirming")
 	s.Set(false)

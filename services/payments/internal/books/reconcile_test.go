@@ -88,7 +88,7 @@ func TestReconcile(t *testing.T) {
 	began := fixture.Ask[time.Time](w, `SELECT finished_at FROM reconciliations`)
 	if err := w.Books.Reconcile(t.Context(), func(found map[string]int, at time.Time) {
 		if found[books.DiffTrial] != 1 || !at.Equal(began) {
-			t.Errorf("told %v of %s", found, at)
+			t.Errorf("reported %v at %s, want one difference of the trial balance at %s", found, at, began)
 		}
 	}); err != nil {
 		t.Fatal(err)

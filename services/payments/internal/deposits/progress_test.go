@@ -172,7 +172,7 @@ func TestProgress_tellsOfAMissingDeposit(t *testing.T) {
 	w := fixture.New(t)
 	w.Progressed(time.Now(), 1)
 	if w.Alerts.Load() != 0 {
-		t.Error("told at once")
+		t.Error("alert at once")
 	}
 	w.SQL(`UPDATE scan_waiting SET told_at = now() - interval '11 minutes'`)
 	w.Progressed(time.Now(), 1)

@@ -96,7 +96,7 @@ func TestApply(t *testing.T) {
 			want++
 		}
 		if err != nil || next.State != c.state || told != c.told || next.Sequence != want {
-			t.Errorf("step %d, %s: got %s, told %t, sequence %d, %v, want %s, %t, %d", i, c.trigger.Name, next.State, told, next.Sequence, err, c.state, c.told, want)
+			t.Errorf("step %d, %s: got %s, announced %t, sequence %d, %v, want %s, %t, %d", i, c.trigger.Name, next.State, told, next.Sequence, err, c.state, c.told, want)
 		}
 		d = next
 		if o := d.Order(); o.Check() != nil || o.Kind != "withdrawal" || o.Amount != "12500000" {

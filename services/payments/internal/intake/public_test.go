@@ -66,7 +66,7 @@ func TestFulfil_sixteenAtOnce(t *testing.T) {
 	}
 	after := w.Find(p.Reference).Payment
 	if !strings.Contains(string(won.Body), after.Address) || after.Status() != payment.StatusPending {
-		t.Errorf("the winner was told %s, the payment carries %s", won.Body, after.Address)
+		t.Errorf("the winner was answered %s, the payment has %s", won.Body, after.Address)
 	}
 	for _, part := range []string{
 		`{"success":true,"message":"Request fulfilled successfully","payment":{"reference":"`, `"status":"pending"`, `"cryptoAmount":31.5625`,

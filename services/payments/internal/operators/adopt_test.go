@@ -191,7 +191,7 @@ func TestAdopt_refundedElsewhere(t *testing.T) {
 func TestAdopt_refused(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	watched(w, 1)
+	secondAbove(w, 1)
 	w.Fill(4)
 	of := w.Make(fixture.Command())
 	w.See(of, fixture.Coin{Key: "of", Amount: "20", Version: 1, Depth: fixture.Enough})

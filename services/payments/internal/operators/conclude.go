@@ -189,7 +189,7 @@ func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder,
 func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *approval.Request, now time.Time) (change.Result, error) {
 	o := *v.Payout
 	answer := doubtAnswer{Success: true}
-	if above, watched := a.SecondAbove[o.Currency]; watched && o.Amount.GreaterThan(above) {
+	if above, bounded := a.SecondAbove[o.Currency]; bounded && o.Amount.GreaterThan(above) {
 		by := approval.Request{
 			Object: v.Payment.ID, Version: v.Payment.Version, Action: d.action, Operator: d.Operator, Reason: d.Reason,
 			Digest: a.digest(v.Payment.ID, d.action, o.ID, d.Outcome, d.Evidence, strconv.Itoa(o.Sends)),

@@ -129,7 +129,7 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	// The rail agrees as long as it does not know the order, and contradicts once it has paid it.
 	l.looks()
 	if l.Payments.Alerts.Load() != l.alerts {
-		t.Error("a miss is told as a contradiction")
+		t.Error("alert of a contradiction after a miss")
 	}
 	l.says(rail.Succeeded)
 	l.looks()
@@ -140,7 +140,7 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	told := l.Payments.Alerts.Load()
 	l.looks()
 	if l.Payments.Alerts.Load() != told {
-		t.Error("told again at every look")
+		t.Error("alert again at the next look")
 	}
 	l.Balanced()
 	if l.orders != 1 {

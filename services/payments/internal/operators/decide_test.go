@@ -31,8 +31,8 @@ func failed(w *fixture.Payments) payment.Payment {
 	return p
 }
 
-// watched is the fixture in which amounts above some naira need two operators.
-func watched(w *fixture.Payments, above int64) {
+// secondAbove makes amounts above some naira need two operators.
+func secondAbove(w *fixture.Payments, above int64) {
 	w.With(func(d *fixture.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(above, 0)}
 	})
@@ -238,7 +238,7 @@ func TestSecondOperator(t *testing.T) {
 func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	watched(w, 0)
+	secondAbove(w, 0)
 	p := failed(w)
 	if _, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
 	w.Fill(4)
-	watched(w, 40_000)
+	secondAbove(w, 40_000)
 	p := w.Make(fixture.Command())
 	if _, err := w.Merchants.Cancel(t.Context(), fixture.Owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 func TestSecondOperator_aRequestExpires(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	watched(w, 0)
+	secondAbove(w, 0)
 	p := failed(w)
 	if _, err := w.Resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil {
 		t.Fatal(err)

@@ -51,11 +51,11 @@ type Operators struct {
 // to another account, or it ends a live stray payment. before and after are the payment around the order.
 func (a *Operators) needsSecond(before change.View, after payment.Payment, action string) bool {
 	p := before.Payment
-	above, watched := a.SecondAbove[p.Currency]
+	above, bounded := a.SecondAbove[p.Currency]
 	if p.Type == payment.Stray { // its money has no worth in a currency
 		return p.Mode == tenant.Live && a.SecondAbove != nil
 	}
-	if !watched {
+	if !bounded {
 		return false
 	}
 	moved := after.PayoutAmount()

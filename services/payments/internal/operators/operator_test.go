@@ -41,7 +41,7 @@ func TestAdopted_bounded(t *testing.T) {
 // Every order counts the amount that it moves; a live payment to another account needs two operators at any amount, and
 // so does the end of a live stray payment.
 func TestNeedsSecond(t *testing.T) {
-	watched := &Operators{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}
+	bounded := &Operators{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}
 	first := payment.Receiver{BankCode: "058", AccountNumber: "0123456789", AccountName: "ADA"}
 	renamed, other := first, first
 	renamed.AccountName, other.AccountNumber = "ADA OBI", "1111111111"
@@ -60,19 +60,19 @@ func TestNeedsSecond(t *testing.T) {
 		"a retry to another account, small":  {tenant.Live, money.NGN, 1, ActionRetry, other, true},
 		"another account of a test payment":  {tenant.Test, money.NGN, 1, ActionRetry, other, false},
 		"a refund, large":                    {tenant.Live, money.NGN, 1001, ActionRefunded, first, true},
-		"a currency that is not watched":     {tenant.Live, money.GHS, 1001, ActionRetry, other, false},
+		"a currency without a bound":         {tenant.Live, money.GHS, 1001, ActionRetry, other, false},
 	} {
 		before := payment.Payment{Mode: c.mode, Currency: c.currency, Receiver: first, FiatAmount: decimal.New(c.amount, 0)}
 		before.Quote.PayoutAmount = decimal.New(c.amount, 0)
 		after := before
 		after.Receiver = c.to
-		if got := watched.needsSecond(change.View{Payment: before}, after, c.action); got != c.want {
+		if got := bounded.needsSecond(change.View{Payment: before}, after, c.action); got != c.want {
 			t.Errorf("needsSecond(%s) = %t, want %t", name, got, c.want)
 		}
 	}
 	for mode, want := range map[tenant.Mode]bool{tenant.Live: true, tenant.Test: false} {
 		stray := payment.Payment{Mode: mode, Type: payment.Stray}
-		if got := watched.needsSecond(change.View{Payment: stray}, stray, ActionRefunded); got != want {
+		if got := bounded.needsSecond(change.View{Payment: stray}, stray, ActionRefunded); got != want {
 			t.Errorf("needsSecond(a refund of a stray payment in mode %s) = %t, want %t", mode, got, want)
 		}
 	}

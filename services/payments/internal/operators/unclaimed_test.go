@@ -205,7 +205,7 @@ func TestUnclaimed_ofAReceiver(t *testing.T) {
 func TestUnclaimed_strays(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	watched(w, 1)
+	secondAbove(w, 1)
 	stray := func(key string, mode tenant.Mode) operators.Debtor {
 		m := w.Message(payment.Payment{Address: "TNobody" + key}, fixture.Coin{Key: key, Amount: "7", Version: 1, Depth: fixture.Enough})
 		m.Mode = mode
@@ -256,7 +256,7 @@ func TestUnclaimed_strayReorganised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := fixture.New(t)
-			watched(w, 1)
+			secondAbove(w, 1)
 			version := int64(0)
 			see := func(reverted bool) (key string) {
 				version++

@@ -718,7 +718,7 @@ func TestReturnedWithoutSuccessIsNeverSettled(t *testing.T) {
 			w.is(StatusNeedsReview, ExceptionPayoutReturned)
 			for _, e := range w.events {
 				if e.Type == "payment.settled" {
-					t.Error("payment.settled was told")
+					t.Error("event payment.settled, want none")
 				}
 			}
 			if !w.p.SettledAt.IsZero() {

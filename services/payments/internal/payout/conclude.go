@@ -50,7 +50,7 @@ func (t Timing) Conclude(p Payout, as State, now time.Time) (Payout, Outcome, er
 	}
 	p.State, p.Frozen, p.Stopped, p.Paged = as, false, false, false
 	p.Concluded, p.ConcludedAt, p.DoneAt = as, now, now
-	p, _ = t.watch(p, now)
+	p, _ = t.recheck(p, now)
 	return p, outcome, nil
 }
 
@@ -68,10 +68,10 @@ func (p Payout) concludable(as State) bool {
 	return false
 }
 
-// watch plans the next query of a payout that an operator concluded: hourly for a day, then daily until Watch ends.
-func (t Timing) watch(p Payout, now time.Time) (Payout, Decision) {
+// recheck plans the next query of a payout that an operator concluded: hourly for a day, then daily until Recheck ends.
+func (t Timing) recheck(p Payout, now time.Time) (Payout, Decision) {
 	age := now.Sub(p.ConcludedAt)
-	if age >= t.Watch {
+	if age >= t.Recheck {
 		p.NextAt = time.Time{}
 		return p, Decision{Step: Done}
 	}

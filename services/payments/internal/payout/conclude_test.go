@@ -104,7 +104,7 @@ func TestAsk(t *testing.T) {
 }
 
 // A concluded attempt is queried for 90 days. A contradicting answer is one alert, and a reported success is recorded.
-func TestConcludedIsWatched(t *testing.T) {
+func TestConcludedIsRechecked(t *testing.T) {
 	timing := LiveTiming()
 	for _, c := range []struct {
 		name     string
@@ -150,7 +150,7 @@ func TestConcludedIsWatched(t *testing.T) {
 				t.Errorf("asked %d times within %s", queries, age)
 			}
 			if p.State != c.ends || (len(outcomes) > 0) != (c.outcome != None) || len(outcomes) > 1 {
-				t.Errorf("%s, told %q", p.State, outcomes)
+				t.Errorf("state %s, outcomes %q", p.State, outcomes)
 			}
 			if p.Contradicted != c.contrary || (len(alerts) == 1 && alerts[0] == AlertContradicted) != c.contrary || (len(alerts) > 0) != c.contrary {
 				t.Errorf("contradicted %v, alerts %q", p.Contradicted, alerts)
@@ -266,7 +266,7 @@ func TestAnyInterleavingWithOperators(t *testing.T) {
 				if p.Frozen && p.NextAt.IsZero() {
 					t.Fatal("a frozen payout is asked about no more")
 				}
-				if p.Concluded != "" && p.NextAt.IsZero() && now.Before(p.ConcludedAt.Add(timing.Watch)) && p.State != Returned {
+				if p.Concluded != "" && p.NextAt.IsZero() && now.Before(p.ConcludedAt.Add(timing.Recheck)) && p.State != Returned {
 					t.Fatalf("a concluded payout is asked about no more: %+v", p)
 				}
 			},

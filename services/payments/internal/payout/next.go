@@ -234,7 +234,7 @@ func (t Timing) later(p Payout, now time.Time) Payout {
 func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 	p.NextAt = time.Time{}
 	if p.Concluded != "" {
-		return t.watch(p, now)
+		return t.recheck(p, now)
 	}
 	if p.State == Succeeded && p.Polls < len(t.After) {
 		p.NextAt = now.Add(t.After[p.Polls])
@@ -247,7 +247,7 @@ func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 // askAgain plans the next query of a payout with an outcome after one that nobody answered. That one is none of those
 // in which the rail may say that it returned the money.
 func (t Timing) askAgain(p Payout, now time.Time) (Payout, Decision) {
-	if now.Sub(p.DoneAt) >= t.Watch {
+	if now.Sub(p.DoneAt) >= t.Recheck {
 		p.NextAt = time.Time{}
 		return p, Decision{Step: Done}
 	}

@@ -385,7 +385,7 @@ func TestAnyInterleavingPaysAtMostOnce(t *testing.T) {
 			"another": func(*rapid.T) { see(Observation{Seen: Claimed}) }, // a second worker that believes to be the first, and dies
 			"": func(t *rapid.T) {
 				if made > 1 || outcomes[IsPaid] > 1 || outcomes[IsPaid] > made {
-					t.Fatalf("paid %d times, told %d times", made, outcomes[IsPaid])
+					t.Fatalf("paid %d times, reported %d times", made, outcomes[IsPaid])
 				}
 			},
 		})

@@ -108,13 +108,13 @@ type Timing struct {
 	MissWindow time.Duration   // at least this long after the last send, allow another send of the same reference (R5)
 	Hold       time.Duration   // delay of a payout that may not be sent now
 	After      []time.Duration // gaps between queries after a success, because a rail may return it later
-	Watch      time.Duration   // how long a payout is queried that an operator concluded, or whose rail does not answer
+	Recheck    time.Duration   // how long a payout is queried that an operator concluded, or whose rail does not answer
 }
 
 const (
 	mostSends = 10
 	day       = 24 * time.Hour
-	watch     = 90 * day
+	recheck   = 90 * day
 )
 
 // LiveTiming is the schedule of R5 and R6.
@@ -123,7 +123,7 @@ func LiveTiming() Timing {
 	return Timing{
 		Lease: 2 * time.Minute, Polls: []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Hourly: hour, GiveUp: 72 * hour, Sends: mostSends, Hold: 10 * time.Second, Misses: 3, MissWindow: 10 * time.Minute,
-		After: []time.Duration{hour, 24 * hour, 72 * hour}, Watch: watch,
+		After: []time.Duration{hour, 24 * hour, 72 * hour}, Recheck: recheck,
 	}
 }
 
@@ -135,7 +135,7 @@ func TestTiming() Timing {
 	return Timing{
 		Lease: 10 * time.Second, Polls: []time.Duration{300 * ms, 300 * ms, 300 * ms, 500 * ms, 500 * ms, time.Second, time.Second, 2 * time.Second},
 		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Sends: mostSends, Hold: 500 * ms, Misses: 3, MissWindow: time.Second,
-		After: []time.Duration{1500 * ms}, Watch: watch,
+		After: []time.Duration{1500 * ms}, Recheck: recheck,
 	}
 }
 

@@ -194,7 +194,7 @@ func TestR7_anotherAmountFreezes(t *testing.T) {
 	}
 	w.Want(p, "settling")
 	if w.Alerts.Load() == 0 {
-		t.Error("nobody was told")
+		t.Error("no alert")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestR8_lateWords(t *testing.T) {
 	hint(bank.Failed)
 	w.Want(p, "settled")
 	if w.Alerts.Load() == told {
-		t.Error("nobody was told")
+		t.Error("no alert")
 	}
 	hint(bank.Reversed)
 	w.Want(p, "needs_review payout_returned")

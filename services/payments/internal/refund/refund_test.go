@@ -68,7 +68,7 @@ func TestApply_anyOrder(t *testing.T) {
 				}
 			}
 			if next.Version != r.Version+1 || next.Told < r.Told {
-				t.Fatalf("version %d after %d, told %d after %d", next.Version, r.Version, next.Told, r.Told)
+				t.Fatalf("version %d after %d, events of version %d after %d", next.Version, r.Version, next.Told, r.Told)
 			}
 			if r = next; gone != (r.State == Confirmed) || held == (r.State == Failed) || r.ConfirmedAt.IsZero() == (r.State == Confirmed) {
 				t.Fatalf("%s with held %t, gone %t, confirmed at %s", r.State, held, gone, r.ConfirmedAt)

@@ -169,9 +169,9 @@ func TestRefund(t *testing.T) {
 	if _, err := ask(w, p, "", idempotency.Key{}); fault.As(err).Code != "nothing_owed" {
 		t.Errorf("a second request gives %v, want nothing_owed", err)
 	}
-	stranger := fixture.Owner
-	stranger.MerchantID = "another"
-	if _, err := w.Refunds.Request(t.Context(), stranger, p.Reference, refunds.Order{Reason: "r"}, &fault.Problems{}, idempotency.Key{}); fault.As(err).Kind != fault.NotFound {
+	other := fixture.Owner
+	other.MerchantID = "another"
+	if _, err := w.Refunds.Request(t.Context(), other, p.Reference, refunds.Order{Reason: "r"}, &fault.Problems{}, idempotency.Key{}); fault.As(err).Kind != fault.NotFound {
 		t.Errorf("another merchant's request gives %v, want not found", err)
 	}
 	var ordered wire.RefundApproved

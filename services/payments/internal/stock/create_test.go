@@ -109,6 +109,6 @@ func TestCreate_passesOverASpoiltAddress(t *testing.T) {
 	}
 	w.Balanced()
 	if w.Alerts.Load() == 0 {
-		t.Error("nobody was told")
+		t.Error("no alert")
 	}
 }

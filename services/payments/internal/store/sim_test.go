@@ -71,7 +71,7 @@ func TestSimOutcome_orderedWhileSent(t *testing.T) {
 			})
 			both.Wait()
 			if s, err := bank.Query(ctx, money.NGN, ref); err != nil || s.State != rail.Succeeded {
-				t.Errorf("%s was told to succeed: %s, %v", ref, s.State, err)
+				t.Errorf("%s was ordered to succeed: %s, %v", ref, s.State, err)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func toldOnce(ctx context.Context, t *testing.T, bank *sim.Rail, ref string, ord
 		t.Error(err)
 	}
 	if _, err := bank.Send(ctx, simOrder(ref)); !errors.Is(err, sim.ErrTimeout) {
-		t.Errorf("%s was told to time out: %v", ref, err)
+		t.Errorf("%s was ordered to time out: %v", ref, err)
 	}
 	said := make([]rail.State, orders)
 	var wait sync.WaitGroup

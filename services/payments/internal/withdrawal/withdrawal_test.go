@@ -85,9 +85,9 @@ func TestWithdrawal_lives(t *testing.T) {
 	}{
 		"paid":                   {false, func(b *books) { b.outcome(payout.IsSending, 1, ""); b.outcome(payout.IsPaid, 1, "") }, "requested approved sending paid", "50"},
 		"paid, found at once":    {false, func(b *books) { b.outcome(payout.IsPaid, 1, "") }, "requested approved sending paid", "50"},
-		"paid, told twice":       {false, func(b *books) { b.outcome(payout.IsPaid, 1, ""); b.outcome(payout.IsPaid, 1, "") }, "requested approved sending paid", "50"},
+		"paid, reported twice":   {false, func(b *books) { b.outcome(payout.IsPaid, 1, ""); b.outcome(payout.IsPaid, 1, "") }, "requested approved sending paid", "50"},
 		"failed":                 {false, func(b *books) { b.outcome(payout.IsSending, 1, ""); b.outcome(payout.IsFailed, 1, "") }, "requested approved sending failed", "150"},
-		"failed, told twice":     {false, func(b *books) { b.outcome(payout.IsFailed, 1, ""); b.outcome(payout.IsFailed, 1, "") }, "requested approved failed", "150"},
+		"failed, reported twice": {false, func(b *books) { b.outcome(payout.IsFailed, 1, ""); b.outcome(payout.IsFailed, 1, "") }, "requested approved failed", "150"},
 		"over another rail":      {false, func(b *books) { b.outcome(payout.IsFailed, 1, "two"); b.outcome(payout.IsPaid, 2, "") }, "requested approved sending paid", "50"},
 		"both rails fail":        {false, func(b *books) { b.outcome(payout.IsFailed, 1, "two"); b.outcome(payout.IsFailed, 2, "") }, "requested approved failed", "150"},
 		"returned":               {false, func(b *books) { b.outcome(payout.IsPaid, 1, ""); b.outcome(payout.IsReturned, 1, "") }, "requested approved sending paid returned", "150"},

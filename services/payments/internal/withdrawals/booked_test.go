@@ -106,7 +106,7 @@ func TestBook_oneReference(t *testing.T) {
 	}
 	all.Wait()
 	if got := balance(w, live); told.Load() != 1 || got != "4900 0" {
-		t.Errorf("8 bookings of one reference: %d were told that they booked it, and the balance is %s, want 1 and 4900 0", told.Load(), got)
+		t.Errorf("8 bookings of one reference: %d were answered that they booked it, and the balance is %s, want 1 and 4900 0", told.Load(), got)
 	}
 }
 

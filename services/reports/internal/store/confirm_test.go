@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 	first := judge(" 0XTWO ", true, k)
 	lists([]string{"TxThree"}, []string{"0xtwo"})
 	if s := last(); s.Address != "0xtwo" || s.Confirmed == nil || !*s.Confirmed || s.Merchants != 2 || s.Version <= before {
-		t.Errorf("payments is told %+v", s)
+		t.Errorf("message to payments: got %+v", s)
 	}
 	if again := judge(" 0XTWO ", true, k); !again.Replayed || string(again.Body) != string(first.Body) {
 		t.Errorf("the same key is answered %+v", again)
@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 	judge("TxThree", false, idempotency.Key{})
 	lists(nil, nil)
 	if s := last(); s.Confirmed == nil || *s.Confirmed {
-		t.Errorf("payments is told %+v", s)
+		t.Errorf("message to payments: got %+v", s)
 	}
 	w.condemn(tenant.Test, "TxThree", 4)
 	lists([]string{"TxThree"}, nil)
@@ -165,7 +165,7 @@ func TestJudge_twoOperators(t *testing.T) {
 		}
 		all := messages[wire.FraudSignal](w, wire.FraudSignalV1)
 		if s := all[len(all)-1]; s.Confirmed == nil || *s.Confirmed != blocked {
-			t.Errorf("after %s payments is told %+v, want %t", operator, s, blocked)
+			t.Errorf("message to payments after %s: got %+v, want %t", operator, s, blocked)
 		}
 	}
 	want("ann", false, "", "", false) // the reports do not suffice

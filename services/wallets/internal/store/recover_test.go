@@ -218,7 +218,7 @@ func TestAgain(t *testing.T) {
 	look := func(from, to int64) (scanner.Looked, error) { return reader.Again(ctx, s, from, to, slog.Default()) }
 	out, err := look(1, 5)
 	if err != nil || out != (scanner.Looked{Blocks: 5, Found: 1, Told: 2}) {
-		t.Fatalf("scan five blocks again: got %+v, %v, want one found and two told", out, err)
+		t.Fatalf("scan five blocks again: got %+v, %v, want one found and two announced", out, err)
 	}
 	newest := map[string]wire.DepositChanged{}
 	for _, d := range drain[wire.DepositChanged](t, pool, wire.DepositChangedV1) {

@@ -282,8 +282,8 @@ func bandwidth(r intent.Request, sender string) (int64, error) {
 }
 
 // planned fixes the sender's number. The plan is signed even if the process ends before. The number is part of the
-// timestamp, so that two transactions of a sender never have the same bytes. The chain does not check the number, so the gas
-// station need not send one transaction before it plans the next.
+// timestamp, so that two transactions of a sender never have the same bytes. The chain does not check the number, so
+// the gas station need not send one transaction before it plans the next.
 func (s tron) planned(ctx context.Context, w sweep.Sweep, sender string, r intent.Request) error {
 	queue, err := s.store.Queue(ctx, s.cfg.Network, sender)
 	if err != nil {

@@ -136,7 +136,7 @@ func TestMagicAccounts(t *testing.T) {
 		}
 		m.work(window)
 		if m.p.State != c.want || m.p.Sends != c.sends || len(m.said) != len(c.said) {
-			t.Errorf("%s: %s after %d sends, told %v; want %+v", account, m.p.State, m.p.Sends, m.said, c)
+			t.Errorf("%s: %s after %d sends, outcomes %v; want %+v", account, m.p.State, m.p.Sends, m.said, c)
 		}
 		if len(m.paper.lines) != 1 {
 			t.Errorf("%s: %d lines on the statement", account, len(m.paper.lines))
@@ -144,7 +144,7 @@ func TestMagicAccounts(t *testing.T) {
 		if account == AccountReturns {
 			m.work(3 * time.Second)
 			if m.p.State != payout.Returned || m.said[len(m.said)-1] != payout.IsReturned {
-				t.Errorf("%s: %s, told %v", account, m.p.State, m.said)
+				t.Errorf("%s: %s, outcomes %v", account, m.p.State, m.said)
 			}
 		}
 	}
