@@ -119,8 +119,8 @@ func (k Key) id() []byte {
 // Answer is the exact reply to a request, as it is kept for the request's key.
 //
 // A reply that holds a secret has three forms: the first caller gets Full; Secret, its sealed form, answers the same
-// request for 15 minutes and is erased then; Body, without the secret, is the answer from then on. A Personal body names
-// a person's account, and the store seals it.
+// request for 15 minutes and is erased then; Body, without the secret, is the answer from then on. A Personal body
+// names a person's account, and the store seals it.
 type Answer struct {
 	Status   int
 	Body     []byte
