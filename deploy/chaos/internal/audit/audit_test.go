@@ -170,7 +170,7 @@ func TestJudge_eachShapesOwnRule(t *testing.T) {
 		"late above the lock":                      {load.Late, func(f *dossier) { f.rail[0].Amount = "49500.01" }, "the bank's order is for 49500.01"},
 		"claimed by two":                           {load.ClaimedTwice, func(f *dossier) { f.asked.Claimed = load.Claimers }, "given to 2 people"},
 		"paid to who was refused": {
-			load.ClaimedTwice, func(f *dossier) { f.rail[0].Account = load.Claimers[1] }, "must be 0123456789",
+			load.ClaimedTwice, func(f *dossier) { f.rail[0].Account = load.Claimers[1] }, "want 0123456789",
 		},
 		"failed and given away":    {load.Fails, func(f *dossier) { f.accountsLeft[1].Balance = "0" }, "account payable of the payment has 0, must have 49500"},
 		"cancelled money taken":    {load.CancelledPaid, func(f *dossier) { f.deposits[0].Booked = "customer" }, "0 of 31.25 are in suspense"},

@@ -241,7 +241,7 @@ export abstract class Operations {
   }
 
   /**
-   * Find out whose account it is.
+   * Look up the holder of an account.
    *
    * Needs the permission `payment:create`; or, without any key, the `reference` of an open payment: a gift that
    * can be claimed, or another payment that is `created`, `pending` or `confirming`. Every other reference is a

@@ -345,7 +345,7 @@ export interface EventListAnswer {
   success: true;
 }
 
-/** The name of an event: the object before the point, and what became of it behind. */
+/** The name of an event: the object, a point, and the change of the object. */
 export type EventTypeName = 'payment.created' | 'payment.pending' | 'payment.confirming' | 'payment.confirmed' | 'payment.settling' | 'payment.settled' | 'payment.expired' | 'payment.cancelled' | 'payment.needs_review' | 'payment.refunded' | 'payment.underpaid' | 'payment.overpaid' | 'payment.reorged' | 'payment.wrong_asset' | 'payment.refund_address_changed' | 'payment.refund_address_proposed' | 'payment.refund_requested' | 'payment.refund_approved' | 'payment.refund_signing' | 'payment.refund_sent' | 'payment.refund_confirmed' | 'payment.refund_failed' | 'withdrawal.requested' | 'withdrawal.approved' | 'withdrawal.sending' | 'withdrawal.paid' | 'withdrawal.failed' | 'withdrawal.returned' | 'settlement_account.added' | 'settlement_account.confirmed' | 'settlement_account.deleted' | 'wallet.watching' | 'wallet.deposit_detected' | 'wallet.confirmed' | 'wallet.swept' | 'wallet.expired' | 'wallet.address_added' | 'wallet.withdrawal_requested' | 'wallet.withdrawal_approved' | 'wallet.withdrawal_signing' | 'wallet.withdrawal_sent' | 'wallet.withdrawal_confirmed' | 'wallet.withdrawal_failed' | 'report.created' | 'report.updated' | 'webhook.endpoint_failing' | 'webhook.endpoint_disabled' | 'webhook.test';
 
 /** ISO 4217: `NGN` naira of Nigeria, `GHS` cedi of Ghana, `KES` shilling of Kenya, `ZAR` rand of South Africa. */
@@ -368,7 +368,7 @@ export interface GiftClaimedAnswer {
   payment: {
     /** The one answer that shows the whole account number. */
     receiver: {
-      /** Resolved by us; empty where it could not be. */
+      /** As the bank gives it; empty where it gave none. */
       accountName: string;
       accountNumber: string;
       bankName: string;
@@ -502,8 +502,8 @@ export interface NewAddressBookEntry {
 export interface NewWalletWithdrawal {
   addressId: string;
   /**
-   * That arrives; a number, or a string that holds one. At most as many digits after the point as the crypto
-   * has.
+   * The amount that arrives; a number, or a string that holds one. At most as many digits after the point as the
+   * crypto has.
    */
   amount: DecimalInput | string;
   crypto: string;
@@ -607,7 +607,7 @@ export interface PaymentEvent {
   };
   id: string;
   mode: Mode;
-  /** The change of the payment that the event tells of; see the list of events. */
+  /** The change of the payment that the event reports; see the list of events. */
   type: 'payment.created' | 'payment.pending' | 'payment.confirming' | 'payment.confirmed' | 'payment.settling' | 'payment.settled' | 'payment.expired' | 'payment.cancelled' | 'payment.needs_review' | 'payment.refunded' | 'payment.underpaid' | 'payment.overpaid' | 'payment.reorged' | 'payment.wrong_asset' | 'payment.refund_address_changed' | 'payment.refund_address_proposed' | 'payment.refund_requested' | 'payment.refund_approved' | 'payment.refund_signing' | 'payment.refund_sent' | 'payment.refund_confirmed' | 'payment.refund_failed';
 }
 
@@ -656,7 +656,7 @@ export interface PaymentFulfilledAnswer {
   success: true;
 }
 
-/** The payment as it is read, right after what the event tells. */
+/** The payment right after the change that the event reports. */
 export type PaymentInEvent = PaymentFields & {
   /** Counts the events of this payment: 1, 2, 3 without gaps. */
   sequence: number;
@@ -710,7 +710,7 @@ export interface PaymentPriced {
 
 /** The account number shows its last four digits only. */
 export interface PaymentReceiver {
-  /** Resolved by us; empty where it could not be. */
+  /** As the bank gives it; empty where it gave none. */
   accountName: string;
   accountNumber: string;
   bankName: string;
@@ -1073,7 +1073,7 @@ export interface SettlementAccountEvent {
   };
   id: string;
   mode: Mode;
-  /** The change of the account that the event tells of. */
+  /** The change of the account that the event reports. */
   type: 'settlement_account.added' | 'settlement_account.confirmed' | 'settlement_account.deleted';
 }
 
@@ -1574,7 +1574,7 @@ export interface Withdrawal {
   receiver: SettlementReceiver;
   settlementAccountId: string;
   status: WithdrawalStatus;
-  /** A stable code; of a failed withdrawal. */
+  /** Stable code of why a failed withdrawal failed. */
   failure?: string;
 }
 
@@ -1598,7 +1598,7 @@ export interface WithdrawalEvent {
       sequence: number;
       settlementAccountId: string;
       status: WithdrawalStatus;
-      /** A stable code; of a failed withdrawal. */
+      /** Stable code of why a failed withdrawal failed. */
       failure?: string;
     };
   };

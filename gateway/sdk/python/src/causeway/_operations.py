@@ -240,7 +240,7 @@ class Operations(ABC):
         return answer
 
     def verify_receiver(self, body: t.VerifyReceiver, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.ReceiverVerifiedAnswer:
-        """Find out whose account it is.
+        """Look up the holder of an account.
 
         Needs the permission `payment:create`; or, without any key, the `reference` of an open payment: a gift
         that can be claimed, or another payment that is `created`, `pending` or `confirming`. Every other

@@ -315,7 +315,7 @@ EventListAnswer = TypedDict("EventListAnswer", {
     "success": "Literal[True]",
 })
 
-#: The name of an event: the object before the point, and what became of it behind.
+#: The name of an event: the object, a point, and the change of the object.
 EventTypeName = Literal["payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled", "payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged", "payment.wrong_asset", "payment.refund_address_changed", "payment.refund_address_proposed", "payment.refund_requested", "payment.refund_approved", "payment.refund_signing", "payment.refund_sent", "payment.refund_confirmed", "payment.refund_failed", "withdrawal.requested", "withdrawal.approved", "withdrawal.sending", "withdrawal.paid", "withdrawal.failed", "withdrawal.returned", "settlement_account.added", "settlement_account.confirmed", "settlement_account.deleted", "wallet.watching", "wallet.deposit_detected", "wallet.confirmed", "wallet.swept", "wallet.expired", "wallet.address_added", "wallet.withdrawal_requested", "wallet.withdrawal_approved", "wallet.withdrawal_signing", "wallet.withdrawal_sent", "wallet.withdrawal_confirmed", "wallet.withdrawal_failed", "report.created", "report.updated", "webhook.endpoint_failing", "webhook.endpoint_disabled", "webhook.test"]
 
 _FulfillRequestPayer = TypedDict("_FulfillRequestPayer", {
@@ -578,7 +578,7 @@ _PaymentInEvent = TypedDict("_PaymentInEvent", {
 })
 
 class PaymentInEvent(PaymentFields, _PaymentInEvent, total=False):
-    """The payment as it is read, right after what the event tells."""
+    """The payment right after the change that the event reports."""
     settlementToken: "str"
 
 PaymentListAnswer = TypedDict("PaymentListAnswer", {
