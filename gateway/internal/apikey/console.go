@@ -74,4 +74,4 @@ func (c *Consoles) make(ctx context.Context, merchantID string, mode tenant.Mode
 
 // ErrConsoleKey refuses what only a key with a secret can have done to it.
 var ErrConsoleKey = fault.New(fault.Conflict, "key_is_console",
-	"This key stands for the people of the merchant in the console. It has no secret and cannot be changed, rotated or revoked.")
+	"This key is that of the merchant's people in the console. It has no secret and cannot be changed, rotated or revoked.")
