@@ -305,7 +305,7 @@ func (c *Client) FulfillRequest(ctx context.Context, reference string, body Fulf
 	return &out, nil
 }
 
-// VerifyReceiver calls POST /v1/payments/verify-receiver: Find out whose account it is.
+// VerifyReceiver calls POST /v1/payments/verify-receiver: Look up the holder of an account.
 //
 // Needs the permission `payment:create`; or, without any key, the `reference` of an open payment: a gift that
 // can be claimed, or another payment that is `created`, `pending` or `confirming`. Every other reference is a

@@ -388,7 +388,7 @@ type EventListAnswer struct {
 	Success    bool       `json:"success"`
 }
 
-// EventTypeName is of the API: The name of an event: the object before the point, and what became of it behind.
+// EventTypeName is of the API: The name of an event: the object, a point, and the change of the object.
 type EventTypeName string
 
 // The values of EventTypeName.
@@ -472,7 +472,7 @@ type FulfillRequest struct {
 
 // GiftClaimedAnswerPaymentReceiver is a part of the API.
 type GiftClaimedAnswerPaymentReceiver struct {
-	// Resolved by us; empty where it could not be.
+	// As the bank gives it; empty where it gave none.
 	AccountName   string `json:"accountName"`
 	AccountNumber string `json:"accountNumber"`
 	BankName      string `json:"bankName"`
@@ -647,8 +647,8 @@ type NewAddressBookEntry struct {
 // NewWalletWithdrawal is of the API: Unknown fields are ignored.
 type NewWalletWithdrawal struct {
 	AddressID string `json:"addressId"`
-	// That arrives; a number, or a string that holds one. At most as many digits after the point as the crypto
-	// has.
+	// The amount that arrives; a number, or a string that holds one. At most as many digits after the point as
+	// the crypto has.
 	Amount Decimal `json:"amount"`
 	Crypto string  `json:"crypto"`
 	// The fee that the merchant has seen. Where another one holds now, the answer is a 409 `fee_changed`.
@@ -837,7 +837,7 @@ type PaymentEvent struct {
 	Data      PaymentEventData `json:"data"`
 	ID        string           `json:"id"`
 	Mode      Mode             `json:"mode"`
-	// The change of the payment that the event tells of; see the list of events.
+	// The change of the payment that the event reports; see the list of events.
 	Type string `json:"type"`
 }
 
@@ -955,7 +955,7 @@ type PaymentFulfilledAnswer struct {
 	Success bool                          `json:"success"`
 }
 
-// PaymentInEvent is of the API: The payment as it is read, right after what the event tells.
+// PaymentInEvent is of the API: The payment right after the change that the event reports.
 type PaymentInEvent struct {
 	// As the create sent it.
 	BankRef       string  `json:"bankRef"`
@@ -1071,7 +1071,7 @@ type PaymentPriced struct {
 
 // PaymentReceiver is of the API: The account number shows its last four digits only.
 type PaymentReceiver struct {
-	// Resolved by us; empty where it could not be.
+	// As the bank gives it; empty where it gave none.
 	AccountName   string `json:"accountName"`
 	AccountNumber string `json:"accountNumber"`
 	BankName      string `json:"bankName"`
@@ -1585,7 +1585,7 @@ type SettlementAccountEvent struct {
 	Data      SettlementAccountEventData `json:"data"`
 	ID        string                     `json:"id"`
 	Mode      Mode                       `json:"mode"`
-	// The change of the account that the event tells of.
+	// The change of the account that the event reports.
 	Type string `json:"type"`
 }
 
@@ -2171,7 +2171,7 @@ type Withdrawal struct {
 	CreatedAt string       `json:"createdAt"`
 	Currency  FiatCurrency `json:"currency"`
 	EndedAt   string       `json:"endedAt"`
-	// A stable code; of a failed withdrawal.
+	// Stable code of why a failed withdrawal failed.
 	Failure             string             `json:"failure"`
 	ID                  string             `json:"id"`
 	Receiver            SettlementReceiver `json:"receiver"`
@@ -2192,7 +2192,7 @@ type WithdrawalEventDataWithdrawal struct {
 	CreatedAt string       `json:"createdAt"`
 	Currency  FiatCurrency `json:"currency"`
 	EndedAt   string       `json:"endedAt"`
-	// A stable code; of a failed withdrawal.
+	// Stable code of why a failed withdrawal failed.
 	Failure             string             `json:"failure"`
 	ID                  string             `json:"id"`
 	Receiver            SettlementReceiver `json:"receiver"`

@@ -47,10 +47,10 @@ func TestTake_contradicted(t *testing.T) {
 	one.Witness = WitnessContradicted
 	w, entered := fresh().Take([]Deposit{one}, 20)
 	if got := told(entered); got != "2 deposit_detected 5" {
-		t.Errorf("take a deposit that a host denies: told %q, want only that it is detected", got)
+		t.Errorf("take a deposit that a host denies: announced %q, want only that it is detected", got)
 	}
 	one.Witness = WitnessConfirmed
 	if _, entered = w.Take([]Deposit{one}, 20); told(entered) != "3 confirmed 5" {
-		t.Errorf("take it once two hosts have it: told %q, want 3 confirmed 5", told(entered))
+		t.Errorf("take it once two hosts have it: announced %q, want 3 confirmed 5", told(entered))
 	}
 }
