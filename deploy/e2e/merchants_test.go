@@ -109,8 +109,11 @@ func TestPauses(t *testing.T) {
 		return mine.Call(t, http.MethodPost, "/v1/payments", transfer(nil)).Status == http.StatusCreated
 	})
 	for _, bad := range []api.Object{
-		{"paused": "quotes"}, {"paused": "deposits", "reason": "x"}, {"paused": "refunds", "merchantId": id, "reason": "x"},
-		{"paused": "quotes", "rail": "sim", "reason": "x"}, {"paused": "quotes", "until": "2001-01-01T00:00:00Z", "reason": "x"},
+		{"paused": "quotes"},
+		{"paused": "deposits", "reason": "x"},
+		{"paused": "refunds", "merchantId": id, "reason": "x"},
+		{"paused": "quotes", "rail": "sim", "reason": "x"},
+		{"paused": "quotes", "until": "2001-01-01T00:00:00Z", "reason": "x"},
 	} {
 		operator.Call(t, http.MethodPost, "/v1/admin/pauses", bad).Want(t, http.StatusBadRequest)
 	}
