@@ -15,7 +15,7 @@ func command(t *testing.T, service string, words ...string) string {
 	args := append([]string{"do", service, "--dir", os.Getenv("CAUSEWAY_STACK_DIR"), "--"}, words...)
 	out, err := exec.Command(os.Getenv("CAUSEWAY_STACK"), args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", words, err, out)
+		t.Fatalf("run %v: %v\n%s", words, err, out)
 	}
 	return string(out)
 }

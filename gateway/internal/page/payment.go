@@ -164,8 +164,8 @@ func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
 // PaysFee reports a fee on top of the price; any other fee is taken from the payout, which is no concern of the payer.
 func (p payment) PaysFee() bool { return some(p.Charge.Fiat) && p.PayoutAmount == p.FiatAmount }
 
-// Return is the page of the shop to which the payer goes back, with the payment's reference. That of a gift is enough to
-// claim it, and stays here.
+// Return is the page of the shop to which the payer goes back, with the payment's reference. That of a gift is enough
+// to claim it, and stays here.
 func (p payment) Return() string {
 	u, err := url.Parse(p.ReturnURL)
 	if err != nil || p.ReturnURL == "" {

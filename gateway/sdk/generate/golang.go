@@ -135,8 +135,8 @@ func (w *goTypes) structure(name, doc string, fields []field, sent bool) {
 	fmt.Fprintf(&w.b, "\n%stype %s struct {\n%s}\n", goDoc(name, doc), name, lines.String())
 }
 
-// text is a type. What may be missing is a pointer, unless its zero value says so: a text is empty then, and so is an
-// amount of a request, which the API takes as missing.
+// text is a type. A value that may be missing is a pointer, unless its zero value says so: a text is empty then, and so
+// is an amount of a request, which the API takes as missing.
 func (w *goTypes) text(k kind, name string, sent, needed bool) string {
 	maybe := func(text string) string {
 		if needed && !k.null {
@@ -226,7 +226,7 @@ func (w *goTypes) query(o operation) string {
 		fmt.Fprintf(&fields, "%s %s\n", field, kind)
 		fmt.Fprintf(&writes, "if "+set+" {\nv.Set(%q, "+value+")\n}\n", field, f.name, field)
 	}
-	return fmt.Sprintf("\n// %[1]s are the parameters of %[2]s. Those that are zero are left out.\ntype %[1]s struct {\n%[3]s}\n\nfunc (q %[1]s) values() url.Values {\nv := url.Values{}\n%[4]sreturn v\n}\n",
+	return fmt.Sprintf("\n// %[1]s are the parameters of %[2]s.\n// Those that are zero are left out.\ntype %[1]s struct {\n%[3]s}\n\nfunc (q %[1]s) values() url.Values {\nv := url.Values{}\n%[4]sreturn v\n}\n",
 		name, upper(o.id), fields.String(), writes.String())
 }
 
@@ -265,7 +265,7 @@ func (w *goTypes) method(o operation) string {
 	case item == "":
 		item = answer + goName(o.list.items)
 	}
-	return out + fmt.Sprintf("\n// %s walks through all items of %s, page after page. It ends with the first error.\nfunc (c *Client) %s(%s) iter.Seq2[%s, error] {\nreturn pages[%s](ctx, c, %s, listing{%q, %q, %t}, %s, opts)\n}\n",
+	return out + fmt.Sprintf("\n// %s walks through all items of %s, page after page.\n// It ends with the first error.\nfunc (c *Client) %s(%s) iter.Seq2[%s, error] {\nreturn pages[%s](ctx, c, %s, listing{%q, %q, %t}, %s, opts)\n}\n",
 		upper(o.iterator()), upper(o.id), upper(o.iterator()), strings.Join(params, ", "), item, item, operation, o.list.in, o.list.items, o.list.empty, request)
 }
 

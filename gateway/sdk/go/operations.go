@@ -25,7 +25,8 @@ func (c *Client) GetBalances(ctx context.Context, opts ...Option) (*BalancesAnsw
 	return &out, nil
 }
 
-// ListBanksQuery are the parameters of ListBanks. Those that are zero are left out.
+// ListBanksQuery are the parameters of ListBanks.
+// Those that are zero are left out.
 type ListBanksQuery struct {
 	// The rails of this mode decide which banks there are. Without it those of live mode, where it is open.
 	Mode string
@@ -121,7 +122,8 @@ func (c *Client) NameTransaction(ctx context.Context, reference string, body Nam
 	return &out, nil
 }
 
-// ListEventsQuery are the parameters of ListEvents. Those that are zero are left out.
+// ListEventsQuery are the parameters of ListEvents.
+// Those that are zero are left out.
 type ListEventsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -165,7 +167,8 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery, opts ...
 	return &out, nil
 }
 
-// IterateEvents walks through all items of ListEvents, page after page. It ends with the first error.
+// IterateEvents walks through all items of ListEvents, page after page.
+// It ends with the first error.
 func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery, opts ...Option) iter.Seq2[Event, error] {
 	return pages[Event](ctx, c, operation{"GET", "/v1/events", "needed", true}, listing{"", "events", false}, request{query: query.values()}, opts)
 }
@@ -192,7 +195,8 @@ func (c *Client) ListNetworks(ctx context.Context, opts ...Option) (*NetworkList
 	return &out, nil
 }
 
-// ListPaymentsQuery are the parameters of ListPayments. Those that are zero are left out.
+// ListPaymentsQuery are the parameters of ListPayments.
+// Those that are zero are left out.
 type ListPaymentsQuery struct {
 	// Only payments that have one of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -263,7 +267,8 @@ func (c *Client) ListPayments(ctx context.Context, query ListPaymentsQuery, opts
 	return &out, nil
 }
 
-// IteratePayments walks through all items of ListPayments, page after page. It ends with the first error.
+// IteratePayments walks through all items of ListPayments, page after page.
+// It ends with the first error.
 func (c *Client) IteratePayments(ctx context.Context, query ListPaymentsQuery, opts ...Option) iter.Seq2[Payment, error] {
 	return pages[Payment](ctx, c, operation{"GET", "/v1/payments", "needed", true}, listing{"", "payments", false}, request{query: query.values()}, opts)
 }
@@ -437,7 +442,8 @@ func (c *Client) IssueSettlementToken(ctx context.Context, reference string, opt
 	return &out, nil
 }
 
-// ListRatesQuery are the parameters of ListRates. Those that are zero are left out.
+// ListRatesQuery are the parameters of ListRates.
+// Those that are zero are left out.
 type ListRatesQuery struct {
 	// Only rates of this currency.
 	Fiat string
@@ -467,7 +473,8 @@ func (c *Client) ListRates(ctx context.Context, query ListRatesQuery, opts ...Op
 	return &out, nil
 }
 
-// ListReportsQuery are the parameters of ListReports. Those that are zero are left out.
+// ListReportsQuery are the parameters of ListReports.
+// Those that are zero are left out.
 type ListReportsQuery struct {
 	// Only reports of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -508,7 +515,8 @@ func (c *Client) ListReports(ctx context.Context, query ListReportsQuery, opts .
 	return &out, nil
 }
 
-// IterateReports walks through all items of ListReports, page after page. It ends with the first error.
+// IterateReports walks through all items of ListReports, page after page.
+// It ends with the first error.
 func (c *Client) IterateReports(ctx context.Context, query ListReportsQuery, opts ...Option) iter.Seq2[ReportManaged, error] {
 	return pages[ReportManaged](ctx, c, operation{"GET", "/v1/reports", "needed", true}, listing{"data", "reports", false}, request{query: query.values()}, opts)
 }
@@ -530,7 +538,8 @@ func (c *Client) CreateReport(ctx context.Context, body CreateReport, opts ...Op
 	return &out, nil
 }
 
-// LookupReportsQuery are the parameters of LookupReports. Those that are zero are left out.
+// LookupReportsQuery are the parameters of LookupReports.
+// Those that are zero are left out.
 type LookupReportsQuery struct {
 	// The reporter's phone number; required unless `walletAddress` is given.
 	PhoneNumber string
@@ -589,7 +598,8 @@ func (c *Client) LookupReports(ctx context.Context, query LookupReportsQuery, op
 	return &out, nil
 }
 
-// IterateLookupReports walks through all items of LookupReports, page after page. It ends with the first error.
+// IterateLookupReports walks through all items of LookupReports, page after page.
+// It ends with the first error.
 func (c *Client) IterateLookupReports(ctx context.Context, query LookupReportsQuery, opts ...Option) iter.Seq2[Report, error] {
 	return pages[Report](ctx, c, operation{"GET", "/v1/reports/lookup", "optional", true}, listing{"data", "reports", true}, request{query: query.values()}, opts)
 }
@@ -766,7 +776,8 @@ func (c *Client) ChangeSettlementSettings(ctx context.Context, body ChangeSettle
 	return &out, nil
 }
 
-// ListSettlementsQuery are the parameters of ListSettlements. Those that are zero are left out.
+// ListSettlementsQuery are the parameters of ListSettlements.
+// Those that are zero are left out.
 type ListSettlementsQuery struct {
 	// Settled at or after this time or day.
 	From string
@@ -800,7 +811,8 @@ func (c *Client) ListSettlements(ctx context.Context, query ListSettlementsQuery
 	return &out, nil
 }
 
-// ListWalletsQuery are the parameters of ListWallets. Those that are zero are left out.
+// ListWalletsQuery are the parameters of ListWallets.
+// Those that are zero are left out.
 type ListWalletsQuery struct {
 	// Only wallets of this status.
 	Status string
@@ -841,7 +853,8 @@ func (c *Client) ListWallets(ctx context.Context, query ListWalletsQuery, opts .
 	return &out, nil
 }
 
-// IterateWallets walks through all items of ListWallets, page after page. It ends with the first error.
+// IterateWallets walks through all items of ListWallets, page after page.
+// It ends with the first error.
 func (c *Client) IterateWallets(ctx context.Context, query ListWalletsQuery, opts ...Option) iter.Seq2[WalletItem, error] {
 	return pages[WalletItem](ctx, c, operation{"GET", "/v1/wallets", "needed", true}, listing{"", "wallets", true}, request{query: query.values()}, opts)
 }
@@ -858,7 +871,8 @@ func (c *Client) CreateWallet(ctx context.Context, body CreateWallet, opts ...Op
 	return &out, nil
 }
 
-// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses. Those that are zero are left out.
+// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses.
+// Those that are zero are left out.
 type ListWalletWithdrawalAddressesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -888,7 +902,8 @@ func (c *Client) ListWalletWithdrawalAddresses(ctx context.Context, query ListWa
 	return &out, nil
 }
 
-// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page. It ends with the first error.
+// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletWithdrawalAddresses(ctx context.Context, query ListWalletWithdrawalAddressesQuery, opts ...Option) iter.Seq2[AddressBookEntry, error] {
 	return pages[AddressBookEntry](ctx, c, operation{"GET", "/v1/wallets/address-book", "needed", true}, listing{"", "addresses", false}, request{query: query.values()}, opts)
 }
@@ -921,7 +936,8 @@ func (c *Client) RemoveWalletWithdrawalAddress(ctx context.Context, id string, o
 	return &out, nil
 }
 
-// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals. Those that are zero are left out.
+// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals.
+// Those that are zero are left out.
 type ListWalletWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -951,7 +967,8 @@ func (c *Client) ListWalletWithdrawals(ctx context.Context, query ListWalletWith
 	return &out, nil
 }
 
-// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page. It ends with the first error.
+// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletWithdrawals(ctx context.Context, query ListWalletWithdrawalsQuery, opts ...Option) iter.Seq2[WalletWithdrawal, error] {
 	return pages[WalletWithdrawal](ctx, c, operation{"GET", "/v1/wallets/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }
@@ -1026,7 +1043,8 @@ func (c *Client) GetWallet(ctx context.Context, id string, opts ...Option) (*Wal
 	return &out, nil
 }
 
-// ListWalletDepositsQuery are the parameters of ListWalletDeposits. Those that are zero are left out.
+// ListWalletDepositsQuery are the parameters of ListWalletDeposits.
+// Those that are zero are left out.
 type ListWalletDepositsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1058,12 +1076,14 @@ func (c *Client) ListWalletDeposits(ctx context.Context, id string, query ListWa
 	return &out, nil
 }
 
-// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page. It ends with the first error.
+// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletDeposits(ctx context.Context, id string, query ListWalletDepositsQuery, opts ...Option) iter.Seq2[WalletDeposit, error] {
 	return pages[WalletDeposit](ctx, c, operation{"GET", "/v1/wallets/{id}/deposits", "needed", true}, listing{"", "deposits", false}, request{path: []string{id}, query: query.values()}, opts)
 }
 
-// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries. Those that are zero are left out.
+// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries.
+// Those that are zero are left out.
 type ListWebhookDeliveriesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1113,7 +1133,8 @@ func (c *Client) ListWebhookDeliveries(ctx context.Context, query ListWebhookDel
 	return &out, nil
 }
 
-// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page. It ends with the first error.
+// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page.
+// It ends with the first error.
 func (c *Client) IterateWebhookDeliveries(ctx context.Context, query ListWebhookDeliveriesQuery, opts ...Option) iter.Seq2[WebhookDelivery, error] {
 	return pages[WebhookDelivery](ctx, c, operation{"GET", "/v1/webhooks/deliveries", "needed", true}, listing{"", "deliveries", false}, request{query: query.values()}, opts)
 }
@@ -1141,7 +1162,8 @@ func (c *Client) RetryWebhookDelivery(ctx context.Context, id string, opts ...Op
 	return &out, nil
 }
 
-// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints. Those that are zero are left out.
+// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints.
+// Those that are zero are left out.
 type ListWebhookEndpointsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1171,7 +1193,8 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, query ListWebhookEndp
 	return &out, nil
 }
 
-// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page. It ends with the first error.
+// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page.
+// It ends with the first error.
 func (c *Client) IterateWebhookEndpoints(ctx context.Context, query ListWebhookEndpointsQuery, opts ...Option) iter.Seq2[WebhookEndpoint, error] {
 	return pages[WebhookEndpoint](ctx, c, operation{"GET", "/v1/webhooks/endpoints", "needed", true}, listing{"", "endpoints", false}, request{query: query.values()}, opts)
 }
@@ -1343,7 +1366,8 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, body WebhookRotation, 
 	return &out, nil
 }
 
-// ListWithdrawalsQuery are the parameters of ListWithdrawals. Those that are zero are left out.
+// ListWithdrawalsQuery are the parameters of ListWithdrawals.
+// Those that are zero are left out.
 type ListWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1373,7 +1397,8 @@ func (c *Client) ListWithdrawals(ctx context.Context, query ListWithdrawalsQuery
 	return &out, nil
 }
 
-// IterateWithdrawals walks through all items of ListWithdrawals, page after page. It ends with the first error.
+// IterateWithdrawals walks through all items of ListWithdrawals, page after page.
+// It ends with the first error.
 func (c *Client) IterateWithdrawals(ctx context.Context, query ListWithdrawalsQuery, opts ...Option) iter.Seq2[Withdrawal, error] {
 	return pages[Withdrawal](ctx, c, operation{"GET", "/v1/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }

@@ -17,10 +17,10 @@ const (
 
 // retryWait is how long to wait before the request is sent again; again is false where it must not be.
 //
-// A repeatable request (a GET, or a POST with an Idempotency-Key) is sent again when no answer came, and when the answer
-// says that later may be better. Any other request is sent again only where the limits refused it, before it had any
-// effect. The wait is never shorter than Retry-After, and random (from 0 to below 1), so that many clients do not return
-// at once.
+// A repeatable request (a GET, or a POST with an Idempotency-Key) is sent again when no answer came, and when the
+// answer says that later may be better. Any other request is sent again only where the limits refused it, before it had
+// any effect. The wait is never shorter than Retry-After, and random (from 0 to below 1), so that many clients do not
+// return at once.
 func retryWait(f failure, repeatable bool, attempt, maxRetries int, maxWait time.Duration, random float64) (wait time.Duration, again bool) {
 	if attempt >= maxRetries || !mayRepeat(f, repeatable) {
 		return 0, false

@@ -259,7 +259,7 @@ type CreatePayment struct {
 	// Crypto first; not with `request`, and not together with `fiatAmount`. At most eight digits after the
 	// point.
 	CryptoAmount Decimal `json:"cryptoAmount,omitzero"`
-	// What is paid, in words for the payer; one line on the pay page.
+	// The goods or the service, in words for the payer; one line on the pay page.
 	Description string `json:"description,omitzero"`
 	// Required unless `cryptoAmount` is given. At most two digits after the point.
 	FiatAmount   Decimal      `json:"fiatAmount,omitzero"`

@@ -91,7 +91,7 @@ func TestVectors_webhooks(t *testing.T) {
 		event, err := verifyWebhook([]byte(c.Body), header, time.Unix(c.Now, 0), c.Secrets)
 		if c.Error == nil {
 			if err != nil || event == nil {
-				t.Errorf("%s: %v", c.Name, err)
+				t.Errorf("verify %s: %v, want no error", c.Name, err)
 			}
 			continue
 		}

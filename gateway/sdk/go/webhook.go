@@ -33,9 +33,9 @@ func dataOf[T any](e *Event) (*T, error) {
 // Tolerance is how far the time of a webhook may be off.
 const Tolerance = 5 * time.Minute
 
-// VerifyWebhook verifies a webhook (Standard Webhooks 1.0) and returns its event. It returns a *WebhookError for one that
-// is not genuine. body is the raw body, byte for byte as it came. secrets are the whsec_… of the endpoint or of the
-// merchant, or several while one is being replaced.
+// VerifyWebhook verifies a webhook (Standard Webhooks 1.0) and returns its event. It returns a *WebhookError for one
+// that is not genuine. body is the raw body, byte for byte as it came. secrets are the whsec_… of the endpoint or of
+// the merchant, or several while one is being replaced.
 func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*Event, error) {
 	return verifyWebhook(body, header, time.Now(), secrets)
 }

@@ -223,7 +223,7 @@ export interface CreatePayment {
   crypto?: string | null | undefined;
   /** Crypto first; not with `request`, and not together with `fiatAmount`. At most eight digits after the point. */
   cryptoAmount?: DecimalInput | null | undefined;
-  /** What is paid, in words for the payer; one line on the pay page. */
+  /** The goods or the service, in words for the payer; one line on the pay page. */
   description?: string | null | undefined;
   /** Required unless `cryptoAmount` is given. At most two digits after the point. */
   fiatAmount?: DecimalInput | null | undefined;

@@ -55,8 +55,8 @@ type Command struct {
 	Shop         Shop
 }
 
-// Shop is how a payment belongs to the merchant's own shop: its name there, the words for the payer, the language of the
-// page, and the page of the shop to which the payer goes back. All of it may be empty.
+// Shop is how a payment belongs to the merchant's own shop: its name there, the words for the payer, the language of
+// the page, and the page of the shop to which the payer goes back. All of it may be empty.
 type Shop struct {
 	MerchantReference string // unique among the payments of the merchant and mode that have not ended without money
 	Description       string

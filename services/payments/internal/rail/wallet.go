@@ -8,9 +8,9 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// operators are the blocks of numbers of each mobile wallet's operator, as they follow the 0 of a local number. A number
-// that its owner took to another operator is refused: nobody but the operators knows of it, and money that goes to a
-// stranger's wallet does not come back.
+// operators are the blocks of numbers of each mobile wallet's operator, as they follow the 0 of a local number. A
+// number that its owner took to another operator is refused: nobody but the operators knows of it, and money that goes
+// to another person's wallet does not come back.
 var operators = map[string][]string{
 	"MTN Mobile Money": {"24", "25", "53", "54", "55", "59"},
 	"Telecel Cash":     {"20", "50"},

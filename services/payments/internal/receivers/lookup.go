@@ -29,8 +29,8 @@ type banksAnswer struct {
 	Banks   []bankView `json:"banks"`
 }
 
-// Banks is the body of GET /v1/banks: the banks of one currency or all that a rail of the mode pays and that match a name
-// (rail.Search). Without a mode they are those of live mode, where it is open.
+// Banks is the body of GET /v1/banks: the banks of one currency or all that a rail of the mode pays and that match a
+// name (rail.Search). Without a mode they are those of live mode, where it is open.
 func (a *Receivers) Banks(mode tenant.Mode, currency money.Currency, name string) ([]byte, error) {
 	set, open := a.Providers[mode]
 	if mode == "" {

@@ -67,8 +67,8 @@ func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Rece
 	return named, nil
 }
 
-// KnownBank refuses, in live mode only, an unknown bank, one of another country, and a mobile wallet with a number that is
-// not its operator's (docs/api-contract.md#receivers).
+// KnownBank refuses, in live mode only, an unknown bank, one of another country, and a mobile wallet with a number that
+// is not its operator's (docs/api-contract.md#receivers).
 func KnownBank(mode tenant.Mode, draft payment.Payment) error {
 	if mode != tenant.Live || !draft.Receiver.Known() {
 		return nil

@@ -190,8 +190,9 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	return s
 }
 
-// paymentURI is the link that a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for SOL
-// and for tokens of solana. Wallets read links for tokens of other networks too differently for money to rest on them.
+// paymentURI is the link that a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for
+// SOL and for tokens of solana. Wallets read links for tokens of other networks too differently for money to rest on
+// them.
 func paymentURI(p payment.Payment) string {
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if !ok || p.Address == "" {

@@ -268,8 +268,8 @@ func TestSimulateWithdrawals(t *testing.T) {
 	booked(t, pool, "simulate a withdrawal", "USDT merchant 94, USDT refund_station 5, USDT withdrawal_fees 1")
 }
 
-// What was carried out stays, although a later one of the same round fails: a round whose connection breaks again and
-// again would never end otherwise.
+// A refund that was carried out stays so, although a later one of the same round fails: a round whose connection breaks
+// again and again would never end otherwise.
 func TestSimulateRefunds_oneByOne(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
