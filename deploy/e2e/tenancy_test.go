@@ -136,7 +136,9 @@ func newVictim(t testing.TB, s *stack.Stack, c *api.Client) *victim {
 		Want(t, http.StatusCreated).Text(t, "withdrawal.id")
 	v.ids["/v1/wallets/address-book/"], v.ids["/v1/wallets/withdrawals/"], v.ids["/v1/admin/wallets/withdrawals/"] = entry, drawn, drawn
 	v.secrets = append(v.secrets, entry, drawn)
-	v.watched = []string{settlementAccounts + "/" + account, settlementSettings, "/v1/payments/" + settled, "/v1/payments/" + pending, "/v1/wallets/" + v.ids["/v1/wallets/"], "/v1/webhooks/endpoints/" + hook, "/v1/webhooks/secret", "/v1/webhooks/endpoints/" + hook + "/secret", "/v1/reports/" + report}
+	offer := paymentLink(t, v.client, api.Object{"description": mark}).Want(t, http.StatusCreated).Text(t, "paymentLink.id")
+	v.ids["/v1/payment-links/"], v.ids["/v1/links/"] = offer, offer
+	v.watched = []string{paymentLinks + "/" + offer, settlementAccounts + "/" + account, settlementSettings, "/v1/payments/" + settled, "/v1/payments/" + pending, "/v1/wallets/" + v.ids["/v1/wallets/"], "/v1/webhooks/endpoints/" + hook, "/v1/webhooks/secret", "/v1/webhooks/endpoints/" + hook + "/secret", "/v1/reports/" + report}
 	return v
 }
 

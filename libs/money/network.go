@@ -50,6 +50,16 @@ type Network struct {
 	FinalDepth int64
 
 	Assets []Asset
+
+	explorer string // the beginning of the URL of a public page about a transaction
+}
+
+// TransactionPage is a public page about a transaction, where people look for themselves.
+func (n Network) TransactionPage(hash string) string {
+	if n.explorer == "" || hash == "" {
+		return ""
+	}
+	return n.explorer + hash
 }
 
 const (
@@ -72,10 +82,12 @@ func coin(symbol string, decimals, quote int32, worthwhile string) Asset {
 var networks = []Network{
 	{
 		Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Confirmations: 2, FinalDepth: 100,
+		explorer: "https://mempool.space/tx/",
 		Assets: []Asset{coin("BTC", 8, 8, "0.0003")},
 	},
 	{
 		Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, ChainID: 1, Confirmations: 12, FinalDepth: 128,
+		explorer: "https://etherscan.io/tx/",
 		Assets: []Asset{
 			coin("ETH", 18, etherDigits, "0.01"),
 			stable("USDT", 6, "20", "0xdAC17F958D2ee523a2206206994597C13D831ec7"),
@@ -84,6 +96,7 @@ var networks = []Network{
 	},
 	{
 		Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, ChainID: 56, Confirmations: 90, Finality: true, FinalDepth: 90,
+		explorer: "https://bscscan.com/tx/",
 		Assets: []Asset{
 			coin("BNB", 18, etherDigits, "0.01"),
 			stable("USDT", 18, "2", "0x55d398326f99059fF775485246999027B3197955"),
@@ -92,6 +105,7 @@ var networks = []Network{
 	},
 	{
 		Name: "polygon", Family: EVM, Aliases: []string{"matic"}, ChainID: 137, Confirmations: 128, Finality: true, FinalDepth: 128,
+		explorer: "https://polygonscan.com/tx/",
 		Assets: []Asset{
 			coin("POL", 18, 4, "5"),
 			stable("USDT", 6, "2", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F"),
@@ -100,6 +114,7 @@ var networks = []Network{
 	},
 	{
 		Name: "base", Family: EVM, ChainID: 8453, Confirmations: 12, FinalDepth: 1_800,
+		explorer: "https://basescan.org/tx/",
 		Assets: []Asset{
 			coin("ETH", 18, etherDigits, "0.002"),
 			stable("USDC", 6, "2", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
@@ -107,6 +122,7 @@ var networks = []Network{
 	},
 	{
 		Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, ChainID: 42161, Confirmations: 40, FinalDepth: 7_200,
+		explorer: "https://arbiscan.io/tx/",
 		Assets: []Asset{
 			coin("ETH", 18, etherDigits, "0.002"),
 			stable("USDT", 6, "2", "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9"),
@@ -115,10 +131,12 @@ var networks = []Network{
 	},
 	{
 		Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Confirmations: 19, FinalDepth: 40,
+		explorer: "https://tronscan.org/#/transaction/",
 		Assets: []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t")},
 	},
 	{
 		Name: "solana", Family: Solana, Aliases: []string{"sol"}, Finality: true, FinalDepth: 64,
+		explorer: "https://solscan.io/tx/",
 		Assets: []Asset{
 			coin("SOL", 9, 6, "0.02"),
 			stable("USDT", 6, "2", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"),

@@ -171,7 +171,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
 		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
-		Withdrawals: cases.Withdrawals, Draws: cases.Draws, Books: cases.Books,
+		Withdrawals: cases.Withdrawals, Statistics: cases.Statistics, Links: cases.Links, Draws: cases.Draws, Books: cases.Books,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }
@@ -191,6 +191,7 @@ const (
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it begins.
 	reconcileEvery = time.Minute
 	collectEvery   = 10 * time.Minute
+	foldEvery      = 2 * time.Second
 	closeEvery     = time.Minute // this is how soon after midnight a day is closed
 	// Daily settlements begin this soon after midnight, or after a merchant has chosen one.
 	settleEvery = time.Minute
@@ -238,6 +239,7 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("cost of collecting", collectEvery, metrics.countCollecting(cases.Collecting))
 			leading.Every("daily close", closeEvery, metrics.close(cases.CloseDays))
 			leading.Every("treasury report", cfg.TreasuryEvery, func(ctx context.Context) error { return cases.Report(ctx, metrics.treasury) })
+			leading.Every("statistics", foldEvery, p.store.FoldStatistics)
 			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("daily settlements", settleEvery, cases.Withdrawals.SettleDue)
 			leading.Every("pauses of refunds", sendPausesEvery, p.store.SendPauses)

@@ -39,6 +39,8 @@ import (
 // Payments answers questions about payments in the name of the call that ctx belongs to.
 type Payments interface {
 	Ask(ctx context.Context, method, path string, body []byte) (proxy.Reply, error)
+	// AskOnce is Ask for a POST under an Idempotency-Key.
+	AskOnce(ctx context.Context, path, key string, body []byte) (proxy.Reply, error)
 }
 
 // Brands find what payers see of a merchant; Name is "" where the merchant has said nothing.
@@ -83,7 +85,7 @@ func New(payments Payments, brands Brands, offer Offer, log *slog.Logger, now fu
 			"t": l.text, "money": l.money, "fiat": l.fiat, "payout": l.payout, "date": l.date, "asset": p.asset, "qr": qrCode, "brand": brand,
 		}
 		for name, files := range map[string][]string{
-			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "docs": {"docs"},
+			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "link": {"layout", "link"}, "docs": {"docs"},
 		} {
 			view := template.New(files[0] + ".html").Funcs(helpers)
 			for _, file := range files {
@@ -171,6 +173,8 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /claim/{reference}/confirm", p.claim)
 	mux.HandleFunc("GET /logos/{name}", p.showLogo)
 	mux.HandleFunc("GET /{$}", p.showHome)
+	mux.HandleFunc("GET /link/{id}", p.showLink)
+	mux.HandleFunc("POST /link/{id}", p.payLink)
 	mux.HandleFunc("GET /docs", p.showDocs)
 	mux.HandleFunc("GET /assets/{name}", p.showAsset)
 }

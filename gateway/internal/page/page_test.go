@@ -38,6 +38,10 @@ type service struct {
 	asked   []string
 }
 
+func (s *service) AskOnce(ctx context.Context, path, _ string, body []byte) (proxy.Reply, error) {
+	return s.Ask(ctx, http.MethodPost, path, body)
+}
+
 func (s *service) Ask(_ context.Context, method, path string, body []byte) (proxy.Reply, error) {
 	s.asked = append(s.asked, method+" "+path+" "+string(body))
 	path, _, _ = strings.Cut(path, "?")
@@ -633,6 +637,10 @@ var errLost = errors.New("lost")
 
 // broken fails in a way that is no fault.
 type broken struct{}
+
+func (broken) AskOnce(context.Context, string, string, []byte) (proxy.Reply, error) {
+	return proxy.Reply{}, errLost
+}
 
 func (broken) Ask(context.Context, string, string, []byte) (proxy.Reply, error) {
 	return proxy.Reply{}, fmt.Errorf("ask: %w", errLost)

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -94,10 +95,26 @@ func (p *Pages) askOf(ctx context.Context, method, path string, in, out any) (ra
 		}
 	}
 	reply, err := p.payments.Ask(ctx, method, path, body)
+	return understand(reply, err, out)
+}
+
+// askOnce is ask for a POST that makes something, under an Idempotency-Key of the form.
+func (p *Pages) askOnce(ctx context.Context, path, key string, in, out any) *refusal {
+	body, err := json.Marshal(in)
+	if err != nil { // structs of strings always encode
+		panic(err)
+	}
+	reply, err := p.payments.AskOnce(ctx, path, key, body)
+	_, _, refused := understand(reply, err, out)
+	return refused
+}
+
+// understand reads a reply into out.
+func understand(reply proxy.Reply, err error, out any) (raw []byte, merchantID string, refused *refusal) {
 	if err != nil {
 		return nil, "", refusedBy(fault.As(err))
 	}
-	if reply.Status != http.StatusOK {
+	if reply.Status != http.StatusOK && reply.Status != http.StatusCreated {
 		return nil, "", read(reply)
 	}
 	if err := json.Unmarshal(reply.Body, out); err != nil {
@@ -135,6 +152,8 @@ func read(reply proxy.Reply) *refusal {
 	r.fault = fault.New(kind, r.problem.Error.Code, "%s", r.problem.Message)
 	return r
 }
+
+var errNoReference = errors.New("the answer to a create names no payment")
 
 var errUnknown = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 

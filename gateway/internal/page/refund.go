@@ -33,25 +33,13 @@ func (r refund) Text() string {
 	return "refund.status.approved" // a status of a newer service
 }
 
-// explorers are public pages about a transaction, by network. Payers look there for themselves.
-var explorers = map[string]string{
-	"bitcoin":  "https://mempool.space/tx/",
-	"ethereum": "https://etherscan.io/tx/",
-	"bsc":      "https://bscscan.com/tx/",
-	"polygon":  "https://polygonscan.com/tx/",
-	"base":     "https://basescan.org/tx/",
-	"arbitrum": "https://arbiscan.io/tx/",
-	"tron":     "https://tronscan.org/#/transaction/",
-	"solana":   "https://solscan.io/tx/",
-}
-
 // Explorer is a page about a transaction of the payment; none in test mode, whose chain nobody else knows.
 func (p payment) Explorer(network, hash string) string {
 	n, ok := money.NetworkOf(network)
-	if !ok || p.Mode != "live" || hash == "" {
+	if !ok || p.Mode != "live" {
 		return ""
 	}
-	return explorers[n.Name] + hash
+	return n.TransactionPage(hash)
 }
 
 // Back reports whether the page says something about money that goes back.

@@ -29,6 +29,15 @@ var errNoCall = errors.New("proxy: ask outside of a call")
 // takes no further slot and no further token of a rate limit, because the call has taken both. An error is a
 // *fault.Error that says the service did not answer.
 func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Reply, error) {
+	return t.ask(ctx, method, path, "", body)
+}
+
+// AskOnce is Ask for a POST under an Idempotency-Key: a repeated one gets the first answer again.
+func (t *Target) AskOnce(ctx context.Context, path, key string, body []byte) (Reply, error) {
+	return t.ask(ctx, http.MethodPost, path, key, body)
+}
+
+func (t *Target) ask(ctx context.Context, method, path, key string, body []byte) (Reply, error) {
 	c, ok := ctx.Value(callKey{}).(*Call)
 	if !ok || t.proxy == nil {
 		return Reply{}, errNoCall
@@ -42,8 +51,12 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 		return Reply{}, fmt.Errorf("make a request: %w", err)
 	}
 	r.Header = http.Header{
-		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID}, httpkit.IdentityHeader: {t.sign(r, c, body)},
+		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID},
 	}
+	if key != "" {
+		r.Header.Set(httpkit.IdempotencyHeader, key)
+	}
+	r.Header.Set(httpkit.IdentityHeader, t.sign(r, c, body))
 	if len(body) > 0 {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -77,7 +77,7 @@ type field struct {
 // payout providers, and of people who read the document.
 var (
 	tags   = []string{"payments", "wallets", "balances", "reports", "sandbox", "webhooks", "meta"}
-	others = []string{"takeRailHint", "getOpenAPI"}
+	others = []string{"takeRailHint", "getOpenAPI", "exportPayments"}
 )
 
 const schemaPath = "#/components/schemas/"

@@ -25,8 +25,7 @@ func (c *Client) GetBalances(ctx context.Context, opts ...Option) (*BalancesAnsw
 	return &out, nil
 }
 
-// ListBanksQuery are the parameters of ListBanks.
-// Those that are zero are left out.
+// ListBanksQuery are the parameters of ListBanks. Those that are zero are left out.
 type ListBanksQuery struct {
 	// The rails of this mode decide which banks there are. Without it those of live mode, where it is open.
 	Mode string
@@ -122,8 +121,7 @@ func (c *Client) NameTransaction(ctx context.Context, reference string, body Nam
 	return &out, nil
 }
 
-// ListEventsQuery are the parameters of ListEvents.
-// Those that are zero are left out.
+// ListEventsQuery are the parameters of ListEvents. Those that are zero are left out.
 type ListEventsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -167,10 +165,33 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery, opts ...
 	return &out, nil
 }
 
-// IterateEvents walks through all items of ListEvents, page after page.
-// It ends with the first error.
+// IterateEvents walks through all items of ListEvents, page after page. It ends with the first error.
 func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery, opts ...Option) iter.Seq2[Event, error] {
 	return pages[Event](ctx, c, operation{"GET", "/v1/events", "needed", true}, listing{"", "events", false}, request{query: query.values()}, opts)
+}
+
+// GetLink calls GET /v1/links/{id}: Read a payment link as a payer.
+//
+// `options` are the ways to pay a link of type `merchant` now; a `request` gets its price once it is made.
+func (c *Client) GetLink(ctx context.Context, id string, opts ...Option) (*LinkAnswer, error) {
+	var out LinkAnswer
+	if err := c.call(ctx, operation{"GET", "/v1/links/{id}", "none", true}, request{path: []string{id}}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// PayLink calls POST /v1/links/{id}/payments: Make a payment out of a link.
+//
+// For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that has ended,
+// has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments that expired or were
+// cancelled do not count.
+func (c *Client) PayLink(ctx context.Context, id string, body LinkPayment, opts ...Option) (*PaymentCreatedAnswer, error) {
+	var out PaymentCreatedAnswer
+	if err := c.call(ctx, operation{"POST", "/v1/links/{id}/payments", "none", true}, request{path: []string{id}, body: body}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
 }
 
 // GetMe calls GET /v1/me: The key that asks.
@@ -195,8 +216,78 @@ func (c *Client) ListNetworks(ctx context.Context, opts ...Option) (*NetworkList
 	return &out, nil
 }
 
-// ListPaymentsQuery are the parameters of ListPayments.
-// Those that are zero are left out.
+// ListPaymentLinksQuery are the parameters of ListPaymentLinks. Those that are zero are left out.
+type ListPaymentLinksQuery struct {
+	// Most items of a page.
+	Limit int
+	// The `nextCursor` of the page before.
+	Cursor string
+}
+
+func (q ListPaymentLinksQuery) values() url.Values {
+	v := url.Values{}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Cursor != "" {
+		v.Set("cursor", q.Cursor)
+	}
+	return v
+}
+
+// ListPaymentLinks calls GET /v1/payment-links: List payment links.
+//
+// Needs the permission `payment:read`. Newest first.
+func (c *Client) ListPaymentLinks(ctx context.Context, query ListPaymentLinksQuery, opts ...Option) (*PaymentLinkListAnswer, error) {
+	var out PaymentLinkListAnswer
+	if err := c.call(ctx, operation{"GET", "/v1/payment-links", "needed", true}, request{query: query.values()}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// IteratePaymentLinks walks through all items of ListPaymentLinks, page after page. It ends with the first error.
+func (c *Client) IteratePaymentLinks(ctx context.Context, query ListPaymentLinksQuery, opts ...Option) iter.Seq2[PaymentLink, error] {
+	return pages[PaymentLink](ctx, c, operation{"GET", "/v1/payment-links", "needed", true}, listing{"", "paymentLinks", false}, request{query: query.values()}, opts)
+}
+
+// CreatePaymentLink calls POST /v1/payment-links: Make a reusable payment link.
+//
+// Needs the permission `payment:create`. Anybody who has the link makes payments out of it: of type `request`,
+// which are paid out to a confirmed settlement account, or of type `merchant`, whose money is the merchant's.
+// Without `fiatAmount` the payer names the amount. A merchant has 1 000 links at most that have not ended.
+func (c *Client) CreatePaymentLink(ctx context.Context, body PaymentLinkCreate, opts ...Option) (*PaymentLinkAnswer, error) {
+	var out PaymentLinkAnswer
+	if err := c.call(ctx, operation{"POST", "/v1/payment-links", "needed", true}, request{body: body}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// GetPaymentLink calls GET /v1/payment-links/{id}: Read a payment link.
+//
+// Needs the permission `payment:read`.
+func (c *Client) GetPaymentLink(ctx context.Context, id string, opts ...Option) (*PaymentLinkAnswer, error) {
+	var out PaymentLinkAnswer
+	if err := c.call(ctx, operation{"GET", "/v1/payment-links/{id}", "needed", true}, request{path: []string{id}}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// ChangePaymentLink calls PATCH /v1/payment-links/{id}: Change or end a payment link.
+//
+// Needs the permission `payment:create`. Fields that are not sent stay as they are. Payments that the link has
+// made go on. `usageLimit: 0` removes the limit.
+func (c *Client) ChangePaymentLink(ctx context.Context, id string, body PaymentLinkChange, opts ...Option) (*PaymentLinkAnswer, error) {
+	var out PaymentLinkAnswer
+	if err := c.call(ctx, operation{"PATCH", "/v1/payment-links/{id}", "needed", false}, request{path: []string{id}, body: body}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// ListPaymentsQuery are the parameters of ListPayments. Those that are zero are left out.
 type ListPaymentsQuery struct {
 	// Only payments that have one of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -267,8 +358,7 @@ func (c *Client) ListPayments(ctx context.Context, query ListPaymentsQuery, opts
 	return &out, nil
 }
 
-// IteratePayments walks through all items of ListPayments, page after page.
-// It ends with the first error.
+// IteratePayments walks through all items of ListPayments, page after page. It ends with the first error.
 func (c *Client) IteratePayments(ctx context.Context, query ListPaymentsQuery, opts ...Option) iter.Seq2[Payment, error] {
 	return pages[Payment](ctx, c, operation{"GET", "/v1/payments", "needed", true}, listing{"", "payments", false}, request{query: query.values()}, opts)
 }
@@ -442,8 +532,20 @@ func (c *Client) IssueSettlementToken(ctx context.Context, reference string, opt
 	return &out, nil
 }
 
-// ListRatesQuery are the parameters of ListRates.
-// Those that are zero are left out.
+// GetPaymentTimeline calls GET /v1/payments/{reference}/timeline: Read what has happened to a payment.
+//
+// Needs the permission `payment:read`. Everything that happened, oldest first: changes of the status, the quote,
+// each transfer, each attempt of the payout, each refund. The member that `kind` names holds what happened, in
+// its present state. `id` names the payment in GET /v1/webhooks/deliveries?objectId=….
+func (c *Client) GetPaymentTimeline(ctx context.Context, reference string, opts ...Option) (*TimelineAnswer, error) {
+	var out TimelineAnswer
+	if err := c.call(ctx, operation{"GET", "/v1/payments/{reference}/timeline", "needed", true}, request{path: []string{reference}}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// ListRatesQuery are the parameters of ListRates. Those that are zero are left out.
 type ListRatesQuery struct {
 	// Only rates of this currency.
 	Fiat string
@@ -473,8 +575,7 @@ func (c *Client) ListRates(ctx context.Context, query ListRatesQuery, opts ...Op
 	return &out, nil
 }
 
-// ListReportsQuery are the parameters of ListReports.
-// Those that are zero are left out.
+// ListReportsQuery are the parameters of ListReports. Those that are zero are left out.
 type ListReportsQuery struct {
 	// Only reports of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -515,8 +616,7 @@ func (c *Client) ListReports(ctx context.Context, query ListReportsQuery, opts .
 	return &out, nil
 }
 
-// IterateReports walks through all items of ListReports, page after page.
-// It ends with the first error.
+// IterateReports walks through all items of ListReports, page after page. It ends with the first error.
 func (c *Client) IterateReports(ctx context.Context, query ListReportsQuery, opts ...Option) iter.Seq2[ReportManaged, error] {
 	return pages[ReportManaged](ctx, c, operation{"GET", "/v1/reports", "needed", true}, listing{"data", "reports", false}, request{query: query.values()}, opts)
 }
@@ -538,8 +638,7 @@ func (c *Client) CreateReport(ctx context.Context, body CreateReport, opts ...Op
 	return &out, nil
 }
 
-// LookupReportsQuery are the parameters of LookupReports.
-// Those that are zero are left out.
+// LookupReportsQuery are the parameters of LookupReports. Those that are zero are left out.
 type LookupReportsQuery struct {
 	// The reporter's phone number; required unless `walletAddress` is given.
 	PhoneNumber string
@@ -598,8 +697,7 @@ func (c *Client) LookupReports(ctx context.Context, query LookupReportsQuery, op
 	return &out, nil
 }
 
-// IterateLookupReports walks through all items of LookupReports, page after page.
-// It ends with the first error.
+// IterateLookupReports walks through all items of LookupReports, page after page. It ends with the first error.
 func (c *Client) IterateLookupReports(ctx context.Context, query LookupReportsQuery, opts ...Option) iter.Seq2[Report, error] {
 	return pages[Report](ctx, c, operation{"GET", "/v1/reports/lookup", "optional", true}, listing{"data", "reports", true}, request{query: query.values()}, opts)
 }
@@ -776,8 +874,7 @@ func (c *Client) ChangeSettlementSettings(ctx context.Context, body ChangeSettle
 	return &out, nil
 }
 
-// ListSettlementsQuery are the parameters of ListSettlements.
-// Those that are zero are left out.
+// ListSettlementsQuery are the parameters of ListSettlements. Those that are zero are left out.
 type ListSettlementsQuery struct {
 	// Settled at or after this time or day.
 	From string
@@ -811,8 +908,63 @@ func (c *Client) ListSettlements(ctx context.Context, query ListSettlementsQuery
 	return &out, nil
 }
 
-// ListWalletsQuery are the parameters of ListWallets.
-// Those that are zero are left out.
+// GetStatisticsQuery are the parameters of GetStatistics. Those that are zero are left out.
+type GetStatisticsQuery struct {
+	// The first day.
+	From string
+	// The last day.
+	To string
+	// Only payments in this currency.
+	FiatCurrency string
+	// Only payments on this network.
+	Network string
+	// Only payments of this type.
+	Type string
+	// What the groups are, separated by commas. Without it there are totals only.
+	By []string
+}
+
+func (q GetStatisticsQuery) values() url.Values {
+	v := url.Values{}
+	if q.From != "" {
+		v.Set("from", q.From)
+	}
+	if q.To != "" {
+		v.Set("to", q.To)
+	}
+	if q.FiatCurrency != "" {
+		v.Set("fiatCurrency", q.FiatCurrency)
+	}
+	if q.Network != "" {
+		v.Set("network", q.Network)
+	}
+	if q.Type != "" {
+		v.Set("type", q.Type)
+	}
+	if len(q.By) > 0 {
+		v.Set("by", strings.Join(q.By, ","))
+	}
+	return v
+}
+
+// GetStatistics calls GET /v1/statistics: Read the figures of your payments.
+//
+// Needs the permission `payment:read`. Sums over the payments that were created on the days from `from` to `to`,
+// both included, in UTC; by default the last 30 days, and 366 at most. The sums are exact at the time of the
+// answer. `ended` counts settled, expired, cancelled and refunded payments, and `successRate` is `settled`
+// divided by `ended`. `fee` and `payoutAmount` are those of settled payments, as in GET /v1/settlements.
+// `secondsToSettle` is the mean time from the confirmation of the money (of a gift: from its claim, if that is
+// later) to the settlement, and `settledWithin` counts the payments that took no longer. More than 10 000 groups
+// are 400 `too_many_groups`.
+func (c *Client) GetStatistics(ctx context.Context, query GetStatisticsQuery, opts ...Option) (*StatisticsAnswer, error) {
+	var out StatisticsAnswer
+	if err := c.call(ctx, operation{"GET", "/v1/statistics", "needed", true}, request{query: query.values()}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// ListWalletsQuery are the parameters of ListWallets. Those that are zero are left out.
 type ListWalletsQuery struct {
 	// Only wallets of this status.
 	Status string
@@ -853,8 +1005,7 @@ func (c *Client) ListWallets(ctx context.Context, query ListWalletsQuery, opts .
 	return &out, nil
 }
 
-// IterateWallets walks through all items of ListWallets, page after page.
-// It ends with the first error.
+// IterateWallets walks through all items of ListWallets, page after page. It ends with the first error.
 func (c *Client) IterateWallets(ctx context.Context, query ListWalletsQuery, opts ...Option) iter.Seq2[WalletItem, error] {
 	return pages[WalletItem](ctx, c, operation{"GET", "/v1/wallets", "needed", true}, listing{"", "wallets", true}, request{query: query.values()}, opts)
 }
@@ -871,8 +1022,7 @@ func (c *Client) CreateWallet(ctx context.Context, body CreateWallet, opts ...Op
 	return &out, nil
 }
 
-// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses.
-// Those that are zero are left out.
+// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses. Those that are zero are left out.
 type ListWalletWithdrawalAddressesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -902,8 +1052,7 @@ func (c *Client) ListWalletWithdrawalAddresses(ctx context.Context, query ListWa
 	return &out, nil
 }
 
-// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page.
-// It ends with the first error.
+// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page. It ends with the first error.
 func (c *Client) IterateWalletWithdrawalAddresses(ctx context.Context, query ListWalletWithdrawalAddressesQuery, opts ...Option) iter.Seq2[AddressBookEntry, error] {
 	return pages[AddressBookEntry](ctx, c, operation{"GET", "/v1/wallets/address-book", "needed", true}, listing{"", "addresses", false}, request{query: query.values()}, opts)
 }
@@ -936,8 +1085,7 @@ func (c *Client) RemoveWalletWithdrawalAddress(ctx context.Context, id string, o
 	return &out, nil
 }
 
-// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals.
-// Those that are zero are left out.
+// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals. Those that are zero are left out.
 type ListWalletWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -967,8 +1115,7 @@ func (c *Client) ListWalletWithdrawals(ctx context.Context, query ListWalletWith
 	return &out, nil
 }
 
-// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page.
-// It ends with the first error.
+// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page. It ends with the first error.
 func (c *Client) IterateWalletWithdrawals(ctx context.Context, query ListWalletWithdrawalsQuery, opts ...Option) iter.Seq2[WalletWithdrawal, error] {
 	return pages[WalletWithdrawal](ctx, c, operation{"GET", "/v1/wallets/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }
@@ -1043,8 +1190,7 @@ func (c *Client) GetWallet(ctx context.Context, id string, opts ...Option) (*Wal
 	return &out, nil
 }
 
-// ListWalletDepositsQuery are the parameters of ListWalletDeposits.
-// Those that are zero are left out.
+// ListWalletDepositsQuery are the parameters of ListWalletDeposits. Those that are zero are left out.
 type ListWalletDepositsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1076,14 +1222,12 @@ func (c *Client) ListWalletDeposits(ctx context.Context, id string, query ListWa
 	return &out, nil
 }
 
-// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page.
-// It ends with the first error.
+// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page. It ends with the first error.
 func (c *Client) IterateWalletDeposits(ctx context.Context, id string, query ListWalletDepositsQuery, opts ...Option) iter.Seq2[WalletDeposit, error] {
 	return pages[WalletDeposit](ctx, c, operation{"GET", "/v1/wallets/{id}/deposits", "needed", true}, listing{"", "deposits", false}, request{path: []string{id}, query: query.values()}, opts)
 }
 
-// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries.
-// Those that are zero are left out.
+// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries. Those that are zero are left out.
 type ListWebhookDeliveriesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1093,6 +1237,9 @@ type ListWebhookDeliveriesQuery struct {
 	EndpointID string
 	// Only deliveries of this event.
 	EventID string
+	// Only deliveries of events of this object: a payment (`pay_…`, as its timeline shows it), a wallet or a
+	// report.
+	ObjectID string
 	// Only events of this type.
 	Type   string
 	Status string
@@ -1111,6 +1258,9 @@ func (q ListWebhookDeliveriesQuery) values() url.Values {
 	}
 	if q.EventID != "" {
 		v.Set("eventId", q.EventID)
+	}
+	if q.ObjectID != "" {
+		v.Set("objectId", q.ObjectID)
 	}
 	if q.Type != "" {
 		v.Set("type", q.Type)
@@ -1133,8 +1283,7 @@ func (c *Client) ListWebhookDeliveries(ctx context.Context, query ListWebhookDel
 	return &out, nil
 }
 
-// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page.
-// It ends with the first error.
+// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page. It ends with the first error.
 func (c *Client) IterateWebhookDeliveries(ctx context.Context, query ListWebhookDeliveriesQuery, opts ...Option) iter.Seq2[WebhookDelivery, error] {
 	return pages[WebhookDelivery](ctx, c, operation{"GET", "/v1/webhooks/deliveries", "needed", true}, listing{"", "deliveries", false}, request{query: query.values()}, opts)
 }
@@ -1162,8 +1311,7 @@ func (c *Client) RetryWebhookDelivery(ctx context.Context, id string, opts ...Op
 	return &out, nil
 }
 
-// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints.
-// Those that are zero are left out.
+// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints. Those that are zero are left out.
 type ListWebhookEndpointsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1193,8 +1341,7 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, query ListWebhookEndp
 	return &out, nil
 }
 
-// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page.
-// It ends with the first error.
+// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page. It ends with the first error.
 func (c *Client) IterateWebhookEndpoints(ctx context.Context, query ListWebhookEndpointsQuery, opts ...Option) iter.Seq2[WebhookEndpoint, error] {
 	return pages[WebhookEndpoint](ctx, c, operation{"GET", "/v1/webhooks/endpoints", "needed", true}, listing{"", "endpoints", false}, request{query: query.values()}, opts)
 }
@@ -1366,8 +1513,7 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, body WebhookRotation, 
 	return &out, nil
 }
 
-// ListWithdrawalsQuery are the parameters of ListWithdrawals.
-// Those that are zero are left out.
+// ListWithdrawalsQuery are the parameters of ListWithdrawals. Those that are zero are left out.
 type ListWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1397,8 +1543,7 @@ func (c *Client) ListWithdrawals(ctx context.Context, query ListWithdrawalsQuery
 	return &out, nil
 }
 
-// IterateWithdrawals walks through all items of ListWithdrawals, page after page.
-// It ends with the first error.
+// IterateWithdrawals walks through all items of ListWithdrawals, page after page. It ends with the first error.
 func (c *Client) IterateWithdrawals(ctx context.Context, query ListWithdrawalsQuery, opts ...Option) iter.Seq2[Withdrawal, error] {
 	return pages[Withdrawal](ctx, c, operation{"GET", "/v1/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }

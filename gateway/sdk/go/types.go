@@ -496,6 +496,22 @@ type GiftClaimedAnswer struct {
 	Success bool                     `json:"success"`
 }
 
+// LinkAnswer is a part of the API.
+type LinkAnswer struct {
+	Link    PublicLink `json:"link"`
+	Success bool       `json:"success"`
+}
+
+// LinkPayment is a part of the API.
+type LinkPayment struct {
+	// For a link of type merchant.
+	Crypto string `json:"crypto,omitzero"`
+	// Where the link has no amount.
+	FiatAmount Decimal `json:"fiatAmount,omitzero"`
+	// For a link of type merchant.
+	Network string `json:"network,omitzero"`
+}
+
 // MeAnswerKey is a part of the API.
 type MeAnswerKey struct {
 	AllowedCidrs []string `json:"allowedCidrs"`
@@ -1025,6 +1041,77 @@ type PaymentInEvent struct {
 	Type   PaymentType `json:"type"`
 }
 
+// PaymentLink is a part of the API.
+type PaymentLink struct {
+	// ISO 8601, UTC, with milliseconds.
+	CreatedAt           string       `json:"createdAt"`
+	Description         string       `json:"description"`
+	EndedAt             string       `json:"endedAt"`
+	ExpiresAt           string       `json:"expiresAt"`
+	FiatAmount          *Decimal     `json:"fiatAmount"`
+	FiatCurrency        FiatCurrency `json:"fiatCurrency"`
+	ID                  string       `json:"id"`
+	MaximumAmount       *Decimal     `json:"maximumAmount"`
+	MinimumAmount       *Decimal     `json:"minimumAmount"`
+	SettlementAccountID string       `json:"settlementAccountId"`
+	// Only an `active` link takes payments; one that is `used_up` takes some when a payment expires.
+	Status string `json:"status"`
+	Title  string `json:"title"`
+	// Of the payments that it makes.
+	Type string `json:"type"`
+	// The page for payers; absent where no page is configured.
+	URL        string `json:"url"`
+	UsageLimit *int64 `json:"usageLimit"`
+	// Payments that the link has made.
+	Uses int64 `json:"uses"`
+}
+
+// PaymentLinkAnswer is a part of the API.
+type PaymentLinkAnswer struct {
+	PaymentLink PaymentLink `json:"paymentLink"`
+	Success     bool        `json:"success"`
+}
+
+// PaymentLinkChange is a part of the API.
+type PaymentLinkChange struct {
+	Description string `json:"description,omitzero"`
+	// ISO 8601, UTC, with milliseconds.
+	ExpiresAt string `json:"expiresAt,omitzero"`
+	// `ended` ends the link, `active` takes that back.
+	Status     string `json:"status,omitzero"`
+	Title      string `json:"title,omitzero"`
+	UsageLimit *int64 `json:"usageLimit,omitzero"`
+}
+
+// PaymentLinkCreate is a part of the API.
+type PaymentLinkCreate struct {
+	// Payers see it.
+	Description string `json:"description,omitzero"`
+	// ISO 8601, UTC, with milliseconds.
+	ExpiresAt string `json:"expiresAt,omitzero"`
+	// Without it the payer names the amount.
+	FiatAmount   Decimal      `json:"fiatAmount,omitzero"`
+	FiatCurrency FiatCurrency `json:"fiatCurrency"`
+	// Of an open amount.
+	MaximumAmount Decimal `json:"maximumAmount,omitzero"`
+	// Of an open amount.
+	MinimumAmount Decimal `json:"minimumAmount,omitzero"`
+	// A confirmed account in the currency; required for a request.
+	SettlementAccountID string `json:"settlementAccountId,omitzero"`
+	// Payers see it.
+	Title string `json:"title"`
+	// `request` pays out to a settlement account; the money of `merchant` is the merchant's.
+	Type       string `json:"type"`
+	UsageLimit *int64 `json:"usageLimit,omitzero"`
+}
+
+// PaymentLinkListAnswer is a part of the API.
+type PaymentLinkListAnswer struct {
+	Pagination   Pagination    `json:"pagination"`
+	PaymentLinks []PaymentLink `json:"paymentLinks"`
+	Success      bool          `json:"success"`
+}
+
 // PaymentListAnswer is a part of the API.
 type PaymentListAnswer struct {
 	Pagination Pagination `json:"pagination"`
@@ -1152,6 +1239,30 @@ type ProposedRefundAddressAnswerRefund struct {
 type ProposedRefundAddressAnswer struct {
 	Refund  ProposedRefundAddressAnswerRefund `json:"refund"`
 	Success bool                              `json:"success"`
+}
+
+// PublicLinkOptions is a part of the API.
+type PublicLinkOptions struct {
+	Crypto       string   `json:"crypto"`
+	CryptoAmount *Decimal `json:"cryptoAmount"`
+	Network      string   `json:"network"`
+}
+
+// PublicLink is a part of the API.
+type PublicLink struct {
+	Description   string              `json:"description"`
+	FiatAmount    *Decimal            `json:"fiatAmount"`
+	FiatCurrency  FiatCurrency        `json:"fiatCurrency"`
+	ID            string              `json:"id"`
+	MaximumAmount *Decimal            `json:"maximumAmount"`
+	MinimumAmount *Decimal            `json:"minimumAmount"`
+	Mode          Mode                `json:"mode"`
+	Options       []PublicLinkOptions `json:"options"`
+	// Only an `active` link takes payments.
+	Status string `json:"status"`
+	Title  string `json:"title"`
+	// Of the payments that it makes.
+	Type string `json:"type"`
 }
 
 // RateListAnswerRates is a part of the API.
@@ -1533,6 +1644,15 @@ type Settle struct {
 	SettlementToken     string `json:"settlementToken"`
 }
 
+// SettledWithin is of the API: How many payments were settled within this time of the confirmation of their
+// money.
+type SettledWithin struct {
+	Day         int64 `json:"day"`
+	FiveMinutes int64 `json:"fiveMinutes"`
+	Hour        int64 `json:"hour"`
+	Minute      int64 `json:"minute"`
+}
+
 // SettlementAccount is a part of the API.
 type SettlementAccount struct {
 	ConfirmedAt string `json:"confirmedAt"`
@@ -1700,6 +1820,71 @@ type SimulatePayer struct {
 	Scenario string `json:"scenario"`
 }
 
+// Statistics is a part of the API.
+type Statistics struct {
+	By []string `json:"by"`
+	// A day in UTC.
+	From string `json:"from"`
+	// Without `by` there are none. A day without payments has no group.
+	Groups []StatisticsGroup `json:"groups"`
+	// A day in UTC.
+	To     string            `json:"to"`
+	Totals StatisticsFigures `json:"totals"`
+}
+
+// StatisticsAmounts is a part of the API.
+type StatisticsAmounts struct {
+	Fee Decimal `json:"fee"`
+	// Of all payments.
+	FiatAmount   Decimal      `json:"fiatAmount"`
+	FiatCurrency FiatCurrency `json:"fiatCurrency"`
+	PayoutAmount Decimal      `json:"payoutAmount"`
+	// The `fiatAmount` of settled payments.
+	SettledAmount Decimal `json:"settledAmount"`
+}
+
+// StatisticsAnswer is a part of the API.
+type StatisticsAnswer struct {
+	Statistics Statistics `json:"statistics"`
+	Success    bool       `json:"success"`
+}
+
+// StatisticsFigures is a part of the API.
+type StatisticsFigures struct {
+	Amounts []StatisticsAmounts `json:"amounts"`
+	Count   int64               `json:"count"`
+	Ended   int64               `json:"ended"`
+	// A mean; null while none is settled.
+	SecondsToSettle *Decimal      `json:"secondsToSettle"`
+	Settled         int64         `json:"settled"`
+	SettledUSD      Decimal       `json:"settledUsd"`
+	SettledWithin   SettledWithin `json:"settledWithin"`
+	// Four digits after the point; null while none has ended.
+	SuccessRate    *Decimal `json:"successRate"`
+	TransactionUSD Decimal  `json:"transactionUsd"`
+}
+
+// StatisticsGroup is of the API: The fields that `by` names, and the figures of the group.
+type StatisticsGroup struct {
+	Amounts      []StatisticsAmounts `json:"amounts"`
+	Count        int64               `json:"count"`
+	Day          string              `json:"day"`
+	Ended        int64               `json:"ended"`
+	FiatCurrency FiatCurrency        `json:"fiatCurrency"`
+	// Empty for requests that nobody has fulfilled.
+	Network string `json:"network"`
+	// A mean; null while none is settled.
+	SecondsToSettle *Decimal      `json:"secondsToSettle"`
+	Settled         int64         `json:"settled"`
+	SettledUSD      Decimal       `json:"settledUsd"`
+	SettledWithin   SettledWithin `json:"settledWithin"`
+	Status          PaymentStatus `json:"status"`
+	// Four digits after the point; null while none has ended.
+	SuccessRate    *Decimal    `json:"successRate"`
+	TransactionUSD Decimal     `json:"transactionUsd"`
+	Type           PaymentType `json:"type"`
+}
+
 // Tier is of the API: Requests a second, and at once: `standard` 50 and 500, `premium` 200 and 2 000,
 // `unlimited` without a bound.
 type Tier string
@@ -1710,6 +1895,104 @@ const (
 	TierPremium   Tier = "premium"
 	TierUnlimited Tier = "unlimited"
 )
+
+// Timeline is a part of the API.
+type Timeline struct {
+	Entries []TimelineEntry `json:"entries"`
+	ID      string          `json:"id"`
+	// The code of a shard, which is always the same for you, and twelve random characters; references from
+	// before the codes have only these. A gift's reference begins with `CW-G`, and no other payment's does.
+	// Every holder of its reference can claim the gift, so neither log nor show it.
+	Reference string `json:"reference"`
+}
+
+// TimelineAnswer is a part of the API.
+type TimelineAnswer struct {
+	Success  bool     `json:"success"`
+	Timeline Timeline `json:"timeline"`
+}
+
+// TimelineEntry is a part of the API.
+type TimelineEntry struct {
+	// ISO 8601, UTC, with milliseconds.
+	At string `json:"at"`
+	// Names the member that is present.
+	Kind     string            `json:"kind"`
+	Payout   *TimelinePayout   `json:"payout"`
+	Quote    *TimelineQuote    `json:"quote"`
+	Refund   *TimelineRefund   `json:"refund"`
+	Status   *TimelineStatus   `json:"status"`
+	Transfer *TimelineTransfer `json:"transfer"`
+}
+
+// TimelinePayout is of the API: An attempt of the payout was begun.
+type TimelinePayout struct {
+	Amount   Decimal      `json:"amount"`
+	Attempt  int64        `json:"attempt"`
+	Currency FiatCurrency `json:"currency"`
+	EndedAt  string       `json:"endedAt"`
+	ID       string       `json:"id"`
+	// Of this attempt at the rail.
+	Reference string `json:"reference"`
+	SentAt    string `json:"sentAt"`
+	Status    string `json:"status"`
+}
+
+// TimelineQuote is of the API: The payment got its price and its deposit address.
+type TimelineQuote struct {
+	Charge         Charge  `json:"charge"`
+	Crypto         string  `json:"crypto"`
+	CryptoAmount   Decimal `json:"cryptoAmount"`
+	DepositAddress string  `json:"depositAddress"`
+	// ISO 8601, UTC, with milliseconds.
+	ExpiresAt    string       `json:"expiresAt"`
+	FiatAmount   Decimal      `json:"fiatAmount"`
+	FiatCurrency FiatCurrency `json:"fiatCurrency"`
+	Network      string       `json:"network"`
+	Rate         Decimal      `json:"rate"`
+}
+
+// TimelineRefund is of the API: A refund was requested.
+type TimelineRefund struct {
+	Address     string  `json:"address"`
+	Amount      Decimal `json:"amount"`
+	ConfirmedAt string  `json:"confirmedAt"`
+	// ISO 8601, UTC, with milliseconds.
+	CreatedAt string `json:"createdAt"`
+	Crypto    string `json:"crypto"`
+	// A public page about the transaction; null in test mode.
+	ExplorerURL string `json:"explorerUrl"`
+	// Stable code.
+	Failure string       `json:"failure"`
+	ID      string       `json:"id"`
+	Network string       `json:"network"`
+	Status  RefundStatus `json:"status"`
+	TxHash  string       `json:"txHash"`
+}
+
+// TimelineStatus is of the API: The payment got this status or exception.
+type TimelineStatus struct {
+	Exception PaymentException `json:"exception"`
+	Status    PaymentStatus    `json:"status"`
+}
+
+// TimelineTransfer is of the API: A transfer to the deposit address was first seen.
+type TimelineTransfer struct {
+	Amount        Decimal `json:"amount"`
+	BlockHeight   *int64  `json:"blockHeight"`
+	Confirmations int64   `json:"confirmations"`
+	// May be another one than the quote's.
+	Crypto string `json:"crypto"`
+	// A public page about the transaction; null in test mode.
+	ExplorerURL string `json:"explorerUrl"`
+	MinedAt     string `json:"minedAt"`
+	Network     string `json:"network"`
+	// Null where only finality counts.
+	RequiredConfirmations *int64 `json:"requiredConfirmations"`
+	// The transfer is on its chain no more.
+	Reverted bool   `json:"reverted"`
+	TxHash   string `json:"txHash"`
+}
 
 // UpdateReport is a part of the API.
 type UpdateReport struct {
@@ -2354,6 +2637,8 @@ const (
 	CodePauseNotFound                ErrorCode = "pause_not_found"
 	CodePaymentChanged               ErrorCode = "payment_changed"
 	CodePaymentExists                ErrorCode = "payment_exists"
+	CodePaymentLinkClosed            ErrorCode = "payment_link_closed"
+	CodePaymentLinkNotFound          ErrorCode = "payment_link_not_found"
 	CodePaymentNotFound              ErrorCode = "payment_not_found"
 	CodePayoutAmountDiffers          ErrorCode = "payout_amount_differs"
 	CodePayoutConcluded              ErrorCode = "payout_concluded"
@@ -2410,8 +2695,10 @@ const (
 	CodeSignatureReplayed            ErrorCode = "signature_replayed"
 	CodeSignaturesUnavailable        ErrorCode = "signatures_unavailable"
 	CodeTimeout                      ErrorCode = "timeout"
+	CodeTooManyGroups                ErrorCode = "too_many_groups"
 	CodeTooManyGuesses               ErrorCode = "too_many_guesses"
 	CodeTooManyKeys                  ErrorCode = "too_many_keys"
+	CodeTooManyPaymentLinks          ErrorCode = "too_many_payment_links"
 	CodeTooManyProposals             ErrorCode = "too_many_proposals"
 	CodeTooManyReports               ErrorCode = "too_many_reports"
 	CodeTooManySettlementAccounts    ErrorCode = "too_many_settlement_accounts"

@@ -28,11 +28,18 @@ namespace Causeway;
  * @phpstan-import-type ReportEvent from Types
  * @phpstan-import-type EndpointEvent from Types
  * @phpstan-import-type EventTypeName from Types
+ * @phpstan-import-type LinkAnswer from Types
+ * @phpstan-import-type PaymentCreatedAnswer from Types
+ * @phpstan-import-type LinkPayment from Types
  * @phpstan-import-type MeAnswer from Types
  * @phpstan-import-type NetworkListAnswer from Types
+ * @phpstan-import-type PaymentLinkListAnswer from Types
+ * @phpstan-import-type PaymentLink from Types
+ * @phpstan-import-type PaymentLinkAnswer from Types
+ * @phpstan-import-type PaymentLinkCreate from Types
+ * @phpstan-import-type PaymentLinkChange from Types
  * @phpstan-import-type PaymentListAnswer from Types
  * @phpstan-import-type Payment from Types
- * @phpstan-import-type PaymentCreatedAnswer from Types
  * @phpstan-import-type CreatePayment from Types
  * @phpstan-import-type GiftClaimedAnswer from Types
  * @phpstan-import-type ClaimGift from Types
@@ -47,6 +54,7 @@ namespace Causeway;
  * @phpstan-import-type CreateRefund from Types
  * @phpstan-import-type Settle from Types
  * @phpstan-import-type SettlementTokenAnswer from Types
+ * @phpstan-import-type TimelineAnswer from Types
  * @phpstan-import-type RateListAnswer from Types
  * @phpstan-import-type ReportOwnListAnswer from Types
  * @phpstan-import-type ReportManaged from Types
@@ -71,6 +79,7 @@ namespace Causeway;
  * @phpstan-import-type SettlementSettingsAnswer from Types
  * @phpstan-import-type ChangeSettlementSettings from Types
  * @phpstan-import-type SettlementsAnswer from Types
+ * @phpstan-import-type StatisticsAnswer from Types
  * @phpstan-import-type WalletListAnswer from Types
  * @phpstan-import-type WalletItem from Types
  * @phpstan-import-type WalletCreatedAnswer from Types
@@ -266,6 +275,37 @@ abstract class Operations
     }
 
     /**
+     * Read a payment link as a payer.
+     *
+     * `options` are the ways to pay a link of type `merchant` now; a `request` gets its price once it is made.
+     *
+     * GET /v1/links/{id}
+     *
+     * @return LinkAnswer
+     */
+    public function getLink(string $id, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('GET', '/v1/links/{id}', 'none', true), ['id' => $id], [], null, $options);
+    }
+
+    /**
+     * Make a payment out of a link.
+     *
+     * For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that has
+     * ended, has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments that
+     * expired or were cancelled do not count.
+     *
+     * POST /v1/links/{id}/payments
+     *
+     * @param LinkPayment $body
+     * @return PaymentCreatedAnswer
+     */
+    public function payLink(string $id, array $body = [], ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('POST', '/v1/links/{id}/payments', 'none', true), ['id' => $id], [], $body, $options);
+    }
+
+    /**
      * The key that asks.
      *
      * Any key may ask. `permissions` are spelled out; `perSecond` and `burst` are null when the tier has no
@@ -292,6 +332,80 @@ abstract class Operations
     public function listNetworks(?RequestOptions $options = null): array
     {
         return $this->call(new Operation('GET', '/v1/networks', 'none', true), [], [], null, $options);
+    }
+
+    /**
+     * List payment links.
+     *
+     * Needs the permission `payment:read`. Newest first.
+     *
+     * GET /v1/payment-links
+     *
+     * @param array{limit?: int, cursor?: string} $query
+     * @return PaymentLinkListAnswer
+     */
+    public function listPaymentLinks(array $query = [], ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('GET', '/v1/payment-links', 'needed', true), [], $query, null, $options);
+    }
+
+    /**
+     * All items of listPaymentLinks, page after page.
+     *
+     * @param array{limit?: int, cursor?: string} $query
+     * @return \Generator<int, PaymentLink>
+     */
+    public function iteratePaymentLinks(array $query = [], ?RequestOptions $options = null): \Generator
+    {
+        return $this->pages(new Operation('GET', '/v1/payment-links', 'needed', true), '', 'paymentLinks', false, [], $query, $options);
+    }
+
+    /**
+     * Make a reusable payment link.
+     *
+     * Needs the permission `payment:create`. Anybody who has the link makes payments out of it: of type
+     * `request`, which are paid out to a confirmed settlement account, or of type `merchant`, whose money is the
+     * merchant's. Without `fiatAmount` the payer names the amount. A merchant has 1 000 links at most that have
+     * not ended.
+     *
+     * POST /v1/payment-links
+     *
+     * @param PaymentLinkCreate $body
+     * @return PaymentLinkAnswer
+     */
+    public function createPaymentLink(array $body, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('POST', '/v1/payment-links', 'needed', true), [], [], $body, $options);
+    }
+
+    /**
+     * Read a payment link.
+     *
+     * Needs the permission `payment:read`.
+     *
+     * GET /v1/payment-links/{id}
+     *
+     * @return PaymentLinkAnswer
+     */
+    public function getPaymentLink(string $id, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('GET', '/v1/payment-links/{id}', 'needed', true), ['id' => $id], [], null, $options);
+    }
+
+    /**
+     * Change or end a payment link.
+     *
+     * Needs the permission `payment:create`. Fields that are not sent stay as they are. Payments that the link
+     * has made go on. `usageLimit: 0` removes the limit.
+     *
+     * PATCH /v1/payment-links/{id}
+     *
+     * @param PaymentLinkChange $body
+     * @return PaymentLinkAnswer
+     */
+    public function changePaymentLink(string $id, array $body, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('PATCH', '/v1/payment-links/{id}', 'needed', false), ['id' => $id], [], $body, $options);
     }
 
     /**
@@ -533,6 +647,22 @@ abstract class Operations
     public function issueSettlementToken(string $reference, ?RequestOptions $options = null): array
     {
         return $this->call(new Operation('POST', '/v1/payments/{reference}/settlement-token', 'needed', true), ['reference' => $reference], [], null, $options);
+    }
+
+    /**
+     * Read what has happened to a payment.
+     *
+     * Needs the permission `payment:read`. Everything that happened, oldest first: changes of the status, the
+     * quote, each transfer, each attempt of the payout, each refund. The member that `kind` names holds what
+     * happened, in its present state. `id` names the payment in GET /v1/webhooks/deliveries?objectId=….
+     *
+     * GET /v1/payments/{reference}/timeline
+     *
+     * @return TimelineAnswer
+     */
+    public function getPaymentTimeline(string $reference, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('GET', '/v1/payments/{reference}/timeline', 'needed', true), ['reference' => $reference], [], null, $options);
     }
 
     /**
@@ -867,6 +997,27 @@ abstract class Operations
     }
 
     /**
+     * Read the figures of your payments.
+     *
+     * Needs the permission `payment:read`. Sums over the payments that were created on the days from `from` to
+     * `to`, both included, in UTC; by default the last 30 days, and 366 at most. The sums are exact at the time
+     * of the answer. `ended` counts settled, expired, cancelled and refunded payments, and `successRate` is
+     * `settled` divided by `ended`. `fee` and `payoutAmount` are those of settled payments, as in GET
+     * /v1/settlements. `secondsToSettle` is the mean time from the confirmation of the money (of a gift: from
+     * its claim, if that is later) to the settlement, and `settledWithin` counts the payments that took no
+     * longer. More than 10 000 groups are 400 `too_many_groups`.
+     *
+     * GET /v1/statistics
+     *
+     * @param array{from?: string, to?: string, fiatCurrency?: 'NGN'|'GHS'|'KES'|'ZAR'|'', network?: string, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', by?: 'day'|'fiatCurrency'|'network'|'status'|'type'|list<'day'|'fiatCurrency'|'network'|'status'|'type'>} $query
+     * @return StatisticsAnswer
+     */
+    public function getStatistics(array $query = [], ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('GET', '/v1/statistics', 'needed', true), [], $query, null, $options);
+    }
+
+    /**
      * List the calling key's wallets, newest first.
      *
      * Needs the permission `wallet:read`. Pages by `offset`, or by `cursor`. An empty `cursor` begins the list
@@ -1117,7 +1268,7 @@ abstract class Operations
      *
      * GET /v1/webhooks/deliveries
      *
-     * @param array{limit?: int, cursor?: string, endpointId?: string, eventId?: string, type?: EventTypeName, status?: 'pending'|'retrying'|'held'|'delivered'|'exhausted'|'all'} $query
+     * @param array{limit?: int, cursor?: string, endpointId?: string, eventId?: string, objectId?: string, type?: EventTypeName, status?: 'pending'|'retrying'|'held'|'delivered'|'exhausted'|'all'} $query
      * @return WebhookDeliveryListAnswer
      */
     public function listWebhookDeliveries(array $query = [], ?RequestOptions $options = null): array
@@ -1128,7 +1279,7 @@ abstract class Operations
     /**
      * All items of listWebhookDeliveries, page after page.
      *
-     * @param array{limit?: int, cursor?: string, endpointId?: string, eventId?: string, type?: EventTypeName, status?: 'pending'|'retrying'|'held'|'delivered'|'exhausted'|'all'} $query
+     * @param array{limit?: int, cursor?: string, endpointId?: string, eventId?: string, objectId?: string, type?: EventTypeName, status?: 'pending'|'retrying'|'held'|'delivered'|'exhausted'|'all'} $query
      * @return \Generator<int, WebhookDelivery>
      */
     public function iterateWebhookDeliveries(array $query = [], ?RequestOptions $options = null): \Generator

@@ -36,6 +36,8 @@ namespace Causeway;
  * @phpstan-type FiatCurrency 'NGN'|'GHS'|'KES'|'ZAR'
  * @phpstan-type FulfillRequest array{crypto: string, network: string, payer: array{chatId: string, phone?: string|null}}
  * @phpstan-type GiftClaimedAnswer array{message: 'Gift claimed successfully. Payout is being processed.', payment: array{receiver: array{accountName: string, accountNumber: string, bankName: string}, reference: string, status: 'settling'}, success: true}
+ * @phpstan-type LinkAnswer array{link: PublicLink, success: true}
+ * @phpstan-type LinkPayment array{crypto?: string, fiatAmount?: Decimal|int, network?: string}
  * @phpstan-type MeAnswer array{key: array{allowedCidrs: list<string>, createdAt: string, expiresAt: string|null, id: int, mode: Mode, name: string, publicKey: string}, limits: array{burst: int|null, perSecond: int|null, tier: Tier}, merchant: array{id: string}, permissions: list<string>, success: true}
  * @phpstan-type Metadata array<string, mixed>
  * @phpstan-type Mode 'live'|'test'
@@ -55,6 +57,11 @@ namespace Causeway;
  * @phpstan-type PaymentFields PaymentCommon&array{fiatCurrency: FiatCurrency, reference: string, type: PaymentType, payout?: PaymentPayout}
  * @phpstan-type PaymentFulfilledAnswer array{message: 'Request fulfilled successfully', payment: array{charge: Charge, crypto: string, cryptoAmount: Decimal, depositAddress: string, expiresAt: string, fiatAmount: Decimal, fiatCurrency: FiatCurrency, network: string, rate: Decimal, reference: string, status: 'pending', transactionUsd: Decimal}, success: true}
  * @phpstan-type PaymentInEvent PaymentFields&array{sequence: int, settlementToken?: string}
+ * @phpstan-type PaymentLink array{createdAt: string, description: string, endedAt: string|null, expiresAt: string|null, fiatAmount: Decimal|null, fiatCurrency: FiatCurrency, id: string, maximumAmount: Decimal|null, minimumAmount: Decimal|null, settlementAccountId: string|null, status: 'active'|'ended'|'expired'|'used_up', title: string, type: 'request'|'merchant', usageLimit: int|null, uses: int, url?: string}
+ * @phpstan-type PaymentLinkAnswer array{paymentLink: PaymentLink, success: true}
+ * @phpstan-type PaymentLinkChange array{description?: string, expiresAt?: string, status?: 'active'|'ended', title?: string, usageLimit?: int}
+ * @phpstan-type PaymentLinkCreate array{fiatCurrency: FiatCurrency, title: string, type: 'request'|'merchant', description?: string, expiresAt?: string, fiatAmount?: Decimal|int, maximumAmount?: Decimal|int, minimumAmount?: Decimal|int, settlementAccountId?: string, usageLimit?: int}
+ * @phpstan-type PaymentLinkListAnswer array{pagination: Pagination, paymentLinks: list<PaymentLink>, success: true}
  * @phpstan-type PaymentListAnswer array{pagination: Pagination, payments: list<Payment>, success: true}
  * @phpstan-type PaymentPayout array{amount: Decimal, currency: FiatCurrency, id: string, reference: string, status: string}
  * @phpstan-type PaymentPreferred array{crypto?: string, network?: string}
@@ -65,6 +72,7 @@ namespace Causeway;
  * @phpstan-type PaymentTransfer array{amount: Decimal, confirmations: int, firstSeenAt: string, txHash: string}
  * @phpstan-type PaymentType 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'
  * @phpstan-type ProposedRefundAddressAnswer array{refund: array{refundAddress?: string, refundAddressHeldUntil?: string, refundAddressProposed?: string}, success: true}
+ * @phpstan-type PublicLink array{description: string, fiatAmount: Decimal|null, fiatCurrency: FiatCurrency, id: string, maximumAmount: Decimal|null, minimumAmount: Decimal|null, mode: Mode, options: list<array{crypto: string, cryptoAmount: Decimal|null, network: string}>, status: 'active'|'ended'|'expired'|'used_up', title: string, type: 'request'|'merchant'}
  * @phpstan-type RateListAnswer array{rates: list<array{ageSeconds: int, asOf: string, crypto: string, degraded: bool, fiat: FiatCurrency, fiatPerUsd: Decimal, rate: Decimal, simulated: bool, sourceNames: list<string>, sources: int, spreadBps: int}>, success: true}
  * @phpstan-type ReceiverVerifiedAnswer array{receiver: array{accountName: string, accountNumber: string, bankCode: string, bankName: string, checkDigit: 'match'|'mismatch'|'unknown', fiatCurrency: FiatCurrency, nameVerified: bool}, success: true}
  * @phpstan-type Refund array{address: string, amount: Decimal, confirmedAt: string|null, createdAt: string, crypto: string, id: string, network: string, status: RefundStatus, txHash: string|null, failure?: string}
@@ -91,6 +99,7 @@ namespace Causeway;
  * @phpstan-type SandboxWalletDeposit array{amount: Decimal|int|string, confirmations?: int|null}
  * @phpstan-type SandboxWalletDepositAnswer array{deposit: array{amount: string, confirmations: int, crypto: string, depositAddress: string, network: string, txHash: string}, success: true}
  * @phpstan-type Settle array{settlementToken: string, settlementReference?: string|null}
+ * @phpstan-type SettledWithin array{day: int, fiveMinutes: int, hour: int, minute: int}
  * @phpstan-type SettlementAccount array{confirmedAt: string|null, createdAt: string, currency: FiatCurrency, heldUntil: string|null, id: string, receiver: SettlementReceiver, status: 'unconfirmed'|'active'}
  * @phpstan-type SettlementAccountAnswer array{settlementAccount: SettlementAccount, success: true}
  * @phpstan-type SettlementAccountDeletedAnswer array{deleted: 'true', id: string, success: true}
@@ -102,7 +111,20 @@ namespace Causeway;
  * @phpstan-type SettlementTokenAnswer array{expiresAt: string, success: true, settlementToken?: string}
  * @phpstan-type SettlementsAnswer array{from: string, settlements: list<array{convertedAmount: Decimal, createdAt: string, crypto: string, fee: Decimal, fiatAmount: Decimal, fiatCurrency: FiatCurrency, network: string, payoutAmount: Decimal, payoutReference: string, rate: Decimal, receivedAmount: Decimal, reference: string, settledAt: string, settledBy: 'causeway'|'caller', type: PaymentType, bankRef?: string, merchantReference?: string, settlementReference?: string}>, success: true, to: string, totals: array{count: int, crypto: list<array{convertedAmount: Decimal, count: int, crypto: string, network: string, receivedAmount: Decimal}>, fiat: list<array{count: int, fee: Decimal, fiatAmount: Decimal, fiatCurrency: FiatCurrency, payoutAmount: Decimal}>}}
  * @phpstan-type SimulatePayer array{scenario: 'full'|'partial'|'over'|'late'}
+ * @phpstan-type Statistics array{by: list<string>, from: string, groups: list<StatisticsGroup>, to: string, totals: StatisticsFigures}
+ * @phpstan-type StatisticsAmounts array{fee: Decimal, fiatAmount: Decimal, fiatCurrency: FiatCurrency, payoutAmount: Decimal, settledAmount: Decimal}
+ * @phpstan-type StatisticsAnswer array{statistics: Statistics, success: true}
+ * @phpstan-type StatisticsFigures array{amounts: list<StatisticsAmounts>, count: int, ended: int, secondsToSettle: Decimal|null, settled: int, settledUsd: Decimal, settledWithin: SettledWithin, successRate: Decimal|null, transactionUsd: Decimal}
+ * @phpstan-type StatisticsGroup array{amounts: list<StatisticsAmounts>, count: int, ended: int, secondsToSettle: Decimal|null, settled: int, settledUsd: Decimal, settledWithin: SettledWithin, successRate: Decimal|null, transactionUsd: Decimal, day?: string, fiatCurrency?: FiatCurrency, network?: string, status?: PaymentStatus, type?: PaymentType}
  * @phpstan-type Tier 'standard'|'premium'|'unlimited'
+ * @phpstan-type Timeline array{entries: list<TimelineEntry>, id: string, reference: string}
+ * @phpstan-type TimelineAnswer array{success: true, timeline: Timeline}
+ * @phpstan-type TimelineEntry array{at: string, kind: 'status'|'quote'|'transfer'|'payout'|'refund', payout?: TimelinePayout, quote?: TimelineQuote, refund?: TimelineRefund, status?: TimelineStatus, transfer?: TimelineTransfer}
+ * @phpstan-type TimelinePayout array{amount: Decimal, attempt: int, currency: FiatCurrency, endedAt: string|null, id: string, reference: string, sentAt: string|null, status: string}
+ * @phpstan-type TimelineQuote array{charge: Charge, crypto: string, cryptoAmount: Decimal, depositAddress: string, expiresAt: string, fiatAmount: Decimal, fiatCurrency: FiatCurrency, network: string, rate: Decimal}
+ * @phpstan-type TimelineRefund array{address: string, amount: Decimal, confirmedAt: string|null, createdAt: string, crypto: string, explorerUrl: string|null, id: string, network: string, status: RefundStatus, txHash: string|null, failure?: string}
+ * @phpstan-type TimelineStatus array{exception: PaymentException, status: PaymentStatus}
+ * @phpstan-type TimelineTransfer array{amount: Decimal, blockHeight: int|null, confirmations: int, crypto: string, explorerUrl: string|null, minedAt: string|null, network: string, requiredConfirmations: int|null, reverted: bool, txHash: string}
  * @phpstan-type UpdateReport array{status: ReportStatus, adminNotes?: string|null, confirmer?: string|null}
  * @phpstan-type VerifyReceiver array{accountNumber: string, bankCode: string, fiatCurrency?: 'NGN'|'GHS'|'KES'|'ZAR'|''|null, reference?: string|null}
  * @phpstan-type Wallet array{address: string, amount: string, confirmations: int, createdAt: string, crypto: string, expiresAt: string, id: string, metadata: Metadata, network: string, status: WalletStatus}
@@ -140,7 +162,7 @@ namespace Causeway;
  * @phpstan-type WithdrawalStatus 'requested'|'approved'|'sending'|'paid'|'failed'|'returned'
  * @phpstan-type WithdrawalsAnswer array{pagination: Pagination, success: true, withdrawals: list<Withdrawal>}
  * @phpstan-type WebhookEvent AddressBookEvent|EndpointEvent|PaymentEvent|ReportEvent|SettlementAccountEvent|WalletEvent|WalletWithdrawalEvent|WithdrawalEvent
- * @phpstan-type ErrorCode 'above_maximum'|'address_book_full'|'address_known'|'address_not_found'|'already_paused'|'already_settled'|'amount_above_owed'|'amount_below_minimum'|'amount_out_of_range'|'api_key_ambiguous'|'api_key_expired'|'api_key_in_use'|'api_key_invalid'|'api_key_missing'|'api_key_no_heir'|'api_key_not_found'|'api_key_revoked'|'approval_invalid'|'approval_open'|'approval_outdated'|'approval_required'|'assertion_invalid'|'balance_unavailable'|'body_too_large'|'body_too_slow'|'body_unreadable'|'busy'|'cancel_too_late'|'capacity'|'currency_not_enabled'|'daily_limit_exceeded'|'day_not_closed'|'delivery_not_found'|'deposit_attributed'|'deposit_not_final'|'deposit_not_found'|'deposit_reorged'|'endpoint_disabled'|'endpoint_limit'|'endpoint_not_found'|'fee_changed'|'fee_schedule_not_found'|'gift_already_claimed'|'gift_cancelled'|'gift_expired'|'gift_not_claimable'|'headers_too_large'|'hint_not_needed'|'idempotency_in_progress'|'idempotency_key_reused'|'identity_invalid'|'insufficient_balance'|'internal'|'invalid_json'|'invalid_report_id'|'invalid_settlement_token'|'ip_not_allowed'|'key_is_console'|'key_required'|'keys_unavailable'|'live_disabled'|'merchant_exists'|'merchant_is_suspended'|'merchant_name_fixed'|'merchant_not_approved'|'merchant_not_found'|'merchant_not_suspended'|'merchant_reference_used'|'merchant_suspended'|'merchant_unknown'|'method_not_allowed'|'money_unclaimed'|'name_service_unavailable'|'network_not_enabled'|'network_unavailable'|'network_unknown'|'no_address'|'no_failed_payout'|'no_refund_address'|'no_such_payout'|'not_a_gift'|'not_a_request'|'not_accused'|'not_closed'|'not_confirmed'|'not_expirable'|'not_in_review'|'not_payable'|'not_possible'|'not_settled_by_caller'|'nothing_confirmed'|'nothing_owed'|'operator_required'|'operator_token_ended'|'operator_token_expired'|'operator_token_invalid'|'operator_token_missing'|'operator_token_not_found'|'operator_token_not_yours'|'operator_tokens_too_many'|'operators_unavailable'|'overloaded'|'owed_too_shortly'|'passkey_by_token'|'passkey_known'|'passkey_not_found'|'passkeys_too_many'|'pause_not_found'|'payment_changed'|'payment_exists'|'payment_not_found'|'payout_amount_differs'|'payout_concluded'|'payout_in_flight'|'payout_not_found'|'payout_not_made'|'payout_not_sent'|'payout_sent_again'|'permission_missing'|'quotes_paused'|'rail_not_found'|'rate_limited'|'rate_unavailable'|'receiver_forgotten'|'reference_required'|'refund_address_changed'|'refund_address_held'|'refund_address_internal'|'refund_address_not_needed'|'refund_address_not_proposed'|'refund_address_refused'|'refund_address_unfit'|'refund_begun'|'refund_decided'|'refund_differs'|'refund_not_cancellable'|'refund_not_found'|'refund_open'|'refund_unverified'|'refunds_closed'|'refunds_paused'|'replay_limit'|'replay_not_found'|'report_not_found'|'request_already_fulfilled'|'request_cancelled'|'request_expired'|'rotation_limit'|'route_not_found'|'sanctions_list_outdated'|'screening_unavailable'|'second_operator_required'|'service_unavailable'|'settlement_account_confirmed'|'settlement_account_currency'|'settlement_account_differs'|'settlement_account_held'|'settlement_account_not_found'|'settlement_account_removed'|'settlement_account_unconfirmed'|'signature_expired'|'signature_invalid'|'signature_missing'|'signature_replayed'|'signatures_unavailable'|'timeout'|'too_many_guesses'|'too_many_keys'|'too_many_proposals'|'too_many_reports'|'too_many_settlement_accounts'|'too_many_transactions'|'too_many_withdrawals'|'transaction_used'|'transition_refused'|'treasury_not_ready'|'type_not_enabled'|'unclaimed_not_found'|'unclaimed_returned'|'unsupported_media_type'|'unsupported_pair'|'upstream_failed'|'upstream_timeout'|'upstream_unavailable'|'url_too_long'|'validation_failed'|'wallet_not_found'|'window_open'|'withdrawal_address_held'|'withdrawal_address_internal'|'withdrawal_address_refused'|'withdrawal_address_removed'|'withdrawal_decided'|'withdrawal_not_cancellable'|'withdrawal_not_found'|'withdrawals_closed'|'withdrawals_paused'
+ * @phpstan-type ErrorCode 'above_maximum'|'address_book_full'|'address_known'|'address_not_found'|'already_paused'|'already_settled'|'amount_above_owed'|'amount_below_minimum'|'amount_out_of_range'|'api_key_ambiguous'|'api_key_expired'|'api_key_in_use'|'api_key_invalid'|'api_key_missing'|'api_key_no_heir'|'api_key_not_found'|'api_key_revoked'|'approval_invalid'|'approval_open'|'approval_outdated'|'approval_required'|'assertion_invalid'|'balance_unavailable'|'body_too_large'|'body_too_slow'|'body_unreadable'|'busy'|'cancel_too_late'|'capacity'|'currency_not_enabled'|'daily_limit_exceeded'|'day_not_closed'|'delivery_not_found'|'deposit_attributed'|'deposit_not_final'|'deposit_not_found'|'deposit_reorged'|'endpoint_disabled'|'endpoint_limit'|'endpoint_not_found'|'fee_changed'|'fee_schedule_not_found'|'gift_already_claimed'|'gift_cancelled'|'gift_expired'|'gift_not_claimable'|'headers_too_large'|'hint_not_needed'|'idempotency_in_progress'|'idempotency_key_reused'|'identity_invalid'|'insufficient_balance'|'internal'|'invalid_json'|'invalid_report_id'|'invalid_settlement_token'|'ip_not_allowed'|'key_is_console'|'key_required'|'keys_unavailable'|'live_disabled'|'merchant_exists'|'merchant_is_suspended'|'merchant_name_fixed'|'merchant_not_approved'|'merchant_not_found'|'merchant_not_suspended'|'merchant_reference_used'|'merchant_suspended'|'merchant_unknown'|'method_not_allowed'|'money_unclaimed'|'name_service_unavailable'|'network_not_enabled'|'network_unavailable'|'network_unknown'|'no_address'|'no_failed_payout'|'no_refund_address'|'no_such_payout'|'not_a_gift'|'not_a_request'|'not_accused'|'not_closed'|'not_confirmed'|'not_expirable'|'not_in_review'|'not_payable'|'not_possible'|'not_settled_by_caller'|'nothing_confirmed'|'nothing_owed'|'operator_required'|'operator_token_ended'|'operator_token_expired'|'operator_token_invalid'|'operator_token_missing'|'operator_token_not_found'|'operator_token_not_yours'|'operator_tokens_too_many'|'operators_unavailable'|'overloaded'|'owed_too_shortly'|'passkey_by_token'|'passkey_known'|'passkey_not_found'|'passkeys_too_many'|'pause_not_found'|'payment_changed'|'payment_exists'|'payment_link_closed'|'payment_link_not_found'|'payment_not_found'|'payout_amount_differs'|'payout_concluded'|'payout_in_flight'|'payout_not_found'|'payout_not_made'|'payout_not_sent'|'payout_sent_again'|'permission_missing'|'quotes_paused'|'rail_not_found'|'rate_limited'|'rate_unavailable'|'receiver_forgotten'|'reference_required'|'refund_address_changed'|'refund_address_held'|'refund_address_internal'|'refund_address_not_needed'|'refund_address_not_proposed'|'refund_address_refused'|'refund_address_unfit'|'refund_begun'|'refund_decided'|'refund_differs'|'refund_not_cancellable'|'refund_not_found'|'refund_open'|'refund_unverified'|'refunds_closed'|'refunds_paused'|'replay_limit'|'replay_not_found'|'report_not_found'|'request_already_fulfilled'|'request_cancelled'|'request_expired'|'rotation_limit'|'route_not_found'|'sanctions_list_outdated'|'screening_unavailable'|'second_operator_required'|'service_unavailable'|'settlement_account_confirmed'|'settlement_account_currency'|'settlement_account_differs'|'settlement_account_held'|'settlement_account_not_found'|'settlement_account_removed'|'settlement_account_unconfirmed'|'signature_expired'|'signature_invalid'|'signature_missing'|'signature_replayed'|'signatures_unavailable'|'timeout'|'too_many_groups'|'too_many_guesses'|'too_many_keys'|'too_many_payment_links'|'too_many_proposals'|'too_many_reports'|'too_many_settlement_accounts'|'too_many_transactions'|'too_many_withdrawals'|'transaction_used'|'transition_refused'|'treasury_not_ready'|'type_not_enabled'|'unclaimed_not_found'|'unclaimed_returned'|'unsupported_media_type'|'unsupported_pair'|'upstream_failed'|'upstream_timeout'|'upstream_unavailable'|'url_too_long'|'validation_failed'|'wallet_not_found'|'window_open'|'withdrawal_address_held'|'withdrawal_address_internal'|'withdrawal_address_refused'|'withdrawal_address_removed'|'withdrawal_decided'|'withdrawal_not_cancellable'|'withdrawal_not_found'|'withdrawals_closed'|'withdrawals_paused'
  */
 final class Types
 {
@@ -163,6 +185,9 @@ final class Types
         'deposits.confirmations' => true,
         'endpoint.sequence' => true,
         'fiat.count' => true,
+        'groups.count' => true,
+        'groups.ended' => true,
+        'groups.settled' => true,
         'key.id' => true,
         'limits.burst' => true,
         'limits.perSecond' => true,
@@ -173,7 +198,12 @@ final class Types
         'payment.confirmations' => true,
         'payment.requiredConfirmations' => true,
         'payment.sequence' => true,
+        'paymentLink.usageLimit' => true,
+        'paymentLink.uses' => true,
+        'paymentLinks.usageLimit' => true,
+        'paymentLinks.uses' => true,
         'payments.confirmations' => true,
+        'payout.attempt' => true,
         'rates.ageSeconds' => true,
         'rates.sources' => true,
         'rates.spreadBps' => true,
@@ -184,8 +214,17 @@ final class Types
         'report.sequence' => true,
         'reports.apiKeyId' => true,
         'reports.id' => true,
+        'settledWithin.day' => true,
+        'settledWithin.fiveMinutes' => true,
+        'settledWithin.hour' => true,
+        'settledWithin.minute' => true,
         'settlementAccount.sequence' => true,
         'totals.count' => true,
+        'totals.ended' => true,
+        'totals.settled' => true,
+        'transfer.blockHeight' => true,
+        'transfer.confirmations' => true,
+        'transfer.requiredConfirmations' => true,
         'transfers.confirmations' => true,
         'wallet.confirmations' => true,
         'wallet.sequence' => true,

@@ -22,6 +22,9 @@ export const integers: ReadonlySet<string> = new Set([
   'deposits.confirmations',
   'endpoint.sequence',
   'fiat.count',
+  'groups.count',
+  'groups.ended',
+  'groups.settled',
   'key.id',
   'limits.burst',
   'limits.perSecond',
@@ -32,7 +35,12 @@ export const integers: ReadonlySet<string> = new Set([
   'payment.confirmations',
   'payment.requiredConfirmations',
   'payment.sequence',
+  'paymentLink.usageLimit',
+  'paymentLink.uses',
+  'paymentLinks.usageLimit',
+  'paymentLinks.uses',
   'payments.confirmations',
+  'payout.attempt',
   'rates.ageSeconds',
   'rates.sources',
   'rates.spreadBps',
@@ -43,8 +51,17 @@ export const integers: ReadonlySet<string> = new Set([
   'report.sequence',
   'reports.apiKeyId',
   'reports.id',
+  'settledWithin.day',
+  'settledWithin.fiveMinutes',
+  'settledWithin.hour',
+  'settledWithin.minute',
   'settlementAccount.sequence',
   'totals.count',
+  'totals.ended',
+  'totals.settled',
+  'transfer.blockHeight',
+  'transfer.confirmations',
+  'transfer.requiredConfirmations',
   'transfers.confirmations',
   'wallet.confirmations',
   'wallet.sequence',
@@ -167,6 +184,30 @@ export abstract class Operations {
   }
 
   /**
+   * Read a payment link as a payer.
+   *
+   * `options` are the ways to pay a link of type `merchant` now; a `request` gets its price once it is made.
+   *
+   * GET /v1/links/{id}
+   */
+  getLink(id: string, options: RequestOptions = {}): Promise<t.LinkAnswer> {
+    return this.call({ method: 'GET', path: '/v1/links/{id}', key: 'none', repeatable: true }, { path: { id }, options });
+  }
+
+  /**
+   * Make a payment out of a link.
+   *
+   * For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that has
+   * ended, has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments that
+   * expired or were cancelled do not count.
+   *
+   * POST /v1/links/{id}/payments
+   */
+  payLink(id: string, body: t.LinkPayment = {}, options: RequestOptions = {}): Promise<t.PaymentCreatedAnswer> {
+    return this.call({ method: 'POST', path: '/v1/links/{id}/payments', key: 'none', repeatable: true }, { path: { id }, body, options });
+  }
+
+  /**
    * The key that asks.
    *
    * Any key may ask. `permissions` are spelled out; `perSecond` and `burst` are null when the tier has no limit.
@@ -186,6 +227,58 @@ export abstract class Operations {
    */
   listNetworks(options: RequestOptions = {}): Promise<t.NetworkListAnswer> {
     return this.call({ method: 'GET', path: '/v1/networks', key: 'none', repeatable: true }, { options });
+  }
+
+  /**
+   * List payment links.
+   *
+   * Needs the permission `payment:read`. Newest first.
+   *
+   * GET /v1/payment-links
+   */
+  listPaymentLinks(query: t.ListPaymentLinksQuery = {}, options: RequestOptions = {}): Promise<t.PaymentLinkListAnswer> {
+    return this.call({ method: 'GET', path: '/v1/payment-links', key: 'needed', repeatable: true }, { query, options });
+  }
+
+  /** All items of {@link listPaymentLinks}, page after page. */
+  iteratePaymentLinks(query: t.ListPaymentLinksQuery = {}, options: RequestOptions = {}): AsyncGenerator<t.PaymentLink, void, undefined> {
+    return this.pages({ method: 'GET', path: '/v1/payment-links', key: 'needed', repeatable: true }, { in: '', items: 'paymentLinks', offset: false }, { query, options });
+  }
+
+  /**
+   * Make a reusable payment link.
+   *
+   * Needs the permission `payment:create`. Anybody who has the link makes payments out of it: of type `request`,
+   * which are paid out to a confirmed settlement account, or of type `merchant`, whose money is the merchant's.
+   * Without `fiatAmount` the payer names the amount. A merchant has 1 000 links at most that have not ended.
+   *
+   * POST /v1/payment-links
+   */
+  createPaymentLink(body: t.PaymentLinkCreate, options: RequestOptions = {}): Promise<t.PaymentLinkAnswer> {
+    return this.call({ method: 'POST', path: '/v1/payment-links', key: 'needed', repeatable: true }, { body, options });
+  }
+
+  /**
+   * Read a payment link.
+   *
+   * Needs the permission `payment:read`.
+   *
+   * GET /v1/payment-links/{id}
+   */
+  getPaymentLink(id: string, options: RequestOptions = {}): Promise<t.PaymentLinkAnswer> {
+    return this.call({ method: 'GET', path: '/v1/payment-links/{id}', key: 'needed', repeatable: true }, { path: { id }, options });
+  }
+
+  /**
+   * Change or end a payment link.
+   *
+   * Needs the permission `payment:create`. Fields that are not sent stay as they are. Payments that the link has
+   * made go on. `usageLimit: 0` removes the limit.
+   *
+   * PATCH /v1/payment-links/{id}
+   */
+  changePaymentLink(id: string, body: t.PaymentLinkChange, options: RequestOptions = {}): Promise<t.PaymentLinkAnswer> {
+    return this.call({ method: 'PATCH', path: '/v1/payment-links/{id}', key: 'needed', repeatable: false }, { path: { id }, body, options });
   }
 
   /**
@@ -370,6 +463,19 @@ export abstract class Operations {
    */
   issueSettlementToken(reference: string, options: RequestOptions = {}): Promise<t.SettlementTokenAnswer> {
     return this.call({ method: 'POST', path: '/v1/payments/{reference}/settlement-token', key: 'needed', repeatable: true }, { path: { reference }, options });
+  }
+
+  /**
+   * Read what has happened to a payment.
+   *
+   * Needs the permission `payment:read`. Everything that happened, oldest first: changes of the status, the
+   * quote, each transfer, each attempt of the payout, each refund. The member that `kind` names holds what
+   * happened, in its present state. `id` names the payment in GET /v1/webhooks/deliveries?objectId=….
+   *
+   * GET /v1/payments/{reference}/timeline
+   */
+  getPaymentTimeline(reference: string, options: RequestOptions = {}): Promise<t.TimelineAnswer> {
+    return this.call({ method: 'GET', path: '/v1/payments/{reference}/timeline', key: 'needed', repeatable: true }, { path: { reference }, options });
   }
 
   /**
@@ -619,6 +725,23 @@ export abstract class Operations {
    */
   listSettlements(query: t.ListSettlementsQuery = {}, options: RequestOptions = {}): Promise<t.SettlementsAnswer> {
     return this.call({ method: 'GET', path: '/v1/settlements', key: 'needed', repeatable: true }, { query, options });
+  }
+
+  /**
+   * Read the figures of your payments.
+   *
+   * Needs the permission `payment:read`. Sums over the payments that were created on the days from `from` to
+   * `to`, both included, in UTC; by default the last 30 days, and 366 at most. The sums are exact at the time of
+   * the answer. `ended` counts settled, expired, cancelled and refunded payments, and `successRate` is `settled`
+   * divided by `ended`. `fee` and `payoutAmount` are those of settled payments, as in GET /v1/settlements.
+   * `secondsToSettle` is the mean time from the confirmation of the money (of a gift: from its claim, if that is
+   * later) to the settlement, and `settledWithin` counts the payments that took no longer. More than 10 000
+   * groups are 400 `too_many_groups`.
+   *
+   * GET /v1/statistics
+   */
+  getStatistics(query: t.GetStatisticsQuery = {}, options: RequestOptions = {}): Promise<t.StatisticsAnswer> {
+    return this.call({ method: 'GET', path: '/v1/statistics', key: 'needed', repeatable: true }, { query, options });
   }
 
   /**

@@ -384,6 +384,20 @@ export interface GiftClaimedAnswer {
   success: true;
 }
 
+export interface LinkAnswer {
+  link: PublicLink;
+  success: true;
+}
+
+export interface LinkPayment {
+  /** For a link of type merchant. */
+  crypto?: string | undefined;
+  /** Where the link has no amount. */
+  fiatAmount?: DecimalInput | undefined;
+  /** For a link of type merchant. */
+  network?: string | undefined;
+}
+
 export interface MeAnswer {
   key: {
     allowedCidrs: string[];
@@ -664,6 +678,72 @@ export type PaymentInEvent = PaymentFields & {
   settlementToken?: string;
 };
 
+export interface PaymentLink {
+  /** ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  description: string;
+  endedAt: string | null;
+  expiresAt: string | null;
+  fiatAmount: Decimal | null;
+  fiatCurrency: FiatCurrency;
+  id: string;
+  maximumAmount: Decimal | null;
+  minimumAmount: Decimal | null;
+  settlementAccountId: string | null;
+  /** Only an `active` link takes payments; one that is `used_up` takes some when a payment expires. */
+  status: 'active' | 'ended' | 'expired' | 'used_up';
+  title: string;
+  /** Of the payments that it makes. */
+  type: 'request' | 'merchant';
+  usageLimit: number | null;
+  /** Payments that the link has made. */
+  uses: number;
+  /** The page for payers; absent where no page is configured. */
+  url?: string;
+}
+
+export interface PaymentLinkAnswer {
+  paymentLink: PaymentLink;
+  success: true;
+}
+
+export interface PaymentLinkChange {
+  description?: string | undefined;
+  /** ISO 8601, UTC, with milliseconds. */
+  expiresAt?: string | undefined;
+  /** `ended` ends the link, `active` takes that back. */
+  status?: 'active' | 'ended' | undefined;
+  title?: string | undefined;
+  usageLimit?: number | undefined;
+}
+
+export interface PaymentLinkCreate {
+  fiatCurrency: FiatCurrency;
+  /** Payers see it. */
+  title: string;
+  /** `request` pays out to a settlement account; the money of `merchant` is the merchant's. */
+  type: 'request' | 'merchant';
+  /** Payers see it. */
+  description?: string | undefined;
+  /** ISO 8601, UTC, with milliseconds. */
+  expiresAt?: string | undefined;
+  /** Without it the payer names the amount. */
+  fiatAmount?: DecimalInput | undefined;
+  /** Of an open amount. */
+  maximumAmount?: DecimalInput | undefined;
+  /** Of an open amount. */
+  minimumAmount?: DecimalInput | undefined;
+  /** A confirmed account in the currency; required for a request. */
+  settlementAccountId?: string | undefined;
+  usageLimit?: number | undefined;
+}
+
+export interface PaymentLinkListAnswer {
+  pagination: Pagination;
+  paymentLinks: PaymentLink[];
+  success: true;
+}
+
 export interface PaymentListAnswer {
   pagination: Pagination;
   payments: Payment[];
@@ -770,6 +850,26 @@ export interface ProposedRefundAddressAnswer {
     refundAddressProposed?: string;
   };
   success: true;
+}
+
+export interface PublicLink {
+  description: string;
+  fiatAmount: Decimal | null;
+  fiatCurrency: FiatCurrency;
+  id: string;
+  maximumAmount: Decimal | null;
+  minimumAmount: Decimal | null;
+  mode: Mode;
+  options: {
+    crypto: string;
+    cryptoAmount: Decimal | null;
+    network: string;
+  }[];
+  /** Only an `active` link takes payments. */
+  status: 'active' | 'ended' | 'expired' | 'used_up';
+  title: string;
+  /** Of the payments that it makes. */
+  type: 'request' | 'merchant';
 }
 
 export interface RateListAnswer {
@@ -1031,6 +1131,14 @@ export interface Settle {
   settlementReference?: string | null | undefined;
 }
 
+/** How many payments were settled within this time of the confirmation of their money. */
+export interface SettledWithin {
+  day: number;
+  fiveMinutes: number;
+  hour: number;
+  minute: number;
+}
+
 export interface SettlementAccount {
   confirmedAt: string | null;
   /** ISO 8601, UTC, with milliseconds. */
@@ -1171,8 +1279,166 @@ export interface SimulatePayer {
   scenario: 'full' | 'partial' | 'over' | 'late';
 }
 
+export interface Statistics {
+  by: string[];
+  /** A day in UTC. */
+  from: string;
+  /** Without `by` there are none. A day without payments has no group. */
+  groups: StatisticsGroup[];
+  /** A day in UTC. */
+  to: string;
+  totals: StatisticsFigures;
+}
+
+export interface StatisticsAmounts {
+  fee: Decimal;
+  /** Of all payments. */
+  fiatAmount: Decimal;
+  fiatCurrency: FiatCurrency;
+  payoutAmount: Decimal;
+  /** The `fiatAmount` of settled payments. */
+  settledAmount: Decimal;
+}
+
+export interface StatisticsAnswer {
+  statistics: Statistics;
+  success: true;
+}
+
+export interface StatisticsFigures {
+  amounts: StatisticsAmounts[];
+  count: number;
+  ended: number;
+  /** A mean; null while none is settled. */
+  secondsToSettle: Decimal | null;
+  settled: number;
+  settledUsd: Decimal;
+  settledWithin: SettledWithin;
+  /** Four digits after the point; null while none has ended. */
+  successRate: Decimal | null;
+  transactionUsd: Decimal;
+}
+
+/** The fields that `by` names, and the figures of the group. */
+export interface StatisticsGroup {
+  amounts: StatisticsAmounts[];
+  count: number;
+  ended: number;
+  /** A mean; null while none is settled. */
+  secondsToSettle: Decimal | null;
+  settled: number;
+  settledUsd: Decimal;
+  settledWithin: SettledWithin;
+  /** Four digits after the point; null while none has ended. */
+  successRate: Decimal | null;
+  transactionUsd: Decimal;
+  day?: string;
+  fiatCurrency?: FiatCurrency;
+  /** Empty for requests that nobody has fulfilled. */
+  network?: string;
+  status?: PaymentStatus;
+  type?: PaymentType;
+}
+
 /** Requests a second, and at once: `standard` 50 and 500, `premium` 200 and 2 000, `unlimited` without a bound. */
 export type Tier = 'standard' | 'premium' | 'unlimited';
+
+export interface Timeline {
+  entries: TimelineEntry[];
+  id: string;
+  /**
+   * The code of a shard, which is always the same for you, and twelve random characters; references from before
+   * the codes have only these. A gift's reference begins with `CW-G`, and no other payment's does. Every holder
+   * of its reference can claim the gift, so neither log nor show it.
+   */
+  reference: string;
+}
+
+export interface TimelineAnswer {
+  success: true;
+  timeline: Timeline;
+}
+
+export interface TimelineEntry {
+  /** ISO 8601, UTC, with milliseconds. */
+  at: string;
+  /** Names the member that is present. */
+  kind: 'status' | 'quote' | 'transfer' | 'payout' | 'refund';
+  payout?: TimelinePayout;
+  quote?: TimelineQuote;
+  refund?: TimelineRefund;
+  status?: TimelineStatus;
+  transfer?: TimelineTransfer;
+}
+
+/** An attempt of the payout was begun. */
+export interface TimelinePayout {
+  amount: Decimal;
+  attempt: number;
+  currency: FiatCurrency;
+  endedAt: string | null;
+  id: string;
+  /** Of this attempt at the rail. */
+  reference: string;
+  sentAt: string | null;
+  status: string;
+}
+
+/** The payment got its price and its deposit address. */
+export interface TimelineQuote {
+  charge: Charge;
+  crypto: string;
+  cryptoAmount: Decimal;
+  depositAddress: string;
+  /** ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  fiatAmount: Decimal;
+  fiatCurrency: FiatCurrency;
+  network: string;
+  rate: Decimal;
+}
+
+/** A refund was requested. */
+export interface TimelineRefund {
+  address: string;
+  amount: Decimal;
+  confirmedAt: string | null;
+  /** ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  crypto: string;
+  /** A public page about the transaction; null in test mode. */
+  explorerUrl: string | null;
+  id: string;
+  network: string;
+  status: RefundStatus;
+  txHash: string | null;
+  /** Stable code. */
+  failure?: string;
+}
+
+/** The payment got this status or exception. */
+export interface TimelineStatus {
+  exception: PaymentException;
+  status: PaymentStatus;
+}
+
+/** A transfer to the deposit address was first seen. */
+export interface TimelineTransfer {
+  amount: Decimal;
+  blockHeight: number | null;
+  confirmations: number;
+  /** May be another one than the quote's. */
+  crypto: string;
+  /** A public page about the transaction; null in test mode. */
+  explorerUrl: string | null;
+  minedAt: string | null;
+  network: string;
+  /** Null where only finality counts. */
+  requiredConfirmations: number | null;
+  /** The transfer is on its chain no more. */
+  reverted: boolean;
+  txHash: string;
+}
 
 export interface UpdateReport {
   status: ReportStatus;
@@ -1736,6 +2002,8 @@ export type ErrorCode =
   | 'pause_not_found'
   | 'payment_changed'
   | 'payment_exists'
+  | 'payment_link_closed'
+  | 'payment_link_not_found'
   | 'payment_not_found'
   | 'payout_amount_differs'
   | 'payout_concluded'
@@ -1792,8 +2060,10 @@ export type ErrorCode =
   | 'signature_replayed'
   | 'signatures_unavailable'
   | 'timeout'
+  | 'too_many_groups'
   | 'too_many_guesses'
   | 'too_many_keys'
+  | 'too_many_payment_links'
   | 'too_many_proposals'
   | 'too_many_reports'
   | 'too_many_settlement_accounts'
@@ -1845,6 +2115,14 @@ export interface ListEventsQuery {
   type?: EventTypeName | undefined;
   /** Only events from this time on. */
   from?: string | undefined;
+}
+
+/** Parameters of {@link Causeway.listPaymentLinks}. */
+export interface ListPaymentLinksQuery {
+  /** Most items of a page. */
+  limit?: number | undefined;
+  /** The `nextCursor` of the page before. */
+  cursor?: string | undefined;
 }
 
 /** Parameters of {@link Causeway.listPayments}. */
@@ -1920,6 +2198,22 @@ export interface ListSettlementsQuery {
   to?: string | undefined;
 }
 
+/** Parameters of {@link Causeway.getStatistics}. */
+export interface GetStatisticsQuery {
+  /** The first day. */
+  from?: string | undefined;
+  /** The last day. */
+  to?: string | undefined;
+  /** Only payments in this currency. */
+  fiatCurrency?: 'NGN' | 'GHS' | 'KES' | 'ZAR' | '' | undefined;
+  /** Only payments on this network. */
+  network?: string | undefined;
+  /** Only payments of this type. */
+  type?: 'transfer' | 'gift' | 'request' | 'merchant' | 'bank_confirmation' | '' | undefined;
+  /** What the groups are, separated by commas. Without it there are totals only. */
+  by?: 'day' | 'fiatCurrency' | 'network' | 'status' | 'type' | readonly ('day' | 'fiatCurrency' | 'network' | 'status' | 'type')[] | undefined;
+}
+
 /** Parameters of {@link Causeway.listWallets}. */
 export interface ListWalletsQuery {
   /** Only wallets of this status. */
@@ -1966,6 +2260,11 @@ export interface ListWebhookDeliveriesQuery {
   endpointId?: string | undefined;
   /** Only deliveries of this event. */
   eventId?: string | undefined;
+  /**
+   * Only deliveries of events of this object: a payment (`pay_…`, as its timeline shows it), a wallet or a
+   * report.
+   */
+  objectId?: string | undefined;
   /** Only events of this type. */
   type?: EventTypeName | undefined;
   status?: 'pending' | 'retrying' | 'held' | 'delivered' | 'exhausted' | 'all' | undefined;

@@ -23,7 +23,7 @@ var (
 
 // DeliveryFilter narrows a list of deliveries; empty fields do not. Before is the id that the list begins before.
 type DeliveryFilter struct {
-	ID, Before, EndpointID, EventID, Type, Status string
+	ID, Before, EndpointID, EventID, ObjectID, Type, Status string
 }
 
 // DeliveryView is a delivery as its merchant sees it.

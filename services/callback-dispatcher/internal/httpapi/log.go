@@ -85,7 +85,7 @@ type deliveryPage struct {
 func (p *deliveryPage) Read(in *httpkit.Input) {
 	p.page.Read(in)
 	p.filter = app.DeliveryFilter{
-		Before: p.after, EndpointID: plain(in, "endpointId"), EventID: plain(in, "eventId"), Type: readType(in),
+		Before: p.after, EndpointID: plain(in, "endpointId"), EventID: plain(in, "eventId"), ObjectID: plain(in, "objectId"), Type: readType(in),
 		Status: in.QueryOneOf("status", "pending", "retrying", "held", "delivered", "exhausted", "all"),
 	}
 	if p.filter.Status == "all" {

@@ -94,6 +94,7 @@ func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string,
 	and("id", "=", f.ID)
 	and("endpoint_id", "=", f.EndpointID)
 	and("event_id", "=", f.EventID)
+	and("object_id", "=", f.ObjectID)
 	and("type", "=", f.Type)
 	and("state", "=", f.Status)
 	return `SELECT * FROM (

@@ -101,6 +101,7 @@ type Stray func(d payment.Deposit) ([]ledger.Journal, payment.Mark)
 // Newborn is a payment that the store has to insert.
 type Newborn struct {
 	Payment      payment.Payment
+	Link         string // the payment link that makes it, "" without one
 	WalletID     string
 	Facts        []payment.Fact
 	Reservations []Reservation // against daily limits

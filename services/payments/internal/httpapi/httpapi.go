@@ -14,6 +14,7 @@ import (
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/checkouts"
 	"causeway.internal/services/payments/internal/draws"
+	"causeway.internal/services/payments/internal/links"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
@@ -22,6 +23,7 @@ import (
 	"causeway.internal/services/payments/internal/receivers"
 	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/sandbox"
+	"causeway.internal/services/payments/internal/statistics"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawals"
 )
@@ -42,6 +44,8 @@ type UseCases struct {
 	Books     *books.Books
 
 	Withdrawals *withdrawals.Withdrawals
+	Statistics  *statistics.Statistics
+	Links       *links.Links
 }
 
 // Intake creates payments and completes them; *intake.Intake does it.
@@ -63,6 +67,8 @@ func Routes(s *httpkit.Server, u UseCases) {
 	drawRoutes(s, u)
 	operatorRoutes(s, u)
 	withdrawalRoutes(s, u)
+	statisticsRoutes(s, u)
+	linkRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		answer, err := u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
@@ -73,6 +79,9 @@ func Routes(s *httpkit.Server, u UseCases) {
 	})
 	httpkit.Handle(s, "GET /v1/payments/{reference}", httpkit.ForMerchants, func(ctx context.Context, r referenceRequest) ([]byte, error) {
 		return u.Payments.Show(ctx, httpkit.From(ctx).Owner, r.reference)
+	})
+	httpkit.Handle(s, "GET /v1/payments/{reference}/timeline", httpkit.ForMerchants, func(ctx context.Context, r referenceRequest) ([]byte, error) {
+		return u.Payments.Timeline(ctx, httpkit.From(ctx).Owner, r.reference)
 	})
 	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/deposits", httpkit.ForMerchants, func(ctx context.Context, r depositRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,11 @@ func listRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r listRequest) ([]byte, error) {
 		r.filter.Owner = httpkit.From(ctx).Owner
 		return u.Payments.List(ctx, r.filter)
+	})
+	httpkit.Handle(s, "GET /v1/payments/export", httpkit.ForMerchants, func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
+		r.filter.Owner = httpkit.From(ctx).Owner
+		export, err := u.Payments.Export(ctx, r.filter)
+		return httpkit.Answer{Status: http.StatusOK, Stream: export, Header: csvFile("payments.csv")}, err
 	})
 	httpkit.Handle(s, "GET /v1/admin/payments", httpkit.ForOperators, func(ctx context.Context, r adminListRequest) ([]byte, error) {
 		return u.Operators.ListAll(ctx, r.filter)

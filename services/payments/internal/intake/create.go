@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/link"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/provider"
@@ -67,7 +68,17 @@ const tries = 5
 // That write finds an earlier answer of the key. Without a write, Create looks for one only before it refuses, and then
 // returns the earlier answer instead.
 func (a *Intake) Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
-	answer, err := a.create(ctx, o, c, problems, k)
+	return a.once(ctx, k, func() (idempotency.Answer, error) { return a.create(ctx, o, c, "", problems, k) })
+}
+
+// CreateLinked is Create for anybody who has a payment link. The write counts the payment against the link.
+func (a *Intake) CreateLinked(ctx context.Context, o tenant.Owner, c payment.Command, linkID string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	return a.once(ctx, k, func() (idempotency.Answer, error) { return a.create(ctx, o, c, linkID, problems, k) })
+}
+
+// once returns the earlier answer of the key where a create refuses.
+func (a *Intake) once(ctx context.Context, k idempotency.Key, create func() (idempotency.Answer, error)) (idempotency.Answer, error) {
+	answer, err := create()
 	if err == nil {
 		return answer, nil
 	}
@@ -77,7 +88,7 @@ func (a *Intake) Create(ctx context.Context, o tenant.Owner, c payment.Command, 
 	return idempotency.Answer{}, err
 }
 
-func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, linkID string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if c.CallbackURL != "" {
 		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
 			problems.Add("callbackUrl", "%s", err.Error())
@@ -101,7 +112,7 @@ func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, 
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.insert(ctx, draft, k)
+	return a.insert(ctx, draft, linkID, k)
 }
 
 // payable refuses a payout whose amount its rail would refuse.
@@ -166,7 +177,7 @@ func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, term
 
 // insert gives the draft its id, reference and address, and writes it. A used address or reference costs another round
 // trip only.
-func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotency.Key) (idempotency.Answer, error) {
+func (a *Intake) insert(ctx context.Context, draft payment.Payment, linkID string, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
@@ -187,13 +198,13 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotenc
 			return idempotency.Answer{}, err
 		}
 		answer := idempotency.Answer{Status: change.StatusCreated, Body: body}
-		switch last = a.Store.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
+		switch last = a.Store.Insert(ctx, change.Newborn{Payment: p, Link: linkID, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
 		case last == nil:
 			return answer, nil
 		case errors.Is(last, idempotency.ErrTaken):
 			a.giveBack(draft, address)
 			return a.Access.Store.Settled(ctx, k)
-		case errors.Is(last, change.ErrDailyLimit), errors.Is(last, change.ErrMerchantReference):
+		case errors.Is(last, change.ErrDailyLimit), errors.Is(last, change.ErrMerchantReference), errors.Is(last, link.ErrClosed):
 			a.giveBack(draft, address)
 			return idempotency.Answer{}, last
 		case errors.Is(last, change.ErrReferenceUsed):

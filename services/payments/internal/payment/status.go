@@ -152,6 +152,14 @@ func States() []State {
 	}
 }
 
+// Status is the status of a state.
+func (s State) Status() Status {
+	if s == StateUnfunded {
+		return StatusSettling
+	}
+	return Status(s)
+}
+
 // State is the row of the table that applies to the payment.
 func (p Payment) State() State {
 	if p.ID == "" {

@@ -29,6 +29,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/link"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/refund"
@@ -108,8 +109,7 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		}
 		args = append(args, limitArgs(n.Reservations)...)
 	}
-	var inserted string
-	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
+	switch err := s.insert(ctx, n, sql, args); {
 	case err == nil:
 		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
 		s.Wake()
@@ -124,6 +124,8 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		return change.ErrMerchantReference
 	case isOverLimit(err):
 		return change.ErrDailyLimit
+	case errors.Is(err, link.ErrClosed):
+		return err
 	case n.Key.Sent() && idempotency.IsTaken(err):
 		return idempotency.ErrTaken
 	default:
@@ -135,6 +137,20 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 func isReferenceTaken(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == "merchant_references_free"
+}
+
+// insert runs the statement of a create. With a link it is one transaction with the link's count.
+func (s *Store) insert(ctx context.Context, n change.Newborn, sql string, args []any) error {
+	var inserted string
+	if n.Link == "" {
+		return s.pool.QueryRow(ctx, sql, args...).Scan(&inserted)
+	}
+	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := use(ctx, tx, n.Link, n.Payment.ID); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, sql, args...).Scan(&inserted)
+	})
 }
 
 // refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.

@@ -27,6 +27,7 @@ import (
 	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/fees"
 	"causeway.internal/services/payments/internal/intake"
+	"causeway.internal/services/payments/internal/links"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
@@ -36,6 +37,7 @@ import (
 	"causeway.internal/services/payments/internal/receivers"
 	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/sandbox"
+	"causeway.internal/services/payments/internal/statistics"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawals"
@@ -54,6 +56,8 @@ type Store interface {
 	refunds.Store
 	withdrawals.Store
 	draws.Store
+	statistics.Store
+	links.Store
 	ReportRefund(ctx context.Context, messageID, refundID string, f change.Func) error
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
@@ -114,6 +118,8 @@ type Set struct {
 	*books.Books
 	*payouts.Hints
 	Withdrawals *withdrawals.Withdrawals
+	Statistics  *statistics.Statistics
+	Links       *links.Links
 
 	parts Parts
 }
@@ -125,13 +131,15 @@ func New(p Parts) *Set {
 	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Terms: p.Terms, Scans: p.Scans, Now: p.Now}
 	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
 	destinations := destination.Checker{Access: access, Screening: p.Screening, Policy: p.Policy}
+	intake := &intake.Intake{
+		Store: p.Store, Access: access, Providers: p.Providers, Pricing: pricing, Receivers: receivers, Stock: p.Stock, Full: p.Full,
+		Policy: p.Policy, Daily: p.Daily, Capacity: p.Capacity, Render: p.Render, Callback: p.Callback, Keys: p.Keys,
+		Shard: p.Shard, PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
+	}
 	return &Set{
-		Reader: &views.Reader{Store: p.Store, Render: p.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
-		Intake: &intake.Intake{
-			Store: p.Store, Access: access, Providers: p.Providers, Pricing: pricing, Receivers: receivers, Stock: p.Stock, Full: p.Full,
-			Policy: p.Policy, Daily: p.Daily, Capacity: p.Capacity, Render: p.Render, Callback: p.Callback, Keys: p.Keys,
-			Shard: p.Shard, PlainGifts: p.PlainGifts, Now: p.Now, Log: p.Log,
-		},
+		Reader: &views.Reader{Store: p.Store, Render: p.Render, Depths: p.Policy.Depths}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
+		Intake: intake,
+		Links:  &links.Links{Store: p.Store, Access: access, Intake: intake, Pricing: pricing, Render: p.Render, Shard: p.Shard, Now: p.Now},
 		Checkouts: &checkouts.Checkouts{
 			Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Destinations: destinations, Keep: p.Store.NameTransaction,
 		},
@@ -156,9 +164,10 @@ func New(p Parts) *Set {
 			Providers: p.Providers, Policy: p.Policy, Blind: p.Keys, SecondAbove: p.SecondAbove, Shard: p.Shard, Recovery: p.Recovery,
 			NoCredit: p.NoCredit,
 		},
-		Books: &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
-		Hints: &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
-		parts: p,
+		Statistics: &statistics.Statistics{Store: p.Store},
+		Books:      &books.Books{Store: p.Store, Providers: p.Providers, Now: p.Now, Log: p.Log},
+		Hints:      &payouts.Hints{Providers: p.Providers, Hint: p.Store.Hint, Metrics: p.Metrics},
+		parts:      p,
 	}
 }
 

@@ -38,6 +38,8 @@ type Store interface {
 	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// List gives up to f.Limit payments, each as Find would.
 	List(ctx context.Context, f Filter) ([]change.View, error)
+	// Past is the history of a payment, with every attempt of its payout.
+	Past(ctx context.Context, paymentID string) (Past, error)
 	// SettledBetween lists an owner's payments that were settled at or after from and before to, in the order of
 	// settlement. Of those settled at from it begins after the id.
 	SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
@@ -47,6 +49,7 @@ type Store interface {
 type Reader struct {
 	Store  Store
 	Render Renderer
+	Depths payment.Depths
 }
 
 // Cursor makes the opaque cursor of a page whose last row is a payment; ReadCursor reads it.

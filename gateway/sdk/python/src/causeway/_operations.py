@@ -28,6 +28,9 @@ INTEGERS = frozenset((
     "deposits.confirmations",
     "endpoint.sequence",
     "fiat.count",
+    "groups.count",
+    "groups.ended",
+    "groups.settled",
     "key.id",
     "limits.burst",
     "limits.perSecond",
@@ -38,7 +41,12 @@ INTEGERS = frozenset((
     "payment.confirmations",
     "payment.requiredConfirmations",
     "payment.sequence",
+    "paymentLink.usageLimit",
+    "paymentLink.uses",
+    "paymentLinks.usageLimit",
+    "paymentLinks.uses",
     "payments.confirmations",
+    "payout.attempt",
     "rates.ageSeconds",
     "rates.sources",
     "rates.spreadBps",
@@ -49,8 +57,17 @@ INTEGERS = frozenset((
     "report.sequence",
     "reports.apiKeyId",
     "reports.id",
+    "settledWithin.day",
+    "settledWithin.fiveMinutes",
+    "settledWithin.hour",
+    "settledWithin.minute",
     "settlementAccount.sequence",
     "totals.count",
+    "totals.ended",
+    "totals.settled",
+    "transfer.blockHeight",
+    "transfer.confirmations",
+    "transfer.requiredConfirmations",
     "transfers.confirmations",
     "wallet.confirmations",
     "wallet.sequence",
@@ -170,6 +187,29 @@ class Operations(ABC):
         """All items of `list_events`, page after page."""
         return self._pages(Operation("GET", "/v1/events", "needed", True), Listing("", "events", False), Request(query={"limit": limit, "cursor": cursor, "type": type_, "from": from_}, timeout=timeout, max_retries=max_retries))
 
+    def get_link(self, id_: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.LinkAnswer:
+        """Read a payment link as a payer.
+
+        `options` are the ways to pay a link of type `merchant` now; a `request` gets its price once it is
+        made.
+
+        GET /v1/links/{id}
+        """
+        answer: t.LinkAnswer = self._call(Operation("GET", "/v1/links/{id}", "none", True), Request(path={"id": id_}, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def pay_link(self, id_: str, body: t.LinkPayment = {}, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentCreatedAnswer:
+        """Make a payment out of a link.
+
+        For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that
+        has ended, has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments
+        that expired or were cancelled do not count.
+
+        POST /v1/links/{id}/payments
+        """
+        answer: t.PaymentCreatedAnswer = self._call(Operation("POST", "/v1/links/{id}/payments", "none", True), Request(path={"id": id_}, body=body, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
+        return answer
+
     def get_me(self, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.MeAnswer:
         """The key that asks.
 
@@ -189,6 +229,54 @@ class Operations(ABC):
         GET /v1/networks
         """
         answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "none", True), Request(timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def list_payment_links(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkListAnswer:
+        """List payment links.
+
+        Needs the permission `payment:read`. Newest first.
+
+        GET /v1/payment-links
+        """
+        answer: t.PaymentLinkListAnswer = self._call(Operation("GET", "/v1/payment-links", "needed", True), Request(query={"limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def iterate_payment_links(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[t.PaymentLink]:
+        """All items of `list_payment_links`, page after page."""
+        return self._pages(Operation("GET", "/v1/payment-links", "needed", True), Listing("", "paymentLinks", False), Request(query={"limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
+
+    def create_payment_link(self, body: t.PaymentLinkCreate, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkAnswer:
+        """Make a reusable payment link.
+
+        Needs the permission `payment:create`. Anybody who has the link makes payments out of it: of type
+        `request`, which are paid out to a confirmed settlement account, or of type `merchant`, whose money is
+        the merchant's. Without `fiatAmount` the payer names the amount. A merchant has 1 000 links at most
+        that have not ended.
+
+        POST /v1/payment-links
+        """
+        answer: t.PaymentLinkAnswer = self._call(Operation("POST", "/v1/payment-links", "needed", True), Request(body=body, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def get_payment_link(self, id_: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkAnswer:
+        """Read a payment link.
+
+        Needs the permission `payment:read`.
+
+        GET /v1/payment-links/{id}
+        """
+        answer: t.PaymentLinkAnswer = self._call(Operation("GET", "/v1/payment-links/{id}", "needed", True), Request(path={"id": id_}, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def change_payment_link(self, id_: str, body: t.PaymentLinkChange, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkAnswer:
+        """Change or end a payment link.
+
+        Needs the permission `payment:create`. Fields that are not sent stay as they are. Payments that the
+        link has made go on. `usageLimit: 0` removes the limit.
+
+        PATCH /v1/payment-links/{id}
+        """
+        answer: t.PaymentLinkAnswer = self._call(Operation("PATCH", "/v1/payment-links/{id}", "needed", False), Request(path={"id": id_}, body=body, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_payments(self, *, status: Optional[Union[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""], Sequence[Literal["all", "created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", ""]]]] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, from_: Optional[str] = None, to: Optional[str] = None, merchant_reference: Optional[str] = None, payer_chat_id: Optional[str] = None, tx_hash: Optional[str] = None, address: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentListAnswer:
@@ -363,6 +451,18 @@ class Operations(ABC):
         POST /v1/payments/{reference}/settlement-token
         """
         answer: t.SettlementTokenAnswer = self._call(Operation("POST", "/v1/payments/{reference}/settlement-token", "needed", True), Request(path={"reference": reference}, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def get_payment_timeline(self, reference: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.TimelineAnswer:
+        """Read what has happened to a payment.
+
+        Needs the permission `payment:read`. Everything that happened, oldest first: changes of the status,
+        the quote, each transfer, each attempt of the payout, each refund. The member that `kind` names holds
+        what happened, in its present state. `id` names the payment in GET /v1/webhooks/deliveries?objectId=….
+
+        GET /v1/payments/{reference}/timeline
+        """
+        answer: t.TimelineAnswer = self._call(Operation("GET", "/v1/payments/{reference}/timeline", "needed", True), Request(path={"reference": reference}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_rates(self, *, fiat: Optional[str] = None, crypto: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.RateListAnswer:
@@ -595,6 +695,22 @@ class Operations(ABC):
         answer: t.SettlementsAnswer = self._call(Operation("GET", "/v1/settlements", "needed", True), Request(query={"from": from_, "to": to}, timeout=timeout, max_retries=max_retries))
         return answer
 
+    def get_statistics(self, *, from_: Optional[str] = None, to: Optional[str] = None, fiat_currency: Optional[Literal["NGN", "GHS", "KES", "ZAR", ""]] = None, network: Optional[str] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, by: Optional[Union[Literal["day", "fiatCurrency", "network", "status", "type"], Sequence[Literal["day", "fiatCurrency", "network", "status", "type"]]]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.StatisticsAnswer:
+        """Read the figures of your payments.
+
+        Needs the permission `payment:read`. Sums over the payments that were created on the days from `from`
+        to `to`, both included, in UTC; by default the last 30 days, and 366 at most. The sums are exact at
+        the time of the answer. `ended` counts settled, expired, cancelled and refunded payments, and
+        `successRate` is `settled` divided by `ended`. `fee` and `payoutAmount` are those of settled payments,
+        as in GET /v1/settlements. `secondsToSettle` is the mean time from the confirmation of the money (of a
+        gift: from its claim, if that is later) to the settlement, and `settledWithin` counts the payments
+        that took no longer. More than 10 000 groups are 400 `too_many_groups`.
+
+        GET /v1/statistics
+        """
+        answer: t.StatisticsAnswer = self._call(Operation("GET", "/v1/statistics", "needed", True), Request(query={"from": from_, "to": to, "fiatCurrency": fiat_currency, "network": network, "type": type_, "by": by}, timeout=timeout, max_retries=max_retries))
+        return answer
+
     def list_wallets(self, *, status: Optional[Literal["all", "watching", "deposit_detected", "confirmed", "swept", "expired"]] = None, limit: Optional[int] = None, offset: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WalletListAnswer:
         """List the calling key's wallets, newest first.
 
@@ -756,7 +872,7 @@ class Operations(ABC):
         """All items of `list_wallet_deposits`, page after page."""
         return self._pages(Operation("GET", "/v1/wallets/{id}/deposits", "needed", True), Listing("", "deposits", False), Request(path={"id": id_}, query={"limit": limit, "cursor": cursor}, timeout=timeout, max_retries=max_retries))
 
-    def list_webhook_deliveries(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, endpoint_id: Optional[str] = None, event_id: Optional[str] = None, type_: Optional[t.EventTypeName] = None, status: Optional[Literal["pending", "retrying", "held", "delivered", "exhausted", "all"]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookDeliveryListAnswer:
+    def list_webhook_deliveries(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, endpoint_id: Optional[str] = None, event_id: Optional[str] = None, object_id: Optional[str] = None, type_: Optional[t.EventTypeName] = None, status: Optional[Literal["pending", "retrying", "held", "delivered", "exhausted", "all"]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookDeliveryListAnswer:
         """List deliveries with their attempts.
 
         Needs the permission `webhook:manage`. Newest first, kept for 30 days. A delivery is listed once its
@@ -764,12 +880,12 @@ class Operations(ABC):
 
         GET /v1/webhooks/deliveries
         """
-        answer: t.WebhookDeliveryListAnswer = self._call(Operation("GET", "/v1/webhooks/deliveries", "needed", True), Request(query={"limit": limit, "cursor": cursor, "endpointId": endpoint_id, "eventId": event_id, "type": type_, "status": status}, timeout=timeout, max_retries=max_retries))
+        answer: t.WebhookDeliveryListAnswer = self._call(Operation("GET", "/v1/webhooks/deliveries", "needed", True), Request(query={"limit": limit, "cursor": cursor, "endpointId": endpoint_id, "eventId": event_id, "objectId": object_id, "type": type_, "status": status}, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def iterate_webhook_deliveries(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, endpoint_id: Optional[str] = None, event_id: Optional[str] = None, type_: Optional[t.EventTypeName] = None, status: Optional[Literal["pending", "retrying", "held", "delivered", "exhausted", "all"]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[t.WebhookDelivery]:
+    def iterate_webhook_deliveries(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, endpoint_id: Optional[str] = None, event_id: Optional[str] = None, object_id: Optional[str] = None, type_: Optional[t.EventTypeName] = None, status: Optional[Literal["pending", "retrying", "held", "delivered", "exhausted", "all"]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[t.WebhookDelivery]:
         """All items of `list_webhook_deliveries`, page after page."""
-        return self._pages(Operation("GET", "/v1/webhooks/deliveries", "needed", True), Listing("", "deliveries", False), Request(query={"limit": limit, "cursor": cursor, "endpointId": endpoint_id, "eventId": event_id, "type": type_, "status": status}, timeout=timeout, max_retries=max_retries))
+        return self._pages(Operation("GET", "/v1/webhooks/deliveries", "needed", True), Listing("", "deliveries", False), Request(query={"limit": limit, "cursor": cursor, "endpointId": endpoint_id, "eventId": event_id, "objectId": object_id, "type": type_, "status": status}, timeout=timeout, max_retries=max_retries))
 
     def get_webhook_delivery(self, id_: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookDeliveryAnswer:
         """Read a delivery with its attempts.

@@ -350,6 +350,16 @@ GiftClaimedAnswer = TypedDict("GiftClaimedAnswer", {
     "success": "Literal[True]",
 })
 
+LinkAnswer = TypedDict("LinkAnswer", {
+    "link": "PublicLink",
+    "success": "Literal[True]",
+})
+
+class LinkPayment(TypedDict, total=False):
+    crypto: "str"
+    fiatAmount: "Union[Decimal, int]"
+    network: "str"
+
 MeAnswerKey = TypedDict("MeAnswerKey", {
     "allowedCidrs": "List[str]",
     "createdAt": "str",
@@ -581,6 +591,60 @@ class PaymentInEvent(PaymentFields, _PaymentInEvent, total=False):
     """The payment right after the change that the event reports."""
     settlementToken: "str"
 
+_PaymentLink = TypedDict("_PaymentLink", {
+    "createdAt": "str",
+    "description": "str",
+    "endedAt": "Optional[str]",
+    "expiresAt": "Optional[str]",
+    "fiatAmount": "Optional[Decimal]",
+    "fiatCurrency": "FiatCurrency",
+    "id": "str",
+    "maximumAmount": "Optional[Decimal]",
+    "minimumAmount": "Optional[Decimal]",
+    "settlementAccountId": "Optional[str]",
+    "status": "Literal[\"active\", \"ended\", \"expired\", \"used_up\"]",
+    "title": "str",
+    "type": "Literal[\"request\", \"merchant\"]",
+    "usageLimit": "Optional[int]",
+    "uses": "int",
+})
+
+class PaymentLink(_PaymentLink, total=False):
+    url: "str"
+
+PaymentLinkAnswer = TypedDict("PaymentLinkAnswer", {
+    "paymentLink": "PaymentLink",
+    "success": "Literal[True]",
+})
+
+class PaymentLinkChange(TypedDict, total=False):
+    description: "str"
+    expiresAt: "str"
+    status: "Literal[\"active\", \"ended\"]"
+    title: "str"
+    usageLimit: "int"
+
+_PaymentLinkCreate = TypedDict("_PaymentLinkCreate", {
+    "fiatCurrency": "FiatCurrency",
+    "title": "str",
+    "type": "Literal[\"request\", \"merchant\"]",
+})
+
+class PaymentLinkCreate(_PaymentLinkCreate, total=False):
+    description: "str"
+    expiresAt: "str"
+    fiatAmount: "Union[Decimal, int]"
+    maximumAmount: "Union[Decimal, int]"
+    minimumAmount: "Union[Decimal, int]"
+    settlementAccountId: "str"
+    usageLimit: "int"
+
+PaymentLinkListAnswer = TypedDict("PaymentLinkListAnswer", {
+    "pagination": "Pagination",
+    "paymentLinks": "List[PaymentLink]",
+    "success": "Literal[True]",
+})
+
 PaymentListAnswer = TypedDict("PaymentListAnswer", {
     "pagination": "Pagination",
     "payments": "List[Payment]",
@@ -652,6 +716,26 @@ class ProposedRefundAddressAnswerRefund(TypedDict, total=False):
 ProposedRefundAddressAnswer = TypedDict("ProposedRefundAddressAnswer", {
     "refund": "ProposedRefundAddressAnswerRefund",
     "success": "Literal[True]",
+})
+
+PublicLinkOptions = TypedDict("PublicLinkOptions", {
+    "crypto": "str",
+    "cryptoAmount": "Optional[Decimal]",
+    "network": "str",
+})
+
+PublicLink = TypedDict("PublicLink", {
+    "description": "str",
+    "fiatAmount": "Optional[Decimal]",
+    "fiatCurrency": "FiatCurrency",
+    "id": "str",
+    "maximumAmount": "Optional[Decimal]",
+    "minimumAmount": "Optional[Decimal]",
+    "mode": "Mode",
+    "options": "List[PublicLinkOptions]",
+    "status": "Literal[\"active\", \"ended\", \"expired\", \"used_up\"]",
+    "title": "str",
+    "type": "Literal[\"request\", \"merchant\"]",
 })
 
 RateListAnswerRates = TypedDict("RateListAnswerRates", {
@@ -905,6 +989,14 @@ _Settle = TypedDict("_Settle", {
 class Settle(_Settle, total=False):
     settlementReference: "Optional[str]"
 
+#: How many payments were settled within this time of the confirmation of their money.
+SettledWithin = TypedDict("SettledWithin", {
+    "day": "int",
+    "fiveMinutes": "int",
+    "hour": "int",
+    "minute": "int",
+})
+
 SettlementAccount = TypedDict("SettlementAccount", {
     "confirmedAt": "Optional[str]",
     "createdAt": "str",
@@ -1034,6 +1126,144 @@ SettlementsAnswer = TypedDict("SettlementsAnswer", {
 
 SimulatePayer = TypedDict("SimulatePayer", {
     "scenario": "Literal[\"full\", \"partial\", \"over\", \"late\"]",
+})
+
+Statistics = TypedDict("Statistics", {
+    "by": "List[str]",
+    "from": "str",
+    "groups": "List[StatisticsGroup]",
+    "to": "str",
+    "totals": "StatisticsFigures",
+})
+
+StatisticsAmounts = TypedDict("StatisticsAmounts", {
+    "fee": "Decimal",
+    "fiatAmount": "Decimal",
+    "fiatCurrency": "FiatCurrency",
+    "payoutAmount": "Decimal",
+    "settledAmount": "Decimal",
+})
+
+StatisticsAnswer = TypedDict("StatisticsAnswer", {
+    "statistics": "Statistics",
+    "success": "Literal[True]",
+})
+
+StatisticsFigures = TypedDict("StatisticsFigures", {
+    "amounts": "List[StatisticsAmounts]",
+    "count": "int",
+    "ended": "int",
+    "secondsToSettle": "Optional[Decimal]",
+    "settled": "int",
+    "settledUsd": "Decimal",
+    "settledWithin": "SettledWithin",
+    "successRate": "Optional[Decimal]",
+    "transactionUsd": "Decimal",
+})
+
+_StatisticsGroup = TypedDict("_StatisticsGroup", {
+    "amounts": "List[StatisticsAmounts]",
+    "count": "int",
+    "ended": "int",
+    "secondsToSettle": "Optional[Decimal]",
+    "settled": "int",
+    "settledUsd": "Decimal",
+    "settledWithin": "SettledWithin",
+    "successRate": "Optional[Decimal]",
+    "transactionUsd": "Decimal",
+})
+
+class StatisticsGroup(_StatisticsGroup, total=False):
+    """The fields that `by` names, and the figures of the group."""
+    day: "str"
+    fiatCurrency: "FiatCurrency"
+    network: "str"
+    status: "PaymentStatus"
+    type: "PaymentType"
+
+Timeline = TypedDict("Timeline", {
+    "entries": "List[TimelineEntry]",
+    "id": "str",
+    "reference": "str",
+})
+
+TimelineAnswer = TypedDict("TimelineAnswer", {
+    "success": "Literal[True]",
+    "timeline": "Timeline",
+})
+
+_TimelineEntry = TypedDict("_TimelineEntry", {
+    "at": "str",
+    "kind": "Literal[\"status\", \"quote\", \"transfer\", \"payout\", \"refund\"]",
+})
+
+class TimelineEntry(_TimelineEntry, total=False):
+    payout: "TimelinePayout"
+    quote: "TimelineQuote"
+    refund: "TimelineRefund"
+    status: "TimelineStatus"
+    transfer: "TimelineTransfer"
+
+#: An attempt of the payout was begun.
+TimelinePayout = TypedDict("TimelinePayout", {
+    "amount": "Decimal",
+    "attempt": "int",
+    "currency": "FiatCurrency",
+    "endedAt": "Optional[str]",
+    "id": "str",
+    "reference": "str",
+    "sentAt": "Optional[str]",
+    "status": "str",
+})
+
+#: The payment got its price and its deposit address.
+TimelineQuote = TypedDict("TimelineQuote", {
+    "charge": "Charge",
+    "crypto": "str",
+    "cryptoAmount": "Decimal",
+    "depositAddress": "str",
+    "expiresAt": "str",
+    "fiatAmount": "Decimal",
+    "fiatCurrency": "FiatCurrency",
+    "network": "str",
+    "rate": "Decimal",
+})
+
+_TimelineRefund = TypedDict("_TimelineRefund", {
+    "address": "str",
+    "amount": "Decimal",
+    "confirmedAt": "Optional[str]",
+    "createdAt": "str",
+    "crypto": "str",
+    "explorerUrl": "Optional[str]",
+    "id": "str",
+    "network": "str",
+    "status": "RefundStatus",
+    "txHash": "Optional[str]",
+})
+
+class TimelineRefund(_TimelineRefund, total=False):
+    """A refund was requested."""
+    failure: "str"
+
+#: The payment got this status or exception.
+TimelineStatus = TypedDict("TimelineStatus", {
+    "exception": "PaymentException",
+    "status": "PaymentStatus",
+})
+
+#: A transfer to the deposit address was first seen.
+TimelineTransfer = TypedDict("TimelineTransfer", {
+    "amount": "Decimal",
+    "blockHeight": "Optional[int]",
+    "confirmations": "int",
+    "crypto": "str",
+    "explorerUrl": "Optional[str]",
+    "minedAt": "Optional[str]",
+    "network": "str",
+    "requiredConfirmations": "Optional[int]",
+    "reverted": "bool",
+    "txHash": "str",
 })
 
 _UpdateReport = TypedDict("_UpdateReport", {
@@ -1555,6 +1785,8 @@ ErrorCode = Literal[
     "pause_not_found",
     "payment_changed",
     "payment_exists",
+    "payment_link_closed",
+    "payment_link_not_found",
     "payment_not_found",
     "payout_amount_differs",
     "payout_concluded",
@@ -1611,8 +1843,10 @@ ErrorCode = Literal[
     "signature_replayed",
     "signatures_unavailable",
     "timeout",
+    "too_many_groups",
     "too_many_guesses",
     "too_many_keys",
+    "too_many_payment_links",
     "too_many_proposals",
     "too_many_reports",
     "too_many_settlement_accounts",
