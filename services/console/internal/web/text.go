@@ -181,3 +181,9 @@ func stamp(of any) string {
 	}
 	return ""
 }
+
+// Money writes an amount in the visitor's language, as the template function of that name does.
+func (v *Visit) Money(currency string, n any) string { return v.speech.money(currency, n) }
+
+// Day writes the day of a time in the visitor's language.
+func (v *Visit) Day(of any) string { return v.speech.day(of) }

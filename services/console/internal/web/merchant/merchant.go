@@ -4,12 +4,13 @@ package merchant
 
 import (
 	"embed"
+	"slices"
 
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/web"
 )
 
-//go:embed templates texts
+//go:embed templates texts assets
 var files embed.FS
 
 // Area is the merchants' door.
@@ -19,7 +20,7 @@ func Area() web.Area {
 
 // pages is the table of routes, with who may see each.
 func pages() []web.Page {
-	return []web.Page{
+	return slices.Concat(moneyPages(), []web.Page{
 		web.Get("/overview", "", overview),
 
 		web.Get("/keys", people.KeyManage, keys),
@@ -40,17 +41,15 @@ func pages() []web.Page {
 		web.Get("/settings", "", settings),
 		web.Get("/settings/branding", people.MerchantManage, showBranding),
 		web.Post("/settings/branding", people.MerchantManage, changeBranding),
-	}
+	})
 }
 
 // menu is the navigation; each line shows to those who may see its page.
 func menu() []web.Item {
-	return []web.Item{
-		{Name: "overview", Path: "/overview"},
-
+	return slices.Concat([]web.Item{{Name: "overview", Path: "/overview"}}, moneyMenu(), []web.Item{
 		{Name: "settlements", Path: "/settlements"},
 		{Name: "keys", Path: "/keys"},
 		{Name: "team", Path: "/team"},
 		{Name: "settings", Path: "/settings"},
-	}
+	})
 }
