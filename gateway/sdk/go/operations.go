@@ -25,7 +25,8 @@ func (c *Client) GetBalances(ctx context.Context, opts ...Option) (*BalancesAnsw
 	return &out, nil
 }
 
-// ListBanksQuery are the parameters of ListBanks. Those that are zero are left out.
+// ListBanksQuery are the parameters of ListBanks.
+// Those that are zero are left out.
 type ListBanksQuery struct {
 	// The rails of this mode decide which banks there are. Without it those of live mode, where it is open.
 	Mode string
@@ -121,7 +122,8 @@ func (c *Client) NameTransaction(ctx context.Context, reference string, body Nam
 	return &out, nil
 }
 
-// ListEventsQuery are the parameters of ListEvents. Those that are zero are left out.
+// ListEventsQuery are the parameters of ListEvents.
+// Those that are zero are left out.
 type ListEventsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -165,7 +167,8 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery, opts ...
 	return &out, nil
 }
 
-// IterateEvents walks through all items of ListEvents, page after page. It ends with the first error.
+// IterateEvents walks through all items of ListEvents, page after page.
+// It ends with the first error.
 func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery, opts ...Option) iter.Seq2[Event, error] {
 	return pages[Event](ctx, c, operation{"GET", "/v1/events", "needed", true}, listing{"", "events", false}, request{query: query.values()}, opts)
 }
@@ -216,7 +219,8 @@ func (c *Client) ListNetworks(ctx context.Context, opts ...Option) (*NetworkList
 	return &out, nil
 }
 
-// ListPaymentLinksQuery are the parameters of ListPaymentLinks. Those that are zero are left out.
+// ListPaymentLinksQuery are the parameters of ListPaymentLinks.
+// Those that are zero are left out.
 type ListPaymentLinksQuery struct {
 	// Most items of a page.
 	Limit int
@@ -246,7 +250,8 @@ func (c *Client) ListPaymentLinks(ctx context.Context, query ListPaymentLinksQue
 	return &out, nil
 }
 
-// IteratePaymentLinks walks through all items of ListPaymentLinks, page after page. It ends with the first error.
+// IteratePaymentLinks walks through all items of ListPaymentLinks, page after page.
+// It ends with the first error.
 func (c *Client) IteratePaymentLinks(ctx context.Context, query ListPaymentLinksQuery, opts ...Option) iter.Seq2[PaymentLink, error] {
 	return pages[PaymentLink](ctx, c, operation{"GET", "/v1/payment-links", "needed", true}, listing{"", "paymentLinks", false}, request{query: query.values()}, opts)
 }
@@ -287,7 +292,8 @@ func (c *Client) ChangePaymentLink(ctx context.Context, id string, body PaymentL
 	return &out, nil
 }
 
-// ListPaymentsQuery are the parameters of ListPayments. Those that are zero are left out.
+// ListPaymentsQuery are the parameters of ListPayments.
+// Those that are zero are left out.
 type ListPaymentsQuery struct {
 	// Only payments that have one of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -358,7 +364,8 @@ func (c *Client) ListPayments(ctx context.Context, query ListPaymentsQuery, opts
 	return &out, nil
 }
 
-// IteratePayments walks through all items of ListPayments, page after page. It ends with the first error.
+// IteratePayments walks through all items of ListPayments, page after page.
+// It ends with the first error.
 func (c *Client) IteratePayments(ctx context.Context, query ListPaymentsQuery, opts ...Option) iter.Seq2[Payment, error] {
 	return pages[Payment](ctx, c, operation{"GET", "/v1/payments", "needed", true}, listing{"", "payments", false}, request{query: query.values()}, opts)
 }
@@ -545,7 +552,8 @@ func (c *Client) GetPaymentTimeline(ctx context.Context, reference string, opts 
 	return &out, nil
 }
 
-// ListRatesQuery are the parameters of ListRates. Those that are zero are left out.
+// ListRatesQuery are the parameters of ListRates.
+// Those that are zero are left out.
 type ListRatesQuery struct {
 	// Only rates of this currency.
 	Fiat string
@@ -575,7 +583,8 @@ func (c *Client) ListRates(ctx context.Context, query ListRatesQuery, opts ...Op
 	return &out, nil
 }
 
-// ListReportsQuery are the parameters of ListReports. Those that are zero are left out.
+// ListReportsQuery are the parameters of ListReports.
+// Those that are zero are left out.
 type ListReportsQuery struct {
 	// Only reports of these statuses, separated by commas; `all` is no filter.
 	Status []string
@@ -616,7 +625,8 @@ func (c *Client) ListReports(ctx context.Context, query ListReportsQuery, opts .
 	return &out, nil
 }
 
-// IterateReports walks through all items of ListReports, page after page. It ends with the first error.
+// IterateReports walks through all items of ListReports, page after page.
+// It ends with the first error.
 func (c *Client) IterateReports(ctx context.Context, query ListReportsQuery, opts ...Option) iter.Seq2[ReportManaged, error] {
 	return pages[ReportManaged](ctx, c, operation{"GET", "/v1/reports", "needed", true}, listing{"data", "reports", false}, request{query: query.values()}, opts)
 }
@@ -638,7 +648,8 @@ func (c *Client) CreateReport(ctx context.Context, body CreateReport, opts ...Op
 	return &out, nil
 }
 
-// LookupReportsQuery are the parameters of LookupReports. Those that are zero are left out.
+// LookupReportsQuery are the parameters of LookupReports.
+// Those that are zero are left out.
 type LookupReportsQuery struct {
 	// The reporter's phone number; required unless `walletAddress` is given.
 	PhoneNumber string
@@ -697,7 +708,8 @@ func (c *Client) LookupReports(ctx context.Context, query LookupReportsQuery, op
 	return &out, nil
 }
 
-// IterateLookupReports walks through all items of LookupReports, page after page. It ends with the first error.
+// IterateLookupReports walks through all items of LookupReports, page after page.
+// It ends with the first error.
 func (c *Client) IterateLookupReports(ctx context.Context, query LookupReportsQuery, opts ...Option) iter.Seq2[Report, error] {
 	return pages[Report](ctx, c, operation{"GET", "/v1/reports/lookup", "optional", true}, listing{"data", "reports", true}, request{query: query.values()}, opts)
 }
@@ -874,7 +886,8 @@ func (c *Client) ChangeSettlementSettings(ctx context.Context, body ChangeSettle
 	return &out, nil
 }
 
-// ListSettlementsQuery are the parameters of ListSettlements. Those that are zero are left out.
+// ListSettlementsQuery are the parameters of ListSettlements.
+// Those that are zero are left out.
 type ListSettlementsQuery struct {
 	// Settled at or after this time or day.
 	From string
@@ -908,7 +921,8 @@ func (c *Client) ListSettlements(ctx context.Context, query ListSettlementsQuery
 	return &out, nil
 }
 
-// GetStatisticsQuery are the parameters of GetStatistics. Those that are zero are left out.
+// GetStatisticsQuery are the parameters of GetStatistics.
+// Those that are zero are left out.
 type GetStatisticsQuery struct {
 	// The first day.
 	From string
@@ -964,7 +978,8 @@ func (c *Client) GetStatistics(ctx context.Context, query GetStatisticsQuery, op
 	return &out, nil
 }
 
-// ListWalletsQuery are the parameters of ListWallets. Those that are zero are left out.
+// ListWalletsQuery are the parameters of ListWallets.
+// Those that are zero are left out.
 type ListWalletsQuery struct {
 	// Only wallets of this status.
 	Status string
@@ -1005,7 +1020,8 @@ func (c *Client) ListWallets(ctx context.Context, query ListWalletsQuery, opts .
 	return &out, nil
 }
 
-// IterateWallets walks through all items of ListWallets, page after page. It ends with the first error.
+// IterateWallets walks through all items of ListWallets, page after page.
+// It ends with the first error.
 func (c *Client) IterateWallets(ctx context.Context, query ListWalletsQuery, opts ...Option) iter.Seq2[WalletItem, error] {
 	return pages[WalletItem](ctx, c, operation{"GET", "/v1/wallets", "needed", true}, listing{"", "wallets", true}, request{query: query.values()}, opts)
 }
@@ -1022,7 +1038,8 @@ func (c *Client) CreateWallet(ctx context.Context, body CreateWallet, opts ...Op
 	return &out, nil
 }
 
-// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses. Those that are zero are left out.
+// ListWalletWithdrawalAddressesQuery are the parameters of ListWalletWithdrawalAddresses.
+// Those that are zero are left out.
 type ListWalletWithdrawalAddressesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1052,7 +1069,8 @@ func (c *Client) ListWalletWithdrawalAddresses(ctx context.Context, query ListWa
 	return &out, nil
 }
 
-// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page. It ends with the first error.
+// IterateWalletWithdrawalAddresses walks through all items of ListWalletWithdrawalAddresses, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletWithdrawalAddresses(ctx context.Context, query ListWalletWithdrawalAddressesQuery, opts ...Option) iter.Seq2[AddressBookEntry, error] {
 	return pages[AddressBookEntry](ctx, c, operation{"GET", "/v1/wallets/address-book", "needed", true}, listing{"", "addresses", false}, request{query: query.values()}, opts)
 }
@@ -1085,7 +1103,8 @@ func (c *Client) RemoveWalletWithdrawalAddress(ctx context.Context, id string, o
 	return &out, nil
 }
 
-// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals. Those that are zero are left out.
+// ListWalletWithdrawalsQuery are the parameters of ListWalletWithdrawals.
+// Those that are zero are left out.
 type ListWalletWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1115,7 +1134,8 @@ func (c *Client) ListWalletWithdrawals(ctx context.Context, query ListWalletWith
 	return &out, nil
 }
 
-// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page. It ends with the first error.
+// IterateWalletWithdrawals walks through all items of ListWalletWithdrawals, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletWithdrawals(ctx context.Context, query ListWalletWithdrawalsQuery, opts ...Option) iter.Seq2[WalletWithdrawal, error] {
 	return pages[WalletWithdrawal](ctx, c, operation{"GET", "/v1/wallets/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }
@@ -1190,7 +1210,8 @@ func (c *Client) GetWallet(ctx context.Context, id string, opts ...Option) (*Wal
 	return &out, nil
 }
 
-// ListWalletDepositsQuery are the parameters of ListWalletDeposits. Those that are zero are left out.
+// ListWalletDepositsQuery are the parameters of ListWalletDeposits.
+// Those that are zero are left out.
 type ListWalletDepositsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1222,12 +1243,14 @@ func (c *Client) ListWalletDeposits(ctx context.Context, id string, query ListWa
 	return &out, nil
 }
 
-// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page. It ends with the first error.
+// IterateWalletDeposits walks through all items of ListWalletDeposits, page after page.
+// It ends with the first error.
 func (c *Client) IterateWalletDeposits(ctx context.Context, id string, query ListWalletDepositsQuery, opts ...Option) iter.Seq2[WalletDeposit, error] {
 	return pages[WalletDeposit](ctx, c, operation{"GET", "/v1/wallets/{id}/deposits", "needed", true}, listing{"", "deposits", false}, request{path: []string{id}, query: query.values()}, opts)
 }
 
-// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries. Those that are zero are left out.
+// ListWebhookDeliveriesQuery are the parameters of ListWebhookDeliveries.
+// Those that are zero are left out.
 type ListWebhookDeliveriesQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1283,7 +1306,8 @@ func (c *Client) ListWebhookDeliveries(ctx context.Context, query ListWebhookDel
 	return &out, nil
 }
 
-// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page. It ends with the first error.
+// IterateWebhookDeliveries walks through all items of ListWebhookDeliveries, page after page.
+// It ends with the first error.
 func (c *Client) IterateWebhookDeliveries(ctx context.Context, query ListWebhookDeliveriesQuery, opts ...Option) iter.Seq2[WebhookDelivery, error] {
 	return pages[WebhookDelivery](ctx, c, operation{"GET", "/v1/webhooks/deliveries", "needed", true}, listing{"", "deliveries", false}, request{query: query.values()}, opts)
 }
@@ -1311,7 +1335,8 @@ func (c *Client) RetryWebhookDelivery(ctx context.Context, id string, opts ...Op
 	return &out, nil
 }
 
-// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints. Those that are zero are left out.
+// ListWebhookEndpointsQuery are the parameters of ListWebhookEndpoints.
+// Those that are zero are left out.
 type ListWebhookEndpointsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1341,7 +1366,8 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, query ListWebhookEndp
 	return &out, nil
 }
 
-// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page. It ends with the first error.
+// IterateWebhookEndpoints walks through all items of ListWebhookEndpoints, page after page.
+// It ends with the first error.
 func (c *Client) IterateWebhookEndpoints(ctx context.Context, query ListWebhookEndpointsQuery, opts ...Option) iter.Seq2[WebhookEndpoint, error] {
 	return pages[WebhookEndpoint](ctx, c, operation{"GET", "/v1/webhooks/endpoints", "needed", true}, listing{"", "endpoints", false}, request{query: query.values()}, opts)
 }
@@ -1513,7 +1539,8 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, body WebhookRotation, 
 	return &out, nil
 }
 
-// ListWithdrawalsQuery are the parameters of ListWithdrawals. Those that are zero are left out.
+// ListWithdrawalsQuery are the parameters of ListWithdrawals.
+// Those that are zero are left out.
 type ListWithdrawalsQuery struct {
 	// Most items of a page.
 	Limit int
@@ -1543,7 +1570,8 @@ func (c *Client) ListWithdrawals(ctx context.Context, query ListWithdrawalsQuery
 	return &out, nil
 }
 
-// IterateWithdrawals walks through all items of ListWithdrawals, page after page. It ends with the first error.
+// IterateWithdrawals walks through all items of ListWithdrawals, page after page.
+// It ends with the first error.
 func (c *Client) IterateWithdrawals(ctx context.Context, query ListWithdrawalsQuery, opts ...Option) iter.Seq2[Withdrawal, error] {
 	return pages[Withdrawal](ctx, c, operation{"GET", "/v1/withdrawals", "needed", true}, listing{"", "withdrawals", false}, request{query: query.values()}, opts)
 }
