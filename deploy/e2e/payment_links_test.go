@@ -75,9 +75,19 @@ func TestPaymentLinks_bad(t *testing.T) {
 	s, c := shared(t)
 	mine := key(t, s, c, "test", unique("links"), "*")
 	for _, more := range []api.Object{
-		{"type": "gift"}, {"title": nil}, {"title": strings.Repeat("x", 101)}, {"fiatCurrency": "USD"}, {"fiatAmount": -1}, {"fiatAmount": 1.234},
-		{"minimumAmount": 5}, {"fiatAmount": nil, "minimumAmount": 5, "maximumAmount": 4}, {"type": "request"}, {"settlementAccountId": "sac_x"},
-		{"usageLimit": 0}, {"expiresAt": "2020-01-01T00:00:00.000Z"}, {"expiresAt": "tomorrow"},
+		{"type": "gift"},
+		{"title": nil},
+		{"title": strings.Repeat("x", 101)},
+		{"fiatCurrency": "USD"},
+		{"fiatAmount": -1},
+		{"fiatAmount": 1.234},
+		{"minimumAmount": 5},
+		{"fiatAmount": nil, "minimumAmount": 5, "maximumAmount": 4},
+		{"type": "request"},
+		{"settlementAccountId": "sac_x"},
+		{"usageLimit": 0},
+		{"expiresAt": "2020-01-01T00:00:00.000Z"},
+		{"expiresAt": "tomorrow"},
 	} {
 		paymentLink(t, mine, more, bad).Want(t, http.StatusBadRequest)
 	}

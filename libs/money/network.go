@@ -83,7 +83,7 @@ var networks = []Network{
 	{
 		Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Confirmations: 2, FinalDepth: 100,
 		explorer: "https://mempool.space/tx/",
-		Assets: []Asset{coin("BTC", 8, 8, "0.0003")},
+		Assets:   []Asset{coin("BTC", 8, 8, "0.0003")},
 	},
 	{
 		Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, ChainID: 1, Confirmations: 12, FinalDepth: 128,
@@ -132,7 +132,7 @@ var networks = []Network{
 	{
 		Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Confirmations: 19, FinalDepth: 40,
 		explorer: "https://tronscan.org/#/transaction/",
-		Assets: []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t")},
+		Assets:   []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t")},
 	},
 	{
 		Name: "solana", Family: Solana, Aliases: []string{"sol"}, Finality: true, FinalDepth: 64,
