@@ -16,11 +16,13 @@ import (
 )
 
 const (
+	//nolint:gosec // columns
 	passkeyColumns = `id, name, label, credential_id, public_key, created_by, created_at, revoked_at`
 
 	//nolint:gosec // a statement
 	passkeysOfSQL = `SELECT credential_id, public_key FROM operator_passkeys WHERE name = $1 AND revoked_at IS NULL ORDER BY id`
 
+	//nolint:gosec // a statement
 	heldPasskeysSQL = `SELECT count(*) FROM operator_passkeys WHERE name = $1 AND revoked_at IS NULL`
 
 	insertPasskeySQL = `INSERT INTO operator_passkeys (name, label, credential_id, public_key, created_by) VALUES ($1, $2, $3, $4, $5)
