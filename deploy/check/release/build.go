@@ -29,6 +29,7 @@ type Image struct{ Name, Module, Package string }
 // Images are those of a release.
 var Images = []Image{
 	{"callback-dispatcher", "services/callback-dispatcher", "services/callback-dispatcher"},
+	{"console", "services/console", "services/console"},
 	{"gateway", "gateway", "gateway"},
 	{"payments", "services/payments", "services/payments"},
 	{"reports", "services/reports", "services/reports"},

@@ -63,7 +63,7 @@ func TestLink(t *testing.T) {
 	_, h := pages(t, map[string]proxy.Reply{readLink: refusedAs(http.StatusNotFound, "payment_link_not_found")})
 	for _, path := range []string{"/link/" + linkID, "/link/other"} {
 		if w := get(h, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "<form") {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			t.Errorf("GET %s: got %d, want 404 and no form: %s", path, w.Code, w.Body)
 		}
 	}
 }

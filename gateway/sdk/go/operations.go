@@ -934,7 +934,7 @@ type GetStatisticsQuery struct {
 	Network string
 	// Only payments of this type.
 	Type string
-	// What the groups are, separated by commas. Without it there are totals only.
+	// The fields that make a group, separated by commas. Without it there are totals only.
 	By []string
 }
 

@@ -2210,7 +2210,7 @@ export interface GetStatisticsQuery {
   network?: string | undefined;
   /** Only payments of this type. */
   type?: 'transfer' | 'gift' | 'request' | 'merchant' | 'bank_confirmation' | '' | undefined;
-  /** What the groups are, separated by commas. Without it there are totals only. */
+  /** The fields that make a group, separated by commas. Without it there are totals only. */
   by?: 'day' | 'fiatCurrency' | 'network' | 'status' | 'type' | readonly ('day' | 'fiatCurrency' | 'network' | 'status' | 'type')[] | undefined;
 }
 

@@ -35,7 +35,7 @@ func (v *Visit) enrolment() (e enrolment, ok bool) {
 }
 
 func (v *Visit) keepEnrolment(e enrolment) error {
-	raw, err := json.Marshal(e)
+	raw, err := json.Marshal(e) //nolint:gosec // the hash of a password, for the sealed session
 	if err == nil {
 		v.Keep(enrolName, string(raw))
 	}

@@ -30,7 +30,6 @@ type Visit struct {
 
 	console *Console
 	speech  *language
-	version string // of a live page
 }
 
 // Context is the request's.

@@ -32,7 +32,7 @@ type Store interface {
 	InsertLink(ctx context.Context, l link.Link, k idempotency.Key, a idempotency.Answer) error
 	// ChangeLink changes a merchant's link under its lock.
 	ChangeLink(ctx context.Context, o tenant.Owner, linkID string, change func(link.Link) (link.Link, error)) (link.Link, error)
-	// FindLink is a link by its id, whoever owns it.
+	// FindLink is a link by its id, of any merchant.
 	FindLink(ctx context.Context, linkID string) (link.Link, error)
 	// LinksOf are a merchant's links, newest first, that were made before one of them.
 	LinksOf(ctx context.Context, o tenant.Owner, before string, most int) ([]link.Link, error)

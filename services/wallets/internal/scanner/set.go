@@ -3,7 +3,6 @@ package scanner
 import (
 	"encoding/binary"
 	"hash/maphash"
-	"math"
 )
 
 // set holds salted fingerprints of address keys in 4 096 open tables, five bytes a slot and no pointers. The first
@@ -26,6 +25,7 @@ const (
 	slotBytes = slotBits / 8
 	slotMask  = 1<<slotBits - 1
 	firstSlot = 4
+	spare     = 64 // members of a table beyond the mean and a thirty-second: four deviations among a million members
 )
 
 func newSet() *set { return &set{seed: maphash.MakeSeed()} }
@@ -44,13 +44,12 @@ func (s *set) fingerprint(key []byte) fingerprint {
 
 // reserve makes room for so many members in an empty set, so that its tables do not grow while it is filled.
 func (s *set) reserve(members int64) {
-	mean := float64(members) / float64(len(s.tables))
-	each := uint64((mean + 4*math.Sqrt(mean)) * 8 / 7)
-	if s.count > 0 || each < firstSlot {
+	mean := uint64(max(0, members)) / uint64(len(s.tables)) //nolint:gosec // not negative
+	if s.count > 0 || mean < spare {
 		return
 	}
 	for i := range s.tables {
-		s.tables[i] = newTable(each + 1)
+		s.tables[i] = newTable((mean + mean/32 + spare) * 8 / 7)
 	}
 }
 

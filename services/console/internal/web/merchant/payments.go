@@ -168,8 +168,8 @@ var (
 	isHash      = regexp.MustCompile(`^(0x)?[0-9a-fA-F]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$`)
 )
 
-// listPayments finds by one box: a reference leads to its payment, a transaction's hash and a deposit address narrow the
-// list. Anything else is looked for as the merchant's own identifier of the payer.
+// listPayments finds by one box: a reference leads to its payment, a transaction's hash and a deposit address narrow
+// the list. Anything else is looked for as the merchant's own identifier of the payer.
 func listPayments(v *web.Visit) error {
 	search := v.Query("search")
 	if isReference.MatchString(search) {
