@@ -335,7 +335,7 @@ func published(t *testing.T, images []release.Built) {
 			t.Errorf("the overlay runs %s: %v", m[1], err)
 		}
 	}
-	if len(named) < 19 || strings.Count(text, "-migrate-v1-2-3\n") != 5 {
+	if len(named) < 23 || strings.Count(text, "-migrate-v1-2-3\n") != 7 {
 		t.Errorf("%d images, %d migrations of the version", len(named), strings.Count(text, "-migrate-v1-2-3\n"))
 	}
 	again, err := w.Publish(t.Context(), images)
