@@ -62,7 +62,7 @@ func makeInsert(keyed, limited bool) string {
 	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
 )`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, fresh, place["mode"], place["family"], place["address"],
 		trigger, state, name, messageID, headers, body)
-	fmt.Fprintf(&b, ", m AS (\n\t"+takeReference+"\n)", place["merchant_id"], place["mode"], place["merchant_reference"])
+	fmt.Fprintf(&b, ", "+takeReference, place["merchant_id"], place["mode"], place["merchant_reference"])
 	if keyed {
 		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
 	}
@@ -79,13 +79,15 @@ func makeInsert(keyed, limited bool) string {
 
 // takeReference gives a merchant's reference to the new payment p, where no payment has it that has not ended without
 // money. One that this statement does not see was made by another create at the same time, and keeps it.
-const takeReference = `INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
+const takeReference = `m AS (
+	INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
 	SELECT $%[1]d::text, $%[2]d::text, $%[3]d::text, p.id FROM p WHERE $%[3]d::text <> ''
 	ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN
 		(SELECT b.status FROM payments b WHERE b.id = r.payment_id) IN ('expired', 'cancelled', 'refunded')
 		AND NOT EXISTS (SELECT FROM payments b WHERE b.merchant_reference = r.reference AND b.merchant_id = r.merchant_id AND b.mode = r.mode
 			AND b.merchant_reference <> '' AND b.status NOT IN ('expired', 'cancelled', 'refunded'))
-	THEN excluded.payment_id END`
+	THEN excluded.payment_id END
+)`
 
 // idempotencyArgs is how many arguments idempotency.Args gives.
 var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
