@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -127,7 +128,7 @@ func foreignRoles(t *testing.T, conn *pgx.Conn, service string) {
 	var all, definer int
 	err = conn.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE prosecdef) FROM pg_proc
 		WHERE pronamespace = 'public'::regnamespace`).Scan(&all, &definer)
-	if err != nil || definer == 0 {
+	if console := strings.HasPrefix(service, "console"); err != nil || definer == 0 != console { // a console has no function
 		t.Errorf("%s has %d functions, %d with the owner's rights: %v", service, all, definer, err)
 	}
 	t.Logf("| every other role | execute the functions of %s | none | all %d, of them %d with the owner's rights |", service, all, definer)
