@@ -9,7 +9,7 @@ type failure struct {
 	retryAfter time.Duration // negative without one
 }
 
-// The first wait, which doubles with each repetition up to the longest one of its own accord.
+// The first wait. It doubles with each repetition, up to the longest wait that the client chooses itself.
 const (
 	firstWait   = 500 * time.Millisecond
 	longestWait = 8 * time.Second
