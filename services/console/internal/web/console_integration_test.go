@@ -53,6 +53,10 @@ func newSite(t *testing.T, door people.Door) *site {
 	}
 	s.store = store.New(s.pool, ring, time.Now)
 	key := bytes.Repeat([]byte("i"), 32)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{}") // of a merchant that has nothing yet; deploy/e2e runs the pages on a real one
+	}))
+	t.Cleanup(gateway.Close)
 	var pages http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -75,7 +79,7 @@ func newSite(t *testing.T, door people.Door) *site {
 	}
 	console, err := web.New(web.Parts{
 		Door: door, Origin: origin, Store: s.store, Area: doors[door], Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-		Gateway: api.New("http://127.0.0.1:1", ed25519.NewKeyFromSeed(key), time.Now), Now: now, Stopping: func() error { return nil }, SignUp: true,
+		Gateway: api.New(gateway.URL, ed25519.NewKeyFromSeed(key), time.Now), Now: now, Stopping: func() error { return nil }, SignUp: true,
 	})
 	if err != nil {
 		t.Fatal(err)
