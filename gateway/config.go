@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/passkey"
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
@@ -113,13 +114,45 @@ func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
 	return peppers, ring, nil
 }
 
-// offer reads the languages of the pages of live payments.
-func (s settings) offer() (page.Offer, error) {
-	offer, err := page.NewOffer(s.PageLanguages)
+// inputs are the settings with what they name, read and checked.
+type inputs struct {
+	settings
+	peppers *apikey.Peppers
+	ring    *keyring.Ring
+	static  identity.Static
+	proxies identity.Proxies
+	targets map[route.Upstream]*proxy.Target
+	offer   page.Offer
+	people  *person.Verifier
+	site    passkey.Site
+}
+
+func readInputs(environ map[string]string) (inputs, error) {
+	cfg, err := config.Read[settings](environ)
+	in := inputs{settings: cfg}
 	if err != nil {
-		return nil, fmt.Errorf("PAGE_LANGUAGES: %w", err)
+		return in, err
 	}
-	return offer, nil
+	if in.peppers, in.ring, err = cfg.Keys.read(); err != nil {
+		return in, err
+	}
+	if in.static, in.proxies, err = cfg.callers(); err != nil {
+		return in, err
+	}
+	if err := cfg.bounds(); err != nil {
+		return in, err
+	}
+	if in.targets, err = cfg.services(); err != nil {
+		return in, err
+	}
+	if in.offer, err = page.NewOffer(cfg.PageLanguages); err != nil {
+		return in, fmt.Errorf("PAGE_LANGUAGES: %w", err)
+	}
+	if in.people, err = person.NewVerifier(cfg.ConsoleKeys); err != nil {
+		return in, fmt.Errorf("CONSOLE_KEYS: %w", err)
+	}
+	in.site, err = cfg.passkeySite()
+	return in, err
 }
 
 // callers reads the operators' tokens and the trusted proxies.
@@ -277,8 +310,8 @@ func (s settings) bounds() error {
 	return nil
 }
 
-// site is where operators use their passkeys; none without a URL.
-func (s settings) site() (passkey.Site, error) {
+// passkeySite is where operators use their passkeys; none without a URL.
+func (s settings) passkeySite() (passkey.Site, error) {
 	url := cmp.Or(s.OperatorsURL, s.PublicURL)
 	if url == "" {
 		return passkey.Site{}, nil

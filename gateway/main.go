@@ -31,11 +31,9 @@ import (
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
-	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/passkey"
-	"causeway.internal/libs/person"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 )
@@ -62,34 +60,7 @@ const (
 )
 
 func serve(ctx context.Context, in command.Input) error {
-	cfg, err := config.Read[settings](in.Environ)
-	if err != nil {
-		return err
-	}
-	peppers, ring, err := cfg.Keys.read()
-	if err != nil {
-		return err
-	}
-	static, proxies, err := cfg.callers()
-	if err != nil {
-		return err
-	}
-	if err := cfg.bounds(); err != nil {
-		return err
-	}
-	targets, err := cfg.services()
-	if err != nil {
-		return err
-	}
-	offer, err := cfg.offer()
-	if err != nil {
-		return err
-	}
-	people, err := person.NewVerifier(cfg.ConsoleKeys)
-	if err != nil {
-		return fmt.Errorf("CONSOLE_KEYS: %w", err)
-	}
-	site, err := cfg.site()
+	cfg, err := readInputs(in.Environ)
 	if err != nil {
 		return err
 	}
@@ -111,31 +82,7 @@ func serve(ctx context.Context, in command.Input) error {
 			return err
 		}
 	}
-	lookups := limit.NewLookups(cfg.SkipLoopback, time.Now)
-	if err := tel.Registry.Register(lookups); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	cache := apikey.NewCache(keys, lookups, peppers, ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
-	registry := apikey.NewRegistry(keys, peppers, ring, cache, cfg.Keys.Shard.Home(), time.Now)
-	teller := merchant.NewTeller(keys, telling(targets[route.Payments]), tel.Log)
-	merchants := merchant.NewRegistry(keys, func(id string) { cache.DropMerchant(id); teller.Wake() }, time.Now)
-	pages, err := page.New(targets[route.Payments], merchant.NewBrands(keys, time.Now), offer, tel.Log, time.Now)
-	if err != nil {
-		return err
-	}
-	if err := lasting(static, cfg.SecondOperator, tel); err != nil {
-		return err
-	}
-	operators, err := operator.NewDoor(static, keys, peppers, limit.NewTokens(cfg.SkipLoopback, time.Now), tel, time.Now)
-	if err != nil {
-		return err
-	}
-	targets[route.Self] = self(&httpapi.API{
-		Keys: registry, Merchants: merchants, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Passkeys: operator.NewPasskeys(keys), Two: cfg.SecondOperator, Requests: keys,
-		Payments: reading(targets[route.Payments]), Wallets: reading(targets[route.Wallets]),
-		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
-	}, pages, tel)
-	router, err := route.NewRouter(table(targets))
+	known, err := newRegistries(cfg, keys, tel)
 	if err != nil {
 		return err
 	}
@@ -143,23 +90,7 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	slots := limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, cfg.InFlightLive, queueMax)
-	long := limit.NewLong(cfg.LongMax, cfg.LongPerKey, cfg.LongLive, queueMax)
-	live := limit.NewLive(cfg.LiveMax, cfg.LivePerAddress, queueMax)
-	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long), tel.Registry.Register(live)); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	callers := identity.NewResolver(cache, operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now).
-		Admitting(people, apikey.NewConsoles(keys, cache, registry))
-	if site != (passkey.Site{}) {
-		callers.Approving(site, keys)
-	}
-	door, err := proxy.New(proxy.Options{
-		Router: router, Callers: callers, Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
-		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long, Live: live,
-		LeastPace: cfg.LongPace, HeldMax: cfg.HeldMax,
-		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
-	})
+	door, err := newDoor(cfg, known, acts, tel)
 	if err != nil {
 		return err
 	}
@@ -168,21 +99,86 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := tel.Registry.Register(group); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	answers, err := compress.Handler(door)
-	if err != nil {
+	if err := listen(group, cfg.settings, door, cfg.proxies, tel); err != nil {
 		return err
 	}
-	if err := listen(group, cfg, answers, proxies, tel); err != nil {
+	if err := background(group, cfg.Keys.Postgres, keys, known.cache, acts, tel); err != nil {
 		return err
 	}
-	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {
-		return err
-	}
-	if err := tel.Registry.Register(teller); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	group.Go("changes of merchants", teller.Run)
+	group.Go("changes of merchants", known.teller.Run)
 	return group.Run(ctx)
+}
+
+// registries are those of keys, merchants and operators, over one store.
+type registries struct {
+	store     *store.Store
+	cache     *apikey.Cache
+	keys      *apikey.Registry
+	merchants *merchant.Registry
+	teller    *merchant.Teller
+	operators *operator.Door
+}
+
+func newRegistries(cfg inputs, keys *store.Store, tel *telemetry.Telemetry) (registries, error) {
+	r := registries{store: keys}
+	lookups := limit.NewLookups(cfg.SkipLoopback, time.Now)
+	r.cache = apikey.NewCache(keys, lookups, cfg.peppers, cfg.ring, apikey.CacheBounds{TTL: cfg.CacheTTL, Size: cfg.CacheSize}, time.Now)
+	r.keys = apikey.NewRegistry(keys, cfg.peppers, cfg.ring, r.cache, cfg.Keys.Shard.Home(), time.Now)
+	r.teller = merchant.NewTeller(keys, telling(cfg.targets[route.Payments]), tel.Log)
+	r.merchants = merchant.NewRegistry(keys, func(id string) { r.cache.DropMerchant(id); r.teller.Wake() }, time.Now)
+	if err := errors.Join(tel.Registry.Register(lookups), tel.Registry.Register(r.teller)); err != nil {
+		return r, fmt.Errorf("register metrics: %w", err)
+	}
+	if err := lasting(cfg.static, cfg.SecondOperator, tel); err != nil {
+		return r, err
+	}
+	var err error
+	r.operators, err = operator.NewDoor(cfg.static, keys, cfg.peppers, limit.NewTokens(cfg.SkipLoopback, time.Now), tel, time.Now)
+	return r, err
+}
+
+// callers authenticates who calls: by a key, an operator's token, or a console's assertion.
+func (r registries) callers(cfg inputs) *identity.Resolver {
+	callers := identity.NewResolver(r.cache, r.operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now).
+		Admitting(cfg.people, apikey.NewConsoles(r.store, r.cache, r.keys))
+	if cfg.site != (passkey.Site{}) {
+		callers.Approving(cfg.site, r.store)
+	}
+	return callers
+}
+
+// newDoor makes the entrance: callers, limits, routes, the gateway's own pages and endpoints, and compression.
+func newDoor(cfg inputs, known registries, acts *journal.Journal, tel *telemetry.Telemetry) (http.Handler, error) {
+	pages, err := page.New(cfg.targets[route.Payments], merchant.NewBrands(known.store, time.Now), cfg.offer, tel.Log, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	cfg.targets[route.Self] = self(&httpapi.API{
+		Keys: known.keys, Merchants: known.merchants, Answers: known.store, Audit: known.store, Requests: known.store,
+		Tokens: operator.NewRegistry(known.store, cfg.peppers), Passkeys: operator.NewPasskeys(known.store), Two: cfg.SecondOperator,
+		Payments: reading(cfg.targets[route.Payments]), Wallets: reading(cfg.targets[route.Wallets]),
+		Ring: cfg.ring, Caller: proxy.KeyOf, Log: tel.Log,
+	}, pages, tel)
+	router, err := route.NewRouter(table(cfg.targets))
+	if err != nil {
+		return nil, err
+	}
+	slots := limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, cfg.InFlightLive, queueMax)
+	long := limit.NewLong(cfg.LongMax, cfg.LongPerKey, cfg.LongLive, queueMax)
+	live := limit.NewLive(cfg.LiveMax, cfg.LivePerAddress, queueMax)
+	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long), tel.Registry.Register(live)); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	door, err := proxy.New(proxy.Options{
+		Router: router, Callers: known.callers(cfg), Replays: known.store, Addresses: cfg.proxies, Targets: cfg.targets, Page: pages.Refuse,
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long, Live: live,
+		LeastPace: cfg.LongPace, HeldMax: cfg.HeldMax,
+		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return compress.Handler(door)
 }
 
 // lasting warns of tokens that never expire where acts take two operators, which forbids such tokens.

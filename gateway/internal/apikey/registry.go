@@ -85,22 +85,19 @@ type Store interface {
 // ErrNotFound is what a store returns for an id that no key has.
 var ErrNotFound = fault.New(fault.NotFound, "api_key_not_found", "API key not found")
 
-// Dropper forgets a key that has changed.
-type Dropper interface{ Drop(id int64) }
-
 // Registry makes, lists and revokes keys for operators.
 type Registry struct {
 	store   Store
 	peppers *Peppers
 	ring    *keyring.Ring
-	cache   Dropper
+	cache   *Cache
 	home    shard.Code
 	now     func() time.Time
 }
 
 // NewRegistry makes a registry. The registry drops each changed key from the cache, which may be nil. home is the shard
 // of merchants who get their first key.
-func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Dropper, home shard.Code, now func() time.Time) *Registry {
+func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache *Cache, home shard.Code, now func() time.Time) *Registry {
 	return &Registry{store: store, peppers: peppers, ring: ring, cache: cache, home: home, now: now}
 }
 

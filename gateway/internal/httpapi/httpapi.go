@@ -15,6 +15,8 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/merchant"
+	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
@@ -22,17 +24,6 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 )
-
-// Registry is the part of the key registry that the endpoints use.
-type Registry interface {
-	Create(ctx context.Context, o apikey.Order, by audit.Entry, once apikey.Once) (apikey.Issued, error)
-	Change(ctx context.Context, id int64, c apikey.Change, by audit.Entry) (apikey.Key, error)
-	Rotate(ctx context.Context, o apikey.Rotation, by audit.Entry, once apikey.Once) (apikey.Issued, error)
-	Revoke(ctx context.Context, id int64, by audit.Entry) (apikey.Key, error)
-	Get(ctx context.Context, id int64) (apikey.Key, error)
-	List(ctx context.Context, f apikey.Filter) (keys []apikey.Key, more bool, err error)
-	MayHaveKey(ctx context.Context, merchantID string, mode tenant.Mode) error
-}
 
 // Answers finds the stored answers of earlier requests.
 type Answers interface {
@@ -47,12 +38,12 @@ type Audit interface {
 
 // API holds the dependencies of the endpoints.
 type API struct {
-	Keys      Registry
-	Merchants Merchants
+	Keys      *apikey.Registry
+	Merchants *merchant.Registry
 	Answers   Answers
 	Audit     Audit
-	Tokens    Tokens
-	Passkeys  Passkeys
+	Tokens    *operator.Registry
+	Passkeys  *operator.Passkeys
 	Two       bool // acts on live keys and operators' tokens take two operators
 	Requests  Requests
 	Payments  Ask

@@ -17,17 +17,6 @@ import (
 	"causeway.internal/libs/timestamp"
 )
 
-// Merchants is the part of the registry of merchants that the endpoints use.
-type Merchants interface {
-	Create(ctx context.Context, o merchant.Order, by audit.Entry, once merchant.Once) (merchant.Merchant, error)
-	Get(ctx context.Context, id string) (merchant.Merchant, error)
-	List(ctx context.Context, f merchant.Filter) (found []merchant.Merchant, more bool, err error)
-	Change(ctx context.Context, id string, c merchant.Change, itself bool, by audit.Entry) (merchant.Merchant, error)
-	Approve(ctx context.Context, id string, by audit.Entry) (merchant.Merchant, error)
-	Suspend(ctx context.Context, id, reason string, by audit.Entry) (merchant.Merchant, error)
-	Resume(ctx context.Context, id, reason string, by audit.Entry) (merchant.Merchant, error)
-}
-
 func (a *API) registerMerchants(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/merchant", httpkit.ForMerchants, a.ownMerchant)
 	httpkit.Handle(s, "POST /v1/merchant", httpkit.ForMerchants, a.registerMerchant)

@@ -5,21 +5,12 @@ import (
 	"net/http"
 	"strings"
 
-	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/timestamp"
 )
-
-// Tokens is the part of the registry of operators' tokens that the endpoints use.
-type Tokens interface {
-	Create(ctx context.Context, o operator.Order, by audit.Entry) (operator.Issued, error)
-	Rotate(ctx context.Context, id int64, person string, by audit.Entry) (operator.Issued, error)
-	Revoke(ctx context.Context, id int64, by audit.Entry) (operator.Token, error)
-	List(ctx context.Context) ([]operator.Token, error)
-}
 
 // TokenView is an operator's token as operators see it. Only the answer to its creation has Token.
 type TokenView struct {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
@@ -15,13 +14,6 @@ import (
 	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/timestamp"
 )
-
-// Passkeys is the part of the registry of operators' passkeys that the endpoints use.
-type Passkeys interface {
-	Add(ctx context.Context, o operator.PasskeyOrder, by audit.Entry) (operator.Passkey, error)
-	Revoke(ctx context.Context, id int64, by audit.Entry) (operator.Passkey, error)
-	List(ctx context.Context) ([]operator.Passkey, error)
-}
 
 func (a *API) registerPasskeys(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/admin/operators/passkeys", httpkit.ForOperators, a.listPasskeys)

@@ -19,7 +19,7 @@ func NewTokens(skipLoopback bool, now func() time.Time) *Tokens {
 	return &Tokens{now: now, skipLoopback: skipLoopback, tries: newBuckets[netip.Addr](tokens, most)}
 }
 
-// Try implements operator.Tries.
+// Try counts a token before its look-up, and refuses it where an address has tried too many.
 func (l *Tokens) Try(from netip.Addr) error {
 	if l.skipLoopback && from.IsLoopback() {
 		return nil
@@ -30,5 +30,5 @@ func (l *Tokens) Try(from netip.Addr) error {
 	return nil
 }
 
-// Good implements operator.Tries.
+// Good returns the try of a valid token.
 func (l *Tokens) Good(from netip.Addr) { l.tries.give(identity.Network(from)) }

@@ -12,15 +12,10 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
 )
-
-// Tries bounds how many tokens an address may try. Each try is counted before the look-up.
-type Tries interface {
-	Try(ip netip.Addr) error
-	Good(ip netip.Addr) // returns a try
-}
 
 // Door authenticates operators. Each request reads the database, so a revoked token is refused at once. A token that
 // was valid at its last look-up needs no try: all users of one port-forward share one address, and a script with a
@@ -29,7 +24,7 @@ type Door struct {
 	static  identity.Static
 	store   Store
 	peppers *apikey.Peppers
-	tries   Tries
+	tries   *limit.Tokens
 	log     *telemetry.Sparing
 	refused *prometheus.CounterVec
 	good    good
@@ -79,7 +74,7 @@ const (
 )
 
 // NewDoor makes a door for the tokens of a store and those of the environment. It registers its metrics.
-func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries Tries, tel *telemetry.Telemetry, now func() time.Time) (*Door, error) {
+func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries *limit.Tokens, tel *telemetry.Telemetry, now func() time.Time) (*Door, error) {
 	d := &Door{
 		static: static, store: store, peppers: peppers, tries: tries, log: telemetry.NewSparing(tel.Log, now),
 		good: good{tokens: map[apikey.Digest]struct{}{}},
