@@ -81,6 +81,9 @@ func (l *launcher) test(ctx context.Context) error {
 		result, err := tier.Run(ctx, t, l.out)
 		results = append(results, result)
 		l.con.Print("%s", result.Line())
+		for _, slow := range result.Slowest {
+			l.con.Print("slow %8s  %s", progress.Took(slow.Took), slow.Test)
+		}
 		return err
 	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.

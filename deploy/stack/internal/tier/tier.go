@@ -4,12 +4,14 @@ package tier
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +38,16 @@ type Result struct {
 	Passed   int
 	Failed   []string // tests, and packages that did not build or end
 	Skipped  []string
+	Slowest  []Timed // tests that are no part of another, the slowest first
 }
+
+// Timed is a test with the time that it took, without the time that it waited for its turn.
+type Timed struct {
+	Test string
+	Took time.Duration
+}
+
+const slowestMax = 5
 
 // OK says whether everything ran and passed.
 func (r Result) OK() bool { return len(r.Failed) == 0 && len(r.Skipped) == 0 }
@@ -110,6 +121,7 @@ type event struct {
 	Test        string
 	Output      string
 	FailedBuild string
+	Elapsed     float64 // seconds
 }
 
 const keepBytes = 256 << 10
@@ -181,6 +193,15 @@ func (r *reader) endTest(e event, name string) {
 		r.print(name)
 	}
 	delete(r.text, name)
+	if !strings.Contains(e.Test, "/") {
+		r.time(Timed{name, time.Duration(e.Elapsed * float64(time.Second))})
+	}
+}
+
+func (r *reader) time(t Timed) {
+	slowest := append(r.result.Slowest, t)
+	slices.SortStableFunc(slowest, func(a, b Timed) int { return cmp.Compare(b.Took, a.Took) })
+	r.result.Slowest = slowest[:min(len(slowest), slowestMax)]
 }
 
 func (r *reader) endPackage(e event) {

@@ -1,6 +1,9 @@
 package tier
 
 import (
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +51,27 @@ func TestResult_line(t *testing.T) {
 	r.Skipped = []string{"x"}
 	if r.OK() || !strings.HasPrefix(r.Line(), "FAIL") {
 		t.Errorf("a skipped test passes: %q", r.Line())
+	}
+}
+
+func TestReader_slowest(t *testing.T) {
+	var events strings.Builder
+	for i, seconds := range []float64{0.1, 7, 0.2, 3, 0.3, 5, 0.4} {
+		fmt.Fprintf(&events, `{"Action":"pass","Package":"a","Test":"Test%d","Elapsed":%g}`+"\n", i, seconds)
+		fmt.Fprintf(&events, `{"Action":"pass","Package":"a","Test":"Test%d/part","Elapsed":9}`+"\n", i)
+	}
+	r := newReader(io.Discard)
+	if err := r.read(strings.NewReader(events.String())); err != nil {
+		t.Fatal(err)
+	}
+	want := []Timed{
+		{"a.Test1", 7 * time.Second},
+		{"a.Test5", 5 * time.Second},
+		{"a.Test3", 3 * time.Second},
+		{"a.Test6", 400 * time.Millisecond},
+		{"a.Test4", 300 * time.Millisecond},
+	}
+	if !slices.Equal(r.result.Slowest, want) {
+		t.Errorf("the slowest tests are %v, want %v", r.result.Slowest, want)
 	}
 }
