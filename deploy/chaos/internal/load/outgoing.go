@@ -311,7 +311,7 @@ func (l *Load) giveBack(ctx context.Context, key string, s *Stray) error {
 		return fmt.Errorf("sending money astray: %w", err)
 	}
 	l.note(func() { s.Address = address })
-	first, second := l.cfg.Operators[0], l.cfg.Operators[1]
+	first := l.cfg.Operators[0]
 	mode, deposit, err := l.find(ctx, address)
 	if err != nil {
 		return err
@@ -329,22 +329,37 @@ func (l *Load) giveBack(ctx context.Context, key string, s *Stray) error {
 	if err := l.persistAs(ctx, first, path+"/refund-address/confirm", "proof-"+key, to, &struct{}{}); err != nil {
 		return fmt.Errorf("refund address of a stray payment: %w", err)
 	}
-	var refund struct {
-		Refund struct {
-			ID     string `json:"id"`
-			Status string `json:"status"`
-		} `json:"refund"`
-	}
-	reason := map[string]any{"reason": "chaos"}
-	if err := l.insist(ctx, first, path+"/refunds", "stray-"+key, reason, &refund); err != nil {
+	var made madeRefund
+	if err := l.insist(ctx, first, path+"/refunds", "stray-"+key, map[string]any{"reason": "chaos"}, &made); err != nil {
 		return fmt.Errorf("refund of a stray payment: %w", err)
 	}
-	if refund.Refund.Status != "requested" {
+	if !made.waits() {
 		return nil
 	}
-	approve := "/v1/admin/refunds/" + refund.Refund.ID + "/approve"
-	if err := l.insist(ctx, second, approve, "approve-"+key, reason, &struct{}{}); err != nil {
+	if err := l.approve(ctx, made, key, l.cfg.Operators[1:2]); err != nil {
 		return fmt.Errorf("approval of a refund of a stray payment: %w", err)
+	}
+	return nil
+}
+
+// madeRefund is the answer to a request for a refund.
+type madeRefund struct {
+	Refund struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	} `json:"refund"`
+}
+
+// waits reports a refund that operators have to approve.
+func (m madeRefund) waits() bool { return m.Refund.Status == "requested" }
+
+// approve lets operators approve a refund, one after the other.
+func (l *Load) approve(ctx context.Context, of madeRefund, key string, operators []string) error {
+	path := "/v1/admin/refunds/" + of.Refund.ID + "/approve"
+	for i, operator := range operators {
+		if err := l.insist(ctx, operator, path, fmt.Sprintf("approve-%s-%d", key, i), map[string]any{"reason": "chaos"}, &struct{}{}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
