@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/language"
 	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/postgres"
@@ -122,7 +123,7 @@ type inputs struct {
 	static  identity.Static
 	proxies identity.Proxies
 	targets map[route.Upstream]*proxy.Target
-	offer   page.Offer
+	offer   language.List
 	people  *person.Verifier
 	site    passkey.Site
 }

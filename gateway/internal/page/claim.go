@@ -78,7 +78,7 @@ func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag 
 	v.P, v.Unpaid, v.Steps = found, unpaid(found), claimSteps(found)
 	said := p.speak(r, found.Mode, found.Locale)
 	v.view = view{
-		Title: said.text("claim.title", "amount", said.payout(found)), Test: found.Mode == "test", Path: "/claim/" + found.Reference, Speech: said,
+		Title: said.Text("claim.title", "amount", payout(said.Language, found)), Test: found.Mode == "test", Path: "/claim/" + found.Reference, Speech: said,
 		Payee: found.payee,
 	}
 	if v.Stage == "" {
@@ -101,7 +101,7 @@ func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag 
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	p.render(w, r, said.language, status, "claim", v)
+	p.render(w, r, said.Language, status, "claim", v)
 }
 
 const searchMax = 100

@@ -14,5 +14,5 @@ func (p *Pages) showHome(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	said := p.speak(r, "", "")
-	p.render(w, r, said.language, http.StatusOK, "home", view{Title: said.text("home.title"), Path: "/", Speech: said})
+	p.render(w, r, said.Language, http.StatusOK, "home", view{Title: said.Text("home.title"), Path: "/", Speech: said})
 }

@@ -8,18 +8,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"pgregory.net/rapid"
 
 	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/testkit/translations"
 )
-
-var parameters = regexp.MustCompile(`\{[a-z]+\}`)
 
 // same are texts that are the same word in English and in another language, or hold no word.
 var same = map[string]string{
@@ -27,80 +24,17 @@ var same = map[string]string{
 	"ha": "money sum.rate.value date direction", "yo": "money sum.rate.value direction", "pt": "sum.rate.value direction", "ar": "sum.rate.value",
 }
 
-// Every language has every text, with the same parameters, in the plural forms of its own grammar, and in its own
-// words.
+// Every language has every text, in its own words.
 func TestLanguages_whole(t *testing.T) {
-	english := languages[0].texts
-	for _, l := range languages {
-		var plurals []string
-		for n := range int64(1000) {
-			if form := l.form(n); !slices.Contains(plurals, form) {
-				plurals = append(plurals, form)
-			}
-		}
-		if !slices.Contains(plurals, "other") {
-			plurals = append(plurals, "other")
-		}
-		for key, p := range l.texts {
-			en, known := english[key]
-			if !known {
-				t.Errorf("%s has the text %s, which English does not have", l.Code, key)
-			}
-			want := parameters.FindAllString(en["other"], -1)
-			if (slices.Contains(want, "{count}") && len(en) > 1) != (len(p) > 1) && len(plurals) > 1 {
-				t.Errorf("%s of %s: %d plural forms, where English has %d", key, l.Code, len(p), len(en))
-			}
-			for form, s := range p {
-				if len(p) > 1 && !slices.Contains(plurals, form) {
-					t.Errorf("%s of %s has the plural form %s, which the language does not have", key, l.Code, form)
-				}
-				got := parameters.FindAllString(s, -1)
-				if form == "one" || form == "two" { // a language may have a word for these
-					want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "{count}" && !slices.Contains(got, s) })
-				}
-				slices.Sort(got)
-				slices.Sort(want)
-				if !slices.Equal(slices.Compact(got), slices.Compact(want)) {
-					t.Errorf("%s of %s has the parameters %v, English %v", key, l.Code, got, want)
-				}
-				if strings.TrimSpace(s) != s || s == "" {
-					t.Errorf("%s of %s is %q: empty, or with space around it", key, l.Code, s)
-				}
-				want = parameters.FindAllString(en["other"], -1)
-			}
-			if len(p) > 1 && len(p) != len(plurals) {
-				t.Errorf("%s of %s has %d plural forms, want %v", key, l.Code, len(p), plurals)
-			}
-			if l != languages[0] && p["other"] == en["other"] && !slices.Contains(strings.Fields(same[l.Code]), key) {
-				t.Errorf("%s of %s is English: %q", key, l.Code, p["other"])
-			}
-		}
-		for key := range english {
-			if _, ok := l.texts[key]; !ok {
-				t.Errorf("%s lacks the text %s", l.Code, key)
-			}
-		}
+	if want := "en, fr, sw, ha, yo, pt, ar"; languages.Codes() != want {
+		t.Errorf("read the texts: got %s, want %s", languages.Codes(), want)
 	}
+	translations.Whole(t, languages, same)
 }
 
 // A language of another script holds Latin letters in names and in the terms of wallets alone.
 func TestLanguages_script(t *testing.T) {
-	for _, l := range languages {
-		if l.Direction() != "rtl" {
-			continue
-		}
-		for key, p := range l.texts {
-			for _, s := range p {
-				plain := parameters.ReplaceAllString(s, "")
-				for _, name := range []string{"Causeway", "QR", "hash", "0x", "rtl"} {
-					plain = strings.ReplaceAll(plain, name, "")
-				}
-				if i := strings.IndexFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }); i >= 0 {
-					t.Errorf("%s of %s holds Latin letters: %q", key, l.Code, s)
-				}
-			}
-		}
-	}
+	translations.Script(t, languages, "Causeway", "QR", "hash", "0x")
 }
 
 func TestLanguage_money(t *testing.T) {
@@ -108,7 +42,7 @@ func TestLanguage_money(t *testing.T) {
 		"en": "NGN 1,234,567.50", "fr": "1\u00a0234\u00a0567,50 NGN", "sw": "NGN 1,234,567.50", "ha": "NGN 1,234,567.50", "yo": "NGN 1,234,567.50",
 		"pt": "1\u00a0234\u00a0567,50 NGN", "ar": "\u20681,234,567.50\u2069 \u2068NGN\u2069",
 	} {
-		if got := Offer(languages).named(code).money("NGN", "1234567.5"); got != want {
+		if got := languages.Named(code).Money("NGN", "1234567.5"); got != want {
 			t.Errorf("write 1234567.5 naira in %s: got %q, want %q", code, got, want)
 		}
 	}
@@ -122,7 +56,7 @@ func TestLanguage_moneyKeepsDigits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.StringMatching(`(0|[1-9][0-9]{0,14})(\.[0-9]{2})?`).Draw(t, "amount")
 		for _, l := range languages {
-			if got := l.money("KES", json.Number(n)); digits(got) != digits(n) {
+			if got := l.Money("KES", json.Number(n)); digits(got) != digits(n) {
 				t.Fatalf("write %s in %s: got %q", n, l.Code, got)
 			}
 		}
@@ -134,7 +68,7 @@ func TestLanguage_date(t *testing.T) {
 	for code, want := range map[string]string{
 		"en": "3 August 2026, 00:05 UTC", "fr": "3 août 2026, 00:05 UTC", "pt": "3 de agosto de 2026, 00:05 UTC", "sw": "3 Agosti 2026, saa 00:05 UTC",
 	} {
-		if got := Offer(languages).named(code).date(at); got != want {
+		if got := languages.Named(code).Date(at); got != want {
 			t.Errorf("write a date in %s: got %q, want %q", code, got, want)
 		}
 	}
@@ -156,7 +90,7 @@ func TestLanguage_plurals(t *testing.T) {
 		{"ar", 3, "\u20683\u2069 شبكات"},
 		{"ar", 11, "\u206811\u2069 شبكة"},
 	} {
-		if got := Offer(languages).named(c.code).text("choose.networks", "count", c.n); got != c.want {
+		if got := languages.Named(c.code).Text("choose.networks", "count", c.n); got != c.want {
 			t.Errorf("count %d networks in %s: got %q, want %q", c.n, c.code, got, c.want)
 		}
 	}

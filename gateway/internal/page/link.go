@@ -75,7 +75,7 @@ func (p *Pages) link(w http.ResponseWriter, r *http.Request, found link, status 
 	if v.Once == "" {
 		v.Once = id.New(id.Request, p.now())
 	}
-	p.render(w, r, said.language, status, "link", v)
+	p.render(w, r, said.Language, status, "link", v)
 }
 
 // payLink makes a payment out of a link and goes on to its page.

@@ -34,6 +34,7 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/language"
 )
 
 // Payments answers questions about payments in the name of the call that ctx belongs to.
@@ -59,7 +60,7 @@ var assets embed.FS
 type Pages struct {
 	payments Payments
 	brands   Brands
-	offer    Offer
+	offer    language.List
 	log      *slog.Logger
 	now      func() time.Time
 	views    map[string]*template.Template // by language and name
@@ -75,14 +76,15 @@ type file struct {
 
 // New parses every embedded file and reports what is wrong with it. Pages of live payments have the languages of the
 // offer.
-func New(payments Payments, brands Brands, offer Offer, log *slog.Logger, now func() time.Time) (*Pages, error) {
+func New(payments Payments, brands Brands, offer language.List, log *slog.Logger, now func() time.Time) (*Pages, error) {
 	p := &Pages{payments: payments, brands: brands, offer: offer, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
 	if err := p.load(); err != nil {
 		return nil, err
 	}
 	for _, l := range languages {
 		helpers := template.FuncMap{
-			"t": l.text, "money": l.money, "fiat": l.fiat, "payout": l.payout, "date": l.date, "asset": p.asset, "qr": qrCode, "brand": brand,
+			"t": l.Text, "money": l.Money, "date": l.Date, "asset": p.asset, "qr": qrCode, "brand": brand,
+			"fiat": func(of payment) string { return fiat(l, of) }, "payout": func(of payment) string { return payout(l, of) },
 		}
 		for name, files := range map[string][]string{
 			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "link": {"layout", "link"}, "docs": {"docs"},
@@ -184,7 +186,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // render writes a page. Caches never keep pages: anybody who has a reference may see its payment.
-func (p *Pages) render(w http.ResponseWriter, r *http.Request, l *language, status int, name string, data any) {
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, l *language.Language, status int, name string, data any) {
 	var body bytes.Buffer
 	if err := p.views[l.Code+" "+name].Execute(&body, data); err != nil {
 		p.log.ErrorContext(r.Context(), "page not rendered", "page", name, "err", err)
@@ -240,12 +242,12 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAf
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	said := p.speak(r, "", "")
-	title := said.text(key + ".title")
-	f := failure{view: view{Title: title, Path: pagePath(r), Speech: said}, Heading: title, Text: said.text(key + ".text"), RequestID: requestID}
+	title := said.Text(key + ".title")
+	f := failure{view: view{Title: title, Path: pagePath(r), Speech: said}, Heading: title, Text: said.Text(key + ".text"), RequestID: requestID}
 	if f.Retry = key == "error.passing" && r.Method == http.MethodGet; f.Retry {
 		f.Refresh, _ = strconv.Atoi(retryAfter)
 	}
-	p.render(w, r, said.language, status, "error", f)
+	p.render(w, r, said.Language, status, "error", f)
 }
 
 // pagePath is the path of the page that a request is about; a form's lies below it.

@@ -26,6 +26,7 @@ import (
 	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/language"
 )
 
 const reference = "CW-7KQ2M9XHTB4N"
@@ -133,7 +134,7 @@ func refusedAs(status int, code string) proxy.Reply {
 func pages(t *testing.T, answers map[string]proxy.Reply) (*service, http.Handler) {
 	t.Helper()
 	s := &service{answers: answers}
-	p, err := New(s, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), func() time.Time { return noon })
+	p, err := New(s, brands{}, language.List{languages[0]}, slog.New(slog.DiscardHandler), func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestStages_haveWords(t *testing.T) {
 							keys = append(keys, m.Key)
 						}
 						for _, key := range append(keys, noteOf(p), next(p, s)) {
-							if key != "" && languages[0].text(key) == key {
+							if key != "" && languages[0].Text(key) == key {
 								t.Errorf("%s %s %s: no text %s", status, exception, kind, key)
 							}
 						}
@@ -234,13 +235,13 @@ func TestTexts_whole(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?:\bt|text\(|\(t) ?"([a-z0-9._-]+)"`).FindAllStringSubmatch(source.String(), -1) {
 		used[m[1]] = true
-		if _, ok := languages[0].texts[m[1]]; !ok && !strings.HasSuffix(m[1], ".") { // a name that ends with a dot is completed elsewhere
+		if _, ok := languages[0].Texts()[m[1]]; !ok && !strings.HasSuffix(m[1], ".") { // a name that ends with a dot is completed elsewhere
 			t.Errorf("no text %s", m[1])
 		}
 	}
-	for key := range languages[0].texts {
+	for key := range languages[0].Texts() {
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		made := strings.HasPrefix(key, "stage.") || strings.HasPrefix(key, "month.") || strings.HasPrefix(key, "play.") ||
+		made := key == "language" || key == "direction" || strings.HasPrefix(key, "stage.") || strings.HasPrefix(key, "month.") || strings.HasPrefix(key, "play.") ||
 			strings.HasPrefix(key, "note.") || strings.HasPrefix(key, "refund.status.") ||
 			(strings.HasPrefix(key, "error.") && (last == "title" || last == "text"))
 		if !used[key] && !made && !strings.Contains(source.String(), `"`+key+`"`) {
@@ -582,7 +583,7 @@ func TestErrors_speakBoth(t *testing.T) {
 
 // A person gets a refusal of the proxy as a page.
 func TestRefuse(t *testing.T) {
-	p, err := New(broken{}, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
+	p, err := New(broken{}, brands{}, language.List{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -627,7 +628,7 @@ func TestMoney(t *testing.T) {
 		"0": "NGN 0", "999": "NGN 999", "1000": "NGN 1,000", "1234567.5": "NGN 1,234,567.50",
 		"25000.25": "NGN 25,000.25",
 	} {
-		if got := languages[0].money("NGN", json.Number(in)); got != want {
+		if got := languages[0].Money("NGN", json.Number(in)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
@@ -647,7 +648,7 @@ func (broken) Ask(context.Context, string, string, []byte) (proxy.Reply, error) 
 }
 
 func TestErrors_unexpected(t *testing.T) {
-	p, err := New(broken{}, brands{}, Offer{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
+	p, err := New(broken{}, brands{}, language.List{languages[0]}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	w.Header().Set("ETag", tag)
 	v := payView{
 		view: view{
-			Title: said.text("pay.title", "amount", said.fiat(found)), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test",
+			Title: said.Text("pay.title", "amount", fiat(said.Language, found)), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test",
 			Path: "/pay/" + found.Reference, Speech: said, Payee: found.payee,
 		},
 		P: found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: f.problem,
@@ -87,7 +87,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	if v.Test {
 		v.Play = plays(found, s)
 	}
-	p.render(w, r, said.language, f.status, "pay", v)
+	p.render(w, r, said.Language, f.status, "pay", v)
 }
 
 // tag is a digest of the shown state of a payment; it changes with the payment and with the program.

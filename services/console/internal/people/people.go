@@ -117,6 +117,7 @@ type Person struct {
 	ID          string
 	Login       string // an e-mail address, or an operator's name such as ada.obi
 	Name        string
+	Locale      string // language of the pages; "" is the browser's
 	Handle      []byte // by which a passkey names its owner
 	HasPassword bool
 	HasTOTP     bool

@@ -45,11 +45,11 @@ func found(err error) error {
 	return err
 }
 
-const personColumns = `p.id, p.login, p.name, p.handle, p.password IS NOT NULL, p.totp IS NOT NULL, p.created_at, p.disabled_at IS NOT NULL,
+const personColumns = `p.id, p.login, p.name, p.locale, p.handle, p.password IS NOT NULL, p.totp IS NOT NULL, p.created_at, p.disabled_at IS NOT NULL,
 	(SELECT count(*) FROM passkeys k WHERE k.person_id = p.id), (SELECT count(*) FROM recovery_codes c WHERE c.person_id = p.id)`
 
 func readPerson(row pgx.Row) (p people.Person, err error) {
-	err = row.Scan(&p.ID, &p.Login, &p.Name, &p.Handle, &p.HasPassword, &p.HasTOTP, &p.CreatedAt, &p.Disabled, &p.Passkeys, &p.Codes)
+	err = row.Scan(&p.ID, &p.Login, &p.Name, &p.Locale, &p.Handle, &p.HasPassword, &p.HasTOTP, &p.CreatedAt, &p.Disabled, &p.Passkeys, &p.Codes)
 	return p, found(err)
 }
 
@@ -84,9 +84,9 @@ func admit(ctx context.Context, q postgres.Querier, now time.Time, login, name s
 	return err
 }
 
-// Rename changes the name of a person.
-func (s *Store) Rename(ctx context.Context, personID, name string) error {
-	_, err := s.pool.Exec(ctx, `UPDATE people SET name = $2 WHERE id = $1`, personID, name)
+// Rename changes the name of a person, and the language of its pages, "" for the browser's.
+func (s *Store) Rename(ctx context.Context, personID, name, locale string) error {
+	_, err := s.pool.Exec(ctx, `UPDATE people SET name = $2, locale = $3 WHERE id = $1`, personID, name, locale)
 	return err
 }
 
@@ -124,7 +124,7 @@ func (s *Store) Team(ctx context.Context, merchantID, after string, limit int) (
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Member, err error) {
 		p, of := &m.Person, &m.Membership
-		err = row.Scan(&p.ID, &p.Login, &p.Name, &p.Handle, &p.HasPassword, &p.HasTOTP, &p.CreatedAt, &p.Disabled, &p.Passkeys, &p.Codes,
+		err = row.Scan(&p.ID, &p.Login, &p.Name, &p.Locale, &p.Handle, &p.HasPassword, &p.HasTOTP, &p.CreatedAt, &p.Disabled, &p.Passkeys, &p.Codes,
 			&of.PersonID, &of.MerchantID, &of.MerchantName, &of.Role, &of.CreatedAt, &m.SeenAt)
 		return m, err
 	})

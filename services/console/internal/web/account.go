@@ -41,7 +41,7 @@ func showAccount(v *Visit) error {
 }
 
 func showName(v *Visit) error {
-	return v.Render("account-name", "account.name", accountPage{Form: v.Form(map[string][]string{"name": {v.Person.Name}})})
+	return v.Render("account-name", "account.name", accountPage{Form: v.Form(map[string][]string{"name": {v.Person.Name}, "locale": {v.Person.Locale}})})
 }
 
 func changeName(v *Visit) error {
@@ -51,9 +51,14 @@ func changeName(v *Visit) error {
 		f.Err("name", v.T("enrol.name.wrong"))
 		return v.Refuse("account-name", "account.name", accountPage{Form: f})
 	}
-	if err := v.console.Store.Rename(v.Context(), v.Person.ID, name); err != nil {
+	locale := f.Get("locale")
+	if locale != "" && v.Languages().Named(locale) == nil {
+		return fault.New(fault.Invalid, "language_unknown", "The pages are not in this language.")
+	}
+	if err := v.console.Store.Rename(v.Context(), v.Person.ID, name, locale); err != nil {
 		return err
 	}
+	v.speech, _ = v.console.speak(v.R, locale)
 	v.Notice("account.saved")
 	return v.Redirect("/account")
 }

@@ -98,16 +98,17 @@ func (v *Visit) explain(err error) (int, Failure) {
 
 // failPlain answers before there is a session.
 func (c *Console) failPlain(w http.ResponseWriter, r *http.Request, status int, key string) {
-	l := c.views.speak(r)
+	l, _ := c.speak(r, "")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		httpkit.WriteError(w, httpkit.IdentityOf(r.Context()).RequestID, fault.New(fault.Forbidden, "cross_site", "%s", l.text(key)))
+		httpkit.WriteError(w, httpkit.IdentityOf(r.Context()).RequestID, fault.New(fault.Forbidden, "cross_site", "%s", l.Text(key)))
 		return
 	}
-	http.Error(w, l.text(key), status)
+	http.Error(w, l.Text(key), status)
 }
 
 // failSession answers when the database of sessions does not.
 func (c *Console) failSession(w http.ResponseWriter, r *http.Request, err error) {
 	c.Log.ErrorContext(r.Context(), "session not read or written", "err", err)
-	http.Error(w, c.views.speak(r).text("error.failed.text"), http.StatusServiceUnavailable)
+	l, _ := c.speak(r, "")
+	http.Error(w, l.Text("error.failed.text"), http.StatusServiceUnavailable)
 }

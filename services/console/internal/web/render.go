@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	tags "golang.org/x/text/language"
 	"rsc.io/qr"
 
+	"causeway.internal/libs/language"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/console/internal/people"
 )
@@ -50,7 +50,7 @@ type asset struct {
 // views are the templates of all pages in all languages, and the assets.
 type views struct {
 	base      string
-	languages []*language
+	languages language.List
 	pages     map[string]*template.Template // by language and name
 	assets    map[string]asset              // by name with hash
 	named     map[string]string             // name to name with hash
@@ -66,12 +66,15 @@ func load(base string, areas []Area) (views, error) {
 	if err := v.loadAssets(areas); err != nil {
 		return v, err
 	}
-	for _, names := range languages {
-		l, err := speak(names[0], names[1], areas)
-		if err != nil {
-			return v, err
-		}
-		v.languages = append(v.languages, l)
+	sources := make([]fs.FS, len(areas))
+	for i, area := range areas {
+		sources[i] = area.Files
+	}
+	var err error
+	if v.languages, err = language.Read(sources...); err != nil {
+		return v, err
+	}
+	for _, l := range v.languages {
 		if err := v.loadPages(l, areas); err != nil {
 			return v, err
 		}
@@ -113,7 +116,7 @@ func (v *views) loadAssets(areas []Area) error {
 }
 
 // loadPages parses each template of an area with the layout and the parts.
-func (v *views) loadPages(l *language, areas []Area) error {
+func (v *views) loadPages(l *language.Language, areas []Area) error {
 	common := []string{"templates/layout.html", "templates/parts.html"}
 	layout, err := template.New("layout.html").Funcs(v.functions(l)).ParseFS(areas[0].Files, common...)
 	if err != nil {
@@ -145,9 +148,10 @@ func (v *views) loadPages(l *language, areas []Area) error {
 }
 
 // functions are what templates may call.
-func (v *views) functions(l *language) template.FuncMap {
+func (v *views) functions(l *language.Language) template.FuncMap {
 	return template.FuncMap{
-		"t": l.text, "has": l.has, "word": l.word, "number": l.number, "money": l.money, "date": l.date, "day": l.day, "stamp": stamp,
+		"t": l.Text, "has": l.Has, "word": l.Word, "number": l.Number, "money": l.Money, "stamp": stamp,
+		"date": func(of any) string { return date(l, of) }, "day": func(of any) string { return day(l, of) },
 		"link": func(p string) string { return at(v.base, p) },
 		"path": func(segments ...any) string {
 			out := v.base
@@ -221,18 +225,25 @@ func qrCode(text string) (map[string]any, error) {
 	return map[string]any{"Size": code.Size + 8, "Path": d.String()}, nil
 }
 
-// speak chooses the language of an answer by the browser's wish.
-func (v *views) speak(r *http.Request) *language {
-	wanted, _, _ := tags.ParseAcceptLanguage(r.Header.Get("Accept-Language")) // an unreadable wish is none
-	for _, tag := range wanted {
-		base, _ := tag.Base()
-		for _, l := range v.languages {
-			if l.Code == base.String() {
-				return l
-			}
-		}
+// languageCookie keeps the language that a reader has chosen by ?lang= in one browser, before and without an account.
+const languageCookie = "language"
+
+// speak chooses the language of an answer: the one that the reader asks for, else the person's, else the browser's
+// choice of before, else its wish.
+func (c *Console) speak(r *http.Request, wish string) (*language.Language, bool) {
+	before := ""
+	if cookie, err := r.Cookie(languageCookie); err == nil {
+		before = cookie.Value
 	}
-	return v.languages[0]
+	return c.views.languages.Choose(r, wish, before)
+}
+
+// rememberLanguage keeps a reader's choice of a language.
+func (v *Visit) rememberLanguage() {
+	http.SetCookie(v.W, &http.Cookie{ //nolint:gosec // Secure wherever browsers use https; a developer's console has http
+		Name: languageCookie, Value: v.speech.Code, Path: v.console.base, MaxAge: 365 * 24 * 3600,
+		HttpOnly: true, Secure: v.console.Origin.Scheme == "https", SameSite: http.SameSiteLaxMode,
+	})
 }
 
 // serveAsset serves an embedded file, whose name never has another content.
@@ -281,7 +292,7 @@ func (v *Visit) render(status int, page, title string, data any) error {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	v.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.W.Header().Add("Vary", "Accept-Language")
+	v.W.Header().Add("Vary", "Accept-Language, Cookie")
 	v.W.WriteHeader(status)
 	_, _ = v.W.Write(body.Bytes()) // the reader may be gone
 	return nil

@@ -67,7 +67,7 @@ func invite(v *Visit) error {
 		CreatedBy: v.Person.Login, ExpiresAt: c.Now().Add(inviteLife),
 	}
 	shown, err := v.sendLink(link, v.T("mail.invite.subject", "merchant", v.Member.Shown()), "mail.invite.text",
-		"by", v.Person.Called(), "merchant", v.Member.Shown(), "role", v.speech.word("role", role))
+		"by", v.Person.Called(), "merchant", v.Member.Shown(), "role", v.speech.Word("role", role))
 	if err != nil {
 		return err
 	}

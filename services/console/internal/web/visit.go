@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/language"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/console/internal/api"
 	"causeway.internal/services/console/internal/people"
@@ -29,7 +30,7 @@ type Visit struct {
 	API         api.Person // the API as this person sees it
 
 	console *Console
-	speech  *language
+	speech  *language.Language
 }
 
 // Context is the request's.
@@ -47,7 +48,7 @@ func (v *Visit) Allows(p people.Permission) bool {
 }
 
 // T is the text of a key.
-func (v *Visit) T(key string, fill ...any) string { return v.speech.text(key, fill...) }
+func (v *Visit) T(key string, fill ...any) string { return v.speech.Text(key, fill...) }
 
 // Path is the path of this page below the door.
 func (v *Visit) Path() string { return cmp.Or(strings.TrimPrefix(v.R.URL.Path, v.console.base), "/") }

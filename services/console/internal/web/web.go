@@ -280,7 +280,10 @@ func (c *Console) home(w http.ResponseWriter, r *http.Request) {
 // identify reads the session.
 func (v *Visit) identify() error {
 	c, ctx := v.console, v.R.Context()
-	v.speech = c.views.speak(v.R)
+	var asked bool
+	if v.speech, asked = c.speak(v.R, ""); asked {
+		v.rememberLanguage()
+	}
 	id := c.sessions.Person(ctx)
 	if id == "" {
 		return nil
@@ -296,6 +299,7 @@ func (v *Visit) identify() error {
 		return err
 	}
 	v.Person = who
+	v.speech, _ = c.speak(v.R, who.Locale)
 	merchantID, mode := c.sessions.Scope(ctx)
 	v.Mode = mode
 	for i, m := range v.Memberships {

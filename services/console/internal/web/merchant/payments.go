@@ -330,12 +330,10 @@ func sendRefund(v *web.Visit) error {
 		return again(nil)
 	}
 	body := map[string]any{"reason": f.Get("reason")}
-	if amount := f.Get("amount"); amount != "" {
-		body["amount"] = json.RawMessage(amount)
-		if !isAmount.MatchString(amount) {
-			f.Err("amount", v.T("form.amount"))
-			return again(nil)
-		}
+	if n, ok := amount(v, f, "amount"); ok {
+		body["amount"] = n
+	} else if !f.OK() {
+		return again(nil)
 	}
 	if err := v.API.Post(v.Context(), api.Path("v1", "payments", reference, "refunds"), f.Key, body, nil); err != nil {
 		return again(err, "amount", "amount", "reason", "reason")
@@ -347,13 +345,13 @@ func sendRefund(v *web.Visit) error {
 // isAmount is a decimal as the API takes it.
 var isAmount = regexp.MustCompile(`^(0|[1-9][0-9]{0,14})(\.[0-9]{1,18})?$`)
 
-// amount reads a decimal, with spaces and commas between its thousands.
+// amount reads a decimal as people of the visitor's language type it.
 func amount(v *web.Visit, f *web.Form, name string) (json.RawMessage, bool) {
-	text := strings.NewReplacer(" ", "", ",", "", "\u00a0", "", "\u202f", "").Replace(f.Get(name))
-	if text == "" {
+	if f.Get(name) == "" {
 		return nil, false
 	}
-	if !isAmount.MatchString(text) {
+	text, ok := v.Speech().Decimal(f.Get(name))
+	if !ok || !isAmount.MatchString(text) {
 		f.Err(name, v.T("form.amount"))
 		return nil, false
 	}
@@ -442,7 +440,7 @@ func createPayment(v *web.Visit) error {
 		}
 		body["receiver"] = map[string]string{"bankCode": code, "accountNumber": number}
 	}
-	for _, name := range []string{"bankRef", "merchantReference", "description"} {
+	for _, name := range []string{"bankRef", "merchantReference", "description", "returnUrl", "locale"} {
 		if text := f.Get(name); text != "" && (name != "bankRef" || kind == "bank_confirmation") {
 			body[name] = text
 		}
@@ -455,7 +453,8 @@ func createPayment(v *web.Visit) error {
 	if err != nil {
 		if !v.Refused(f, err, "type", "type", "fiatAmount", "fiatAmount", "fiatCurrency", "fiatCurrency", "crypto", "pair", "network", "pair",
 			"payer", "payer", "payer.chatId", "payer", "receiver", "account", "receiver.bankCode", "bank", "receiver.accountNumber", "account",
-			"bankRef", "bankRef", "chargeFrom", "chargeFrom", "merchantReference", "merchantReference", "description", "description") {
+			"bankRef", "bankRef", "chargeFrom", "chargeFrom", "merchantReference", "merchantReference", "description", "description",
+			"returnUrl", "returnUrl", "locale", "locale") {
 			return err
 		}
 		return create(v, f, v.Refuse)
