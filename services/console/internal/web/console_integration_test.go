@@ -377,3 +377,26 @@ func TestConsole_manySessions(t *testing.T) {
 		t.Errorf("the list shows %d sessions, want the newest hundred", len(n))
 	}
 }
+
+// A reader without an account chooses a language by a link, which the browser keeps; one with an account chooses it for
+// every browser.
+func TestConsole_speaks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	b.get("/sign-in").want(t, 200, "/sign-in", `<html lang="en" dir="ltr">`, `href="?lang=ar" lang="ar"`)
+	b.get("/sign-in?lang=ar").want(t, 200, "/sign-in", `<html lang="ar" dir="rtl">`, "تسجيل الدخول")
+	b.get("/register").want(t, 200, "/register", `<html lang="ar" dir="rtl">`)
+	b.get("/sign-in?lang=en")
+	ada, _ := s.invited(t, b, "ada@acme.example", people.Owner)
+	at := b.get("/account/name").want(t, 200, "/account/name", `<option value="yo" lang="yo">Yorùbá</option>`)
+	b.send(at, "/account/name", "name", "Ada", "locale", "tlh").want(t, 400, "/account/name")
+	b.send(at, "/account/name", "name", "Ada", "locale", "fr").want(t, 200, "/account", `<html lang="fr"`, "Votre compte", "Enregistré.")
+	other := s.browser(t)
+	other.signIn(ada, 1)
+	other.get("/account").want(t, 200, "/account", `<html lang="fr"`, "Clés d’accès")
+	other.get("/account?lang=sw").want(t, 200, "/account", `<html lang="sw"`)
+	other.get("/account").want(t, 200, "/account", `<html lang="fr"`)
+	operators := newSite(t, people.Operators).browser(t)
+	operators.get("/sign-in?lang=ar").want(t, 200, "/sign-in", `<html lang="en" dir="ltr">`)
+}

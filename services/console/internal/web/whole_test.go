@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/language"
+	"causeway.internal/libs/testkit/translations"
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/web"
 	"causeway.internal/services/console/internal/web/merchant"
@@ -140,5 +142,37 @@ func TestTexts_whole(t *testing.T) {
 			continue
 		}
 		t.Errorf("no page asks for the text %s", key)
+	}
+}
+
+// same are texts that are the same word in English and in another language, or hold no word.
+var same = map[string]string{
+	"fr": "direction network. payment.rate.value account.sessions actions branding.logo code.label country. date day delivery.took " +
+		"dimension.type form.act invite.link keys.permissions links.description menu menu.webhooks mode mode.test pager " +
+		"payment.confirmations.final payment.confirmations.label payment.description payments.type reports.notes time.hours time.minutes " +
+		"time.seconds wallets.hash wallets.note webhooks.description webhooks.secret webhooks.title",
+	"sw": "direction network. payment.rate.value money overview.tip.volume",
+	"ha": "direction network. payment.rate.value country.KE date money overview.tip.volume",
+	"yo": "direction network. payment.rate.value money overview.tip.volume",
+	"pt": "direction network. payment.rate.value delivery.took menu menu.webhooks overview.tip.count overview.tip.volume role.auditor " +
+		"time.hours time.minutes time.seconds webhooks.title",
+	"ar": "network. payment.rate.value day overview.tip.count overview.tip.volume",
+}
+
+// The merchants' console has every text in every language, in its own words; the operators' is English alone.
+func TestLanguages_whole(t *testing.T) {
+	all, err := language.Read(os.DirFS("."), os.DirFS("merchant"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "en, fr, sw, ha, yo, pt, ar"; all.Codes() != want {
+		t.Errorf("read the texts of merchants: got %s, want %s", all.Codes(), want)
+	}
+	translations.Whole(t, all, same)
+	translations.Script(t, all, "Causeway", "QR", "CSV", "API", "TLS", "PNG", "JPEG", "Bitcoin", "Ethereum", "ERC20", "BNB Smart Chain", "BEP20",
+		"Polygon", "Base", "Arbitrum One", "TRON", "TRC20", "Solana")
+	operators, err := language.Read(os.DirFS("."), os.DirFS("operator"))
+	if err != nil || operators.Codes() != "en" {
+		t.Errorf("read the texts of operators: got %s, %v", operators.Codes(), err)
 	}
 }
