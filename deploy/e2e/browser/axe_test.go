@@ -33,15 +33,21 @@ var axe = sync.OnceValues(func() (string, error) {
 // accessible fails the test when axe finds a violation on the page of this name.
 func (b *tab) accessible(name string) {
 	b.t.Helper()
+	for _, v := range b.violations() {
+		b.t.Errorf("%s: axe finds %s", name, v)
+	}
+}
+
+// violations are what axe finds on the page.
+func (b *tab) violations() []string {
+	b.t.Helper()
 	source, err := axe()
 	if err != nil {
 		b.t.Fatalf("install axe-core: %v", err)
 	}
 	js[bool](b, source+"; true")
-	for _, v := range js[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations.map((v) =>
-		v.id + " (" + v.help + "): " + v.nodes.map((n) => n.target.join(" ")).join(", ")))`) {
-		b.t.Errorf("%s: axe finds %s", name, v)
-	}
+	return js[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations.map((v) =>
+		v.id + " (" + v.help + "): " + v.nodes.map((n) => n.target.join(" ")).join(", ")))`)
 }
 
 // fits fails the test when something on the page of this name is wider than a screen of 320 pixels, or than a phone

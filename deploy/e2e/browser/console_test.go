@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/jackc/pgx/v5"
@@ -178,47 +177,4 @@ func TestConsoleExpiry(t *testing.T) {
 	}
 	b.shows("back where you were")
 	b.shoot("kept")
-}
-
-// TestConsolePages: on every page that a role's navigation leads to, at three sizes and in both schemes, axe finds
-// nothing, nothing is wider than a narrow screen, and everything has a name.
-func TestConsolePages(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		door, service, role string
-		words               []string
-	}{
-		{"console", "console", "owner", []string{"create-owner", "--merchant", "local", "--email"}},
-		{"console", "console", "read_only", []string{"create-owner", "--merchant", "local", "--role", "read_only", "--email"}},
-		{"operators", "console-operators", "operator", []string{"create-operator", "--name"}},
-	} {
-		t.Run(c.role, func(t *testing.T) {
-			t.Parallel()
-			b := openConsole(t, desktop)
-			login := c.role + once() + "@local.example"
-			if c.door == "operators" {
-				login = "ada.n" + once()
-			}
-			b.follow(consoleLink(t, c.service, append(c.words, login)...))
-			paths := js[[]string](b, `[...document.querySelectorAll(".menu a")].map((a) => a.getAttribute("href"))`)
-			if len(paths) < 2 {
-				t.Fatalf("the navigation leads to %v", paths)
-			}
-			for _, path := range append(paths, "/"+c.door+"/account") {
-				b.visit(path)
-				name := strings.ReplaceAll(strings.Trim(path, "/"), "/", "-")
-				for _, s := range []size{phone, tablet, desktop} {
-					for _, scheme := range []string{"light", "dark"} {
-						b.media(&emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})
-						b.resize(s.width)
-						b.accessible(name + " " + s.name + " " + scheme)
-						b.shoot(name + "-" + s.name + "-" + scheme)
-					}
-				}
-				b.fits(name)
-				b.resize(desktop.width)
-				b.named()
-			}
-		})
-	}
 }

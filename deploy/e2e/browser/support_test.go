@@ -165,6 +165,8 @@ func (b *tab) hear(event any) {
 		if from := e.Request.Headers["Referer"]; from != nil && from != "" && !consolePage.MatchString(e.Request.URL) {
 			b.problem("named where it comes from: " + e.Request.URL)
 		}
+	case *page.EventJavascriptDialogOpening:
+		b.problem("opened a dialog: " + e.Message)
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError {
 			b.problem("console: " + e.Entry.Text + " " + e.Entry.URL)

@@ -2,6 +2,7 @@
 package translations
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,12 @@ func Whole(t *testing.T, all language.List, same map[string]string) {
 				t.Errorf("%s of %s: %d plural forms, where English has %d", key, l.Code, len(p), len(en))
 			}
 			for form, s := range p {
-				phrase(t, l, key, form, s, wanted, len(p) == 1 || slices.Contains(plurals, form))
+				if len(p) > 1 && !slices.Contains(plurals, form) {
+					t.Errorf("%s of %s has the plural form %s, which the language does not have", key, l.Code, form)
+				}
+				if flaw := flawOf(form, s, wanted); flaw != "" {
+					t.Errorf("%s of %s %s", key, l.Code, flaw)
+				}
 			}
 			if len(p) > 1 && len(p) != len(plurals) {
 				t.Errorf("%s of %s has %d plural forms, want %v", key, l.Code, len(p), plurals)
@@ -59,12 +65,8 @@ func categories(l *language.Language) []string {
 	return out
 }
 
-// phrase checks one form of a text.
-func phrase(t *testing.T, l *language.Language, key, form, s string, wanted []string, ofGrammar bool) {
-	t.Helper()
-	if !ofGrammar {
-		t.Errorf("%s of %s has the plural form %s, which the language does not have", key, l.Code, form)
-	}
+// flawOf says what is wrong with one form of a text, "" where nothing is.
+func flawOf(form, s string, wanted []string) string {
 	got := parameters.FindAllString(s, -1)
 	want := slices.Clone(wanted)
 	if form == "one" || form == "two" { // a language may have a word for these
@@ -73,11 +75,12 @@ func phrase(t *testing.T, l *language.Language, key, form, s string, wanted []st
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(slices.Compact(got), slices.Compact(want)) {
-		t.Errorf("%s of %s has the parameters %v, English %v", key, l.Code, got, want)
+		return fmt.Sprintf("has the parameters %v, English %v", got, want)
 	}
 	if strings.TrimSpace(s) != s || s == "" {
-		t.Errorf("%s of %s is %q: empty, or with space around it", key, l.Code, s)
+		return fmt.Sprintf("is %q: empty, or with space around it", s)
 	}
+	return ""
 }
 
 func excepted(same, key string) bool {

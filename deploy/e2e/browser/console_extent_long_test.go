@@ -1,0 +1,12 @@
+//go:build integration && long
+
+package browser
+
+// Every role, three sizes, both schemes, every language.
+var (
+	matrixRoles = []string{"owner", "developer", "finance", "support", "read_only", "operator", "approver", "auditor"}
+	matrixLooks = []look{
+		{phone, "light"}, {phone, "dark"}, {tablet, "light"}, {tablet, "dark"}, {desktop, "light"}, {desktop, "dark"},
+	}
+	matrixSpeech = []string{"fr", "sw", "ha", "yo", "pt", "ar"}
+)
