@@ -40,7 +40,8 @@ type view struct {
 // door is the API of a service behind the gateway.
 type door struct {
 	URL         string `json:"url"`
-	IdentityKey string `json:"identityKey"` // of the gateway's identities, in base64
+	IdentityKey string `json:"identityKey"`       // of the gateway's identities, in base64
+	DoorKey     string `json:"doorKey,omitempty"` // a console's, by which it names people: the base64 of its seed
 }
 
 type processView struct {
@@ -59,7 +60,7 @@ func summary(st *state.State) view {
 	for _, one := range st.Processes {
 		v.Processes[one.Name] = processView{PID: one.Ref.PID, Running: one.Ref.Alive(), Ready: one.Ready, Log: one.Spec.Log}
 		if address, key := one.Spec.Setting("HTTP_ADDR"), one.Spec.Setting("IDENTITY_KEYS"); address != "" && key != "" {
-			v.Doors[one.Name] = door{URL: "http://" + address, IdentityKey: key}
+			v.Doors[one.Name] = door{URL: "http://" + address, IdentityKey: key, DoorKey: one.Spec.Setting("DOOR_KEY")}
 		}
 	}
 	return v

@@ -51,7 +51,7 @@ func TestConsoleTwoPeople(t *testing.T) {
 
 	ada.decide(ref, reason)
 	ada.submit("[data-passkey]")
-	ada.shows("second")
+	ada.shows("Another operator has to decide the same")
 	ada.shoot("first")
 	if got := ada.read(ref).Text(t, "payment.status"); got != "needs_review" {
 		t.Fatalf("one operator alone moved the payment: it is %s", got)
@@ -71,6 +71,6 @@ func TestConsoleTwoPeople(t *testing.T) {
 	api.Eventually(t, within, "the payment to settle", func() bool { return obi.read(ref).Text(t, "payment.status") == "settled" })
 	for _, name := range names {
 		obi.visit("/operators/audit?actor=operator:" + name)
-		obi.shows("operator:"+name, "console")
+		obi.shows("operator:"+name, "/v1/admin/payments/{reference}/resolve")
 	}
 }

@@ -2,8 +2,9 @@
 
 package browser
 
-// Every role, three sizes, both schemes, every language.
+// Every page of every role, three sizes, both schemes, every language.
 var (
+	matrixPages []string
 	matrixRoles = []string{"owner", "developer", "finance", "support", "read_only", "operator", "approver", "auditor"}
 	matrixLooks = []look{
 		{phone, "light"}, {phone, "dark"}, {tablet, "light"}, {tablet, "dark"}, {desktop, "light"}, {desktop, "dark"},

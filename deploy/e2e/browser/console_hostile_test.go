@@ -32,8 +32,8 @@ func (b *tab) unharmed() bool {
 	if strings.Contains(b.text(), "</script>49") {
 		b.t.Errorf("on %s a text was read as a template", js[string](b, `location.pathname`))
 	}
-	return js[bool](b, `document.body.textContent.includes("onerror=alert(1)")
-		|| [...document.querySelectorAll("input, textarea")].some((e) => e.value.includes("onerror=alert(1)"))`)
+	return js[bool](b, `document.querySelector("main").textContent.includes("onerror=alert(1)")
+		|| [...document.querySelectorAll("main input, main textarea")].some((e) => e.value.includes("onerror=alert(1)"))`)
 }
 
 // crawl visits what the pages of a door link to, and returns the pages that show a hostile text.
@@ -142,7 +142,7 @@ func TestConsoleHostile(t *testing.T) {
 	ref := b.plant(t, receiver.URL)
 	api.Eventually(t, within, "a delivery that was answered", func() bool {
 		list := b.api.Call(t, http.MethodGet, "/v1/webhooks/deliveries", nil).Want(t, http.StatusOK)
-		return list.Len(t, "deliveries") > 0 && list.Number(t, "deliveries.0.attempts").Sign() > 0
+		return list.Len(t, "deliveries") > 0 && list.Len(t, "deliveries.0.attempts") > 0
 	})
 	b.visit("/console/settings")
 	merchant := js[string](b, `document.querySelector("#c-merchant").dataset.text`)
@@ -171,12 +171,14 @@ func TestConsoleHostile(t *testing.T) {
 		o.visit(path)
 		o.unharmed()
 	}
-	for _, path := range []string{"/merchants/" + merchant, "/payments/" + ref, "/search?q=" + url.QueryEscape(merchant)} {
+	for _, path := range []string{"/merchants/" + merchant, "/payments/" + ref} {
 		o.visit("/operators" + path)
 		if !o.unharmed() {
 			t.Errorf("%s shows no hostile text", path)
 		}
 	}
-	o.visit("/operators/search?q=" + url.QueryEscape(hostile))
-	o.unharmed()
+	for _, wanted := range []string{hostile, merchant, ref} {
+		o.visit("/operators/search?q=" + url.QueryEscape(wanted))
+		o.unharmed()
+	}
 }

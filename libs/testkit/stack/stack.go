@@ -63,6 +63,7 @@ type Stack struct {
 type Door struct {
 	URL         string `json:"url"`
 	IdentityKey []byte `json:"identityKey"` // signs the gateway's identities
+	DoorKey     string `json:"doorKey"`     // by which a console names people: the base64 of its seed
 }
 
 // Options of a private stack.

@@ -18,6 +18,8 @@ import (
 type Config struct {
 	URL  config.Secret `env:"SMTP_URL" doc:"mail server, such as smtp://user:password@mail.example:587 (STARTTLS) or smtps://…:465 (TLS). Empty: the console shows one-time links to the person who makes them, instead of mailing them"`
 	From string        `env:"MAIL_FROM" doc:"sender of mail, such as Causeway <no-reply@pay.example>; needed with SMTP_URL"`
+
+	Timeout time.Duration `env:"SMTP_TIMEOUT" envDefault:"10s" doc:"longest wait for the mail server; a page that sends a letter waits for it, for 20 s at most"`
 }
 
 // Sender sends letters. The zero Sender sends none.
@@ -25,8 +27,6 @@ type Sender struct {
 	client *gomail.Client
 	from   string
 }
-
-const timeout = 15 * time.Second
 
 // New reads the settings.
 func New(cfg Config) (Sender, error) {
@@ -40,7 +40,10 @@ func New(cfg Config) (Sender, error) {
 	if cfg.From == "" {
 		return Sender{}, errors.New("MAIL_FROM is missing")
 	}
-	options := []gomail.Option{gomail.WithTimeout(timeout)}
+	if cfg.Timeout <= 0 {
+		return Sender{}, errors.New("SMTP_TIMEOUT: want a duration above 0, such as 10s")
+	}
+	options := []gomail.Option{gomail.WithTimeout(cfg.Timeout)}
 	if at.Scheme == "smtps" {
 		options = append(options, gomail.WithSSLPort(false))
 	} else {

@@ -25,10 +25,13 @@ import (
 	"github.com/pquerna/otp/totp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/postbox"
 	"causeway.internal/services/console/internal/api"
+	"causeway.internal/services/console/internal/mail"
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/store"
 	"causeway.internal/services/console/internal/web"
@@ -45,6 +48,11 @@ type site struct {
 
 func newSite(t *testing.T, door people.Door) *site {
 	t.Helper()
+	return newMailingSite(t, door, mail.Sender{})
+}
+
+func newMailingSite(t *testing.T, door people.Door, letters mail.Sender) *site {
+	t.Helper()
 	s := &site{pool: pg.New(t, migrations.FS)}
 	now := func() time.Time { return time.Now().Add(time.Duration(s.later.Load())) }
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)))
@@ -54,7 +62,7 @@ func newSite(t *testing.T, door people.Door) *site {
 	s.store = store.New(s.pool, ring, time.Now)
 	key := bytes.Repeat([]byte("i"), 32)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "{}") // of a merchant that has nothing yet; deploy/e2e runs the pages on a real one
+		_, _ = io.WriteString(w, `{"merchant":{"name":"Acme Renamed"}}`) // which has nothing yet; deploy/e2e runs the pages on a real one
 	}))
 	t.Cleanup(gateway.Close)
 	var pages http.Handler
@@ -79,7 +87,7 @@ func newSite(t *testing.T, door people.Door) *site {
 	}
 	console, err := web.New(web.Parts{
 		Door: door, Origin: origin, Store: s.store, Area: doors[door], Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-		Gateway: api.New(gateway.URL, ed25519.NewKeyFromSeed(key), time.Now), Now: now, Stopping: func() error { return nil }, SignUp: true,
+		Gateway: api.New(gateway.URL, ed25519.NewKeyFromSeed(key), time.Now), Mail: letters, Now: now, Stopping: func() error { return nil }, SignUp: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -399,4 +407,64 @@ func TestConsole_speaks(t *testing.T) {
 	other.get("/account").want(t, 200, "/account", `<html lang="fr"`)
 	operators := newSite(t, people.Operators).browser(t)
 	operators.get("/sign-in?lang=ar").want(t, 200, "/sign-in", `<html lang="en" dir="ltr">`)
+}
+
+// Links go by mail where there is a server. One that does not take the letter leaves the invitation's link to the
+// inviter, and that of a registration, which proves an address, to nobody.
+func TestConsole_mails(t *testing.T) {
+	t.Parallel()
+	letters := func(address string) mail.Sender {
+		sender, err := mail.New(mail.Config{URL: config.Secret("smtp://" + address + "?tls=none"), From: "Causeway <no-reply@pay.example>", Timeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sender
+	}
+	box := postbox.New(t, postbox.Options{Security: postbox.None})
+	s := newMailingSite(t, people.Merchants, letters(box.Address))
+	owner := s.browser(t)
+	s.invited(t, owner, "ada@acme.example", people.Owner)
+	at := owner.get("/team/invite")
+	at = owner.send(at, "/team/invite", "login", "obi@acme.example", "role", "finance").want(t, 200, "/team", "on its way to obi@acme.example")
+	if strings.Contains(at.body, "/link/") {
+		t.Error("a link that was mailed is shown")
+	}
+	at = s.browser(t).get("/register")
+	at = s.browser(t).send(at, "/register", "email", "eve@shop.example").want(t, 200, "/register", "on its way to eve@shop.example")
+	if strings.Contains(at.body, "/link/") {
+		t.Error("a link that proves an address is shown")
+	}
+	got := box.Letters()
+	if len(got) != 2 || got[0].To != "obi@acme.example" || got[1].To != "eve@shop.example" {
+		t.Fatalf("invite and register: %+v came", got)
+	}
+	link := regexp.MustCompile(`/console(/link/\S+)`).FindStringSubmatch(got[0].Text)
+	if link == nil {
+		t.Fatalf("the letter has no link:\n%s", got[0].Text)
+	}
+	s.browser(t).get(link[1]).want(t, 200, link[1], "obi@acme.example", "Finance")
+
+	refusing := postbox.New(t, postbox.Options{Security: postbox.None, Refuse: true})
+	s = newMailingSite(t, people.Merchants, letters(refusing.Address))
+	owner = s.browser(t)
+	s.invited(t, owner, "ada@acme.example", people.Owner)
+	owner.send(owner.get("/team/invite"), "/team/invite", "login", "obi@acme.example", "role", "finance").
+		want(t, 200, "/team", "No letter could be sent to obi@acme.example", "/link/")
+	guest := s.browser(t)
+	at = guest.send(guest.get("/register"), "/register", "email", "eve@shop.example")
+	if at.status != http.StatusInternalServerError || strings.Contains(at.body, "/link/") {
+		t.Errorf("register without a letter: got %d, want a page without the link:\n%s", at.status, at.body)
+	}
+}
+
+// The name of a merchant is as the API says it, once one of its people has looked at the business.
+func TestConsole_namesMerchants(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b, other := s.browser(t), s.browser(t)
+	s.invited(t, b, "ada@acme.example", people.Owner)
+	s.invited(t, other, "obi@acme.example", people.Finance)
+	b.get("/overview").want(t, 200, "/overview", ">Acme<")
+	b.get("/settings").want(t, 200, "/settings", ">Acme Renamed<")
+	other.get("/overview").want(t, 200, "/overview", ">Acme Renamed<")
 }

@@ -312,25 +312,26 @@ func register(v *Visit) error {
 		return v.Refuse("register", "register.title", registerPage{Form: f})
 	default:
 		link := people.Link{Purpose: people.Register, Login: login, CreatedBy: login, ExpiresAt: c.Now().Add(registerLife)}
-		if page.Follow, err = v.sendLink(link, v.T("mail.register.subject"), "mail.register.text"); err != nil {
+		address, err := v.makeLink(link)
+		if err != nil {
 			return err
+		}
+		if !c.Mail.Sends() {
+			page.Follow = address
+		} else if err := c.Mail.Send(ctx, login, v.T("mail.register.subject"), v.T("mail.register.text", "link", address)); err != nil {
+			return err // the link proves the address, so that nobody else sees it
 		}
 	}
 	return v.Render("register", "register.title", page)
 }
 
-// sendLink makes a one-time link and mails it. Without a mail server it returns the link, to be shown.
-func (v *Visit) sendLink(link people.Link, subject, text string, fill ...any) (shown string, err error) {
-	c, ctx := v.console, v.Context()
+// makeLink makes a one-time link and returns its address.
+func (v *Visit) makeLink(link people.Link) (string, error) {
 	secret := rand.Text() + rand.Text()
-	if err := c.Store.MakeLink(ctx, link, LinkHash(secret)); err != nil {
+	if err := v.console.Store.MakeLink(v.Context(), link, LinkHash(secret)); err != nil {
 		return "", err
 	}
-	address := v.URL("/link/" + secret)
-	if !c.Mail.Sends() || !strings.Contains(link.Login, "@") {
-		return address, nil
-	}
-	return "", c.Mail.Send(ctx, link.Login, subject, v.T(text, append(fill, "link", address)...))
+	return v.URL("/link/" + secret), nil
 }
 
 // businessPage is the content of the page on which a person registers a merchant.

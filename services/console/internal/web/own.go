@@ -2,8 +2,10 @@ package web
 
 import (
 	"encoding/base64"
+	"slices"
 
 	"causeway.internal/services/console/internal/passkey"
+	"causeway.internal/services/console/internal/people"
 )
 
 // OwnPasskey is a passkey of the person who is signed in, as others register it elsewhere; its texts are base64url.
@@ -25,4 +27,15 @@ func (v *Visit) OwnPasskeys() ([]OwnPasskey, error) {
 		out = append(out, OwnPasskey{one.Name, enc.EncodeToString(one.CredentialID), enc.EncodeToString(public)})
 	}
 	return out, nil
+}
+
+// Called keeps the name of the person's merchant as the API says it, for the pages of all its people.
+func (v *Visit) Called(name string) error {
+	if name == "" || name == v.Member.MerchantName {
+		return nil
+	}
+	v.Member.MerchantName = name
+	i := slices.IndexFunc(v.Memberships, func(m people.Membership) bool { return m.MerchantID == v.Member.MerchantID })
+	v.Memberships[i].MerchantName = name
+	return v.console.Store.NameMerchant(v.Context(), v.Member.MerchantID, name)
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/store"
@@ -66,20 +67,33 @@ func invite(v *Visit) error {
 		Purpose: people.Join, Login: login, MerchantID: v.Member.MerchantID, MerchantName: v.Member.MerchantName, Role: role,
 		CreatedBy: v.Person.Login, ExpiresAt: c.Now().Add(inviteLife),
 	}
-	shown, err := v.sendLink(link, v.T("mail.invite.subject", "merchant", v.Member.Shown()), "mail.invite.text",
-		"by", v.Person.Called(), "merchant", v.Member.Shown(), "role", v.speech.Word("role", role))
+	address, err := v.makeLink(link)
 	if err != nil {
 		return err
 	}
 	if err := v.Record("invited", login+" · "+string(role)); err != nil {
 		return err
 	}
-	if shown == "" {
-		v.Notice("invite.sent", "login", login)
-	} else {
-		v.Keep("invitation", shown)
-	}
+	v.deliver(link, address)
 	return v.Redirect("/team")
+}
+
+// deliver mails an invitation. Where no letter can go, the inviter sees the link on the next page.
+func (v *Visit) deliver(link people.Link, address string) {
+	c := v.console
+	if !c.Mail.Sends() || !strings.Contains(link.Login, "@") {
+		v.Keep("invitation", address)
+		return
+	}
+	err := c.Mail.Send(v.Context(), link.Login, v.T("mail.invite.subject", "merchant", v.Member.Shown()), v.T("mail.invite.text",
+		"by", v.Person.Called(), "merchant", v.Member.Shown(), "role", v.speech.Word("role", link.Role), "link", address))
+	if err != nil {
+		c.Log.ErrorContext(v.Context(), "invitation not mailed", "merchant_id", v.Member.MerchantID, "err", err)
+		v.Notice("invite.unsent", "login", link.Login)
+		v.Keep("invitation", address)
+		return
+	}
+	v.Notice("invite.sent", "login", link.Login)
 }
 
 // withdrawInvitation ends an invitation that nobody has used.

@@ -47,8 +47,10 @@ type settingsPage struct {
 
 func findBusiness(v *web.Visit) (business, error) {
 	var answer struct{ Merchant business }
-	err := v.API.Get(v.Context(), "/v1/merchant", nil, &answer)
-	return answer.Merchant, err
+	if err := v.API.Get(v.Context(), "/v1/merchant", nil, &answer); err != nil {
+		return business{}, err
+	}
+	return answer.Merchant, v.Called(answer.Merchant.Name)
 }
 
 // settings shows the business, with a preview of what payers see.
