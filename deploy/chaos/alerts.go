@@ -63,6 +63,7 @@ var breaches = []breach{
 	{name: "database", want: []string{"ErrorsServed", "KeyChangesUnheard"}, make: denied("gateway")},
 	{name: "forged", want: []string{"DeadLetters", "ForgedMessages"}, make: forged},
 	{name: "tokens", want: []string{"OperatorTokensRefused"}, make: guessed},
+	{name: "passwords", want: []string{"SignInsRefused"}, make: guessedPasswords},
 	{name: "prices", want: []string{"RateStale"}, make: unpriced},
 	{name: "merchant", make: refused},
 	{name: "workers", want: []string{"WorkersMissing"}, make: unseen("wallets", "work")},
@@ -322,6 +323,29 @@ func guessed(ctx context.Context, f *field, _ *prometheus.Server) (func(context.
 	for i := range guesses {
 		token := fmt.Sprintf("op_guess_%d", i)
 		if _, err := load.Ask(ctx, http.MethodGet, f.stack.BaseURL+"/v1/admin/payments", token, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	return func(context.Context) error { return nil }, nil
+}
+
+// wrongPasswords are more refusals than the rule allows; an account is answered without looking after ten.
+const wrongPasswords = 80
+
+// guessedPasswords has somebody try passwords at the merchants' console.
+func guessedPasswords(ctx context.Context, f *field, _ *prometheus.Server) (func(context.Context) error, error) {
+	form := url.Values{"login": {"ada@acme.example"}, "password": {"correct horse"}}.Encode()
+	for range wrongPasswords {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.stack.BaseURL+"/console/sign-in", strings.NewReader(form))
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := answer.Body.Close(); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/deploy/e2e/internal/runbook"
+	"causeway.internal/libs/passkey"
+	"causeway.internal/libs/testkit/authenticator"
 	"causeway.internal/libs/testkit/stack"
 	"causeway.internal/libs/wire"
 )
@@ -45,6 +48,21 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 	},
 	"chain-stalls": func(t *testing.T, v scene) (map[string]string, []string) {
 		return v.blocks(t, "tron"), []string{"quotes paused: currency all, network tron", "nothing is paused"}
+	},
+	"consoles": func(t *testing.T, v scene) (map[string]string, []string) {
+		name := "ada.n" + unique("")
+		set := map[string]string{"PERSON": name, "EMAIL": name + "@acme.example", "MERCHANT": unique("acme")}
+		enc := base64.RawURLEncoding
+		lost, fresh := authenticator.New(t, passkey.Site{}).Key(t), authenticator.New(t, passkey.Site{}).Key(t)
+		v.do(t, "gateway", "operators", "passkey", "add", "--name", name, "--credential", enc.EncodeToString(lost.ID), "--public-key", enc.EncodeToString(lost.Public))
+		set["CREDENTIAL"], set["PUBLIC_KEY"] = enc.EncodeToString(fresh.ID), enc.EncodeToString(fresh.Public)
+		known := v.operator.Call(t, http.MethodGet, "/v1/admin/operators/passkeys", nil).Want(t, http.StatusOK)
+		for i := range known.Len(t, "passkeys") {
+			if at := "passkeys." + strconv.Itoa(i); known.Text(t, at+".name") == name {
+				set["PASSKEY_ID"] = known.Number(t, at+".id").RatString()
+			}
+		}
+		return set, []string{"/operators/link/", "/console/link/", name + " cannot sign in any more", set["EMAIL"] + " cannot sign in any more", `"phone"`}
 	},
 	"dead-messages": func(t *testing.T, v scene) (map[string]string, []string) {
 		set := v.blocks(t, "ethereum")
@@ -177,6 +195,15 @@ func (v scene) payment(t *testing.T, ref string) string {
 }
 
 // settled makes a payment and pays it out.
+// do runs a command of a service.
+func (v scene) do(t *testing.T, service string, words ...string) {
+	t.Helper()
+	args := append([]string{"do", service, "--dir", v.s.Dir(), "--"}, words...)
+	if out, err := exec.CommandContext(t.Context(), os.Getenv("CAUSEWAY_STACK"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("type %v: %v\n%s", words, err, out)
+	}
+}
+
 func (v scene) settled(t *testing.T) {
 	t.Helper()
 	ref := create(t, v.merchant, transfer(nil)).Text(t, "payment.reference")

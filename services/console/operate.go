@@ -30,9 +30,45 @@ var operations = []command.Verb{
 	{Name: "create-operator", Args: "--name ada.obi [--role operator|approver|auditor]", Run: createOperator},
 	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only]", Run: createOwner},
 	{Name: "link", Args: "--login NAME-OR-ADDRESS", Run: makeLink},
+	{Name: "reset", Args: "--login NAME-OR-ADDRESS", Run: reset},
 }
 
 const linkLife = 24 * time.Hour
+
+// reset takes every way to sign in from a person, such as one whose laptop was stolen, and ends the sessions.
+func reset(ctx context.Context, in command.Input) error {
+	var login string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&login, "login", "", "operator's name or e-mail address") }); err != nil {
+		return err
+	}
+	cfg, err := config.Read[operateSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	door, _, err := cfg.read()
+	if err != nil {
+		return err
+	}
+	login, ok := people.Login(door, login)
+	if !ok {
+		return in.Usage()
+	}
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard(name))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keep := store.New(db, nil, time.Now)
+	who, err := keep.PersonOf(ctx, login)
+	if err != nil {
+		return fmt.Errorf("%s: %w", login, err)
+	}
+	if err := keep.Reset(ctx, who, in.Operator()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(in.Out, "%s cannot sign in any more; console link lets the person in again\n", login)
+	return err
+}
 
 func createOperator(ctx context.Context, in command.Input) error {
 	var login, role string

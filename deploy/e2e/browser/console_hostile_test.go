@@ -15,8 +15,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// What somebody may type who wants another person's browser to run a script; short is for fields with little room. A
-// dialog, a script that the policy stops, and a request to elsewhere fail the test by themselves.
+// Texts of somebody who wants another person's browser to run a script; short is for fields with little room. A dialog,
+// a script that the policy stops, and a request to elsewhere fail the test by themselves.
 const (
 	hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>{{7*7}}`
 	short   = `"><img src=x onerror=alert(1)>`
@@ -64,7 +64,7 @@ func links(door string) string {
 		.filter((h) => h && h.startsWith("` + door + `/") && !h.includes("?") && !/(export|csv)$/.test(h))`
 }
 
-// newcomer registers a business of a hostile name by somebody of a hostile name, and gives the tab's client a key of it.
+// newcomer registers a business of a hostile name by somebody of a hostile name. The tab's client gets a key of it.
 func newcomer(t *testing.T) *tab {
 	t.Helper()
 	b := openConsole(t, desktop)

@@ -131,14 +131,14 @@ func (m *matrix) write(t *testing.T) {
 	}
 	_, _ = fmt.Fprintf(&out, "\naxe: %d looks, %d with a violation\n", m.looks, m.axe)
 	t.Log("\n" + out.String())
-	file := filepath.Join(os.Getenv("CAUSEWAY_STACK_DIR"), "screens", "console-matrix.md")
+	file := filepath.Join(os.Getenv("CAUSEWAY_STACK_DIR"), "screens", "console-matrix.txt")
 	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
 		t.Errorf("leave the table: %v", err)
 	}
 }
 
-// TestConsoleMatrix: every page, as each role sees it or is refused. What is shown has no violation of axe in any size
-// and scheme, fits a screen of 320 pixels and texts of twice the size, and everything on it has a name.
+// TestConsoleMatrix: every page, as each role sees it or is refused. A page that is shown has no violation of axe in any
+// size and scheme, fits a screen of 320 pixels and texts of twice the size, and everything on it has a name.
 func TestConsoleMatrix(t *testing.T) {
 	t.Parallel()
 	pages := objects(t)

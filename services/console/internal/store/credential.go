@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/postgres"
+	"causeway.internal/services/console/internal/people"
 )
 
 // PasswordOf returns the hash of a person's password, "" without one.
@@ -134,6 +135,26 @@ func (s *Store) RemovePasskey(ctx context.Context, personID string, credentialID
 		if err == nil && done.RowsAffected() == 0 {
 			return ErrUnknown
 		}
+		return err
+	})
+}
+
+// Reset takes every way to sign in from a person and ends the sessions. A one-time link lets the person in again.
+func (s *Store) Reset(ctx context.Context, who people.Person, by string) error {
+	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		for _, statement := range []string{
+			`UPDATE people SET password = NULL, totp = NULL WHERE id = $1`,
+			`DELETE FROM passkeys WHERE person_id = $1`,
+			`DELETE FROM recovery_codes WHERE person_id = $1`,
+			`UPDATE sessions SET revoked_at = now() WHERE person_id = $1 AND revoked_at IS NULL`,
+			`UPDATE links SET used_at = now() WHERE login = (SELECT login FROM people WHERE id = $1) AND purpose = 'sign_in' AND used_at IS NULL`,
+		} {
+			if _, err := tx.Exec(ctx, statement, who.ID); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO acts (person_id, login, merchant_id, act, about)
+			SELECT $1, $2, m.merchant_id, 'reset', $3 FROM memberships m WHERE m.person_id = $1`, who.ID, by, who.Login)
 		return err
 	})
 }

@@ -468,3 +468,33 @@ func TestConsole_namesMerchants(t *testing.T) {
 	b.get("/settings").want(t, 200, "/settings", ">Acme Renamed<")
 	other.get("/overview").want(t, 200, "/overview", ">Acme Renamed<")
 }
+
+// A person whose ways to sign in were taken away is signed out everywhere, and comes back by a new link alone.
+func TestConsole_resets(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	ada, _ := s.invited(t, b, "ada@acme.example", people.Owner)
+	link := func(secret string) string {
+		t.Helper()
+		l := people.Link{Purpose: people.SignIn, Login: ada.login, CreatedBy: "test", ExpiresAt: time.Now().Add(time.Hour)}
+		if err := s.store.MakeLink(t.Context(), l, web.LinkHash(secret)); err != nil {
+			t.Fatal(err)
+		}
+		return "/link/" + secret
+	}
+	stolen := link("stolen")
+	who, err := s.store.PersonOf(t.Context(), ada.login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Reset(t.Context(), who, "operator:obi"); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/team").want(t, 200, "/sign-in")
+	b.send(b.get("/sign-in"), "/sign-in", "login", ada.login, "password", phrase).want(t, 422, "/sign-in", "is wrong")
+	b.get(stolen).want(t, 404, stolen, "no longer works")
+	again := link("again")
+	b.send(b.get(again).want(t, 200, again, ada.login), again).want(t, 200, "/overview")
+	b.get("/team/acts").want(t, 200, "/team/acts", "Took away every way to sign in", "operator:obi")
+}
