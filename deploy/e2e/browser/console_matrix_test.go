@@ -137,8 +137,8 @@ func (m *matrix) write(t *testing.T) {
 	}
 }
 
-// TestConsoleMatrix: every page, as each role sees it or is refused. A page that is shown has no violation of axe in any
-// size and scheme, fits a screen of 320 pixels and texts of twice the size, and everything on it has a name.
+// TestConsoleMatrix: every page, as each role sees it or is refused. A page that is shown has no violation of axe in
+// any size and scheme, fits a screen of 320 pixels and texts of twice the size, and everything on it has a name.
 func TestConsoleMatrix(t *testing.T) {
 	t.Parallel()
 	pages := objects(t)
