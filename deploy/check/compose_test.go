@@ -194,7 +194,12 @@ func TestLocalPasswords(t *testing.T) {
 // passwordHashes are the broker's users, each with what tells its password.
 func passwordHashes(t *testing.T) map[string]func(string) bool {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "deploy", "rabbitmq", "definitions.json"))
+	return hashesIn(t, filepath.Join(root, "deploy", "rabbitmq", "definitions.json"))
+}
+
+func hashesIn(t *testing.T, file string) map[string]func(string) bool {
+	t.Helper()
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
