@@ -71,12 +71,8 @@ func whole(w *fixture.Payments, n json.Number) int {
 	return i
 }
 
-// populate makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have
-// the type bank_confirmation or are in review, and those are the oldest. One payer makes every second payment, and one
-// payment in fifty is overpaid.
-func populate(w *fixture.Payments) {
-	w.T.Helper()
-	w.SQL(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
+const (
+	insertCrowd = `INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
 			created_at, expires_at, settled_at, family, address, payer_index, exception, merchant_reference)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
 			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
@@ -85,13 +81,26 @@ func populate(w *fixture.Payments) {
 			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END,
 			'tron', 'T' || n, CASE WHEN n % 2 = 1 THEN '\x02'::bytea ELSE decode(md5((n / 100)::text), 'hex') END, CASE WHEN n % 50 = 0 THEN 'overpaid' ELSE '' END,
 			CASE WHEN n % 7 = 0 THEN 'o-' || n ELSE '' END
-		FROM generate_series(1, 100000) n`)
-	w.SQL(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
-		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
-	w.SQL(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
+		FROM generate_series($1::int, $2) n`
+
+	insertCrowdDeposits = `INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
 			first_seen_at, depth, finalized, senders, screening)
 		SELECT 'test', 'k' || n, 1, 'pay_' || lpad(n::text, 26, '0'), 'tron', 'tron', 'T' || n, 'USDT', '', 'h' || n / 3, 1, false, 1, '', now(), 1, true, '{}', 'clear'
-		FROM generate_series(1, 100000) n`)
+		FROM generate_series($1::int, $2) n`
+)
+
+// populate makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have
+// the type bank_confirmation or are in review, and those are the oldest. One payer makes every second payment, and one
+// payment in fifty is overpaid.
+func populate(w *fixture.Payments) {
+	w.T.Helper()
+	const all, piece = 100_000, 10_000 // a statement of all would pass the time that one may take on a busy machine
+	for first := 1; first <= all; first += piece {
+		w.SQL(insertCrowd, first, first+piece-1)
+		w.SQL(insertCrowdDeposits, first, first+piece-1)
+	}
+	w.SQL(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
+		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
 	w.SQL(`ANALYZE payments, differences, deposits`)
 }
 
