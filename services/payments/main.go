@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -195,6 +196,8 @@ const (
 	closeEvery     = time.Minute // this is how soon after midnight a day is closed
 	// Daily settlements begin this soon after midnight, or after a merchant has chosen one.
 	settleEvery = time.Minute
+	// A rail whose list of banks is old, and that did not give a new one, is asked again so often.
+	banksRetry = 10 * time.Minute
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
@@ -203,6 +206,9 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	keep, err := erasure.Keep(b.cfg.Laundering)
 	if err != nil {
 		return err
+	}
+	if every := b.cfg.BankListsEvery; every != 0 && every < banksRetry {
+		return fmt.Errorf("BANK_LISTS_EVERY: %s is below %s", every, banksRetry)
 	}
 	messaging.Handle(b.link, messaging.Handlers{
 		DepositChanged: cases.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
@@ -240,6 +246,10 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading.Every("daily close", closeEvery, metrics.close(cases.CloseDays))
 			leading.Every("treasury report", cfg.TreasuryEvery, func(ctx context.Context) error { return cases.Report(ctx, metrics.treasury) })
 			leading.Every("statistics", foldEvery, p.store.FoldStatistics)
+			if cfg.BankListsEvery > 0 {
+				lists := metrics.bankLists(p.banks, cfg.BankListsEvery)
+				leading.Every("reading of bank lists", banksRetry, lists.Refresh)
+			}
 			leading.Every("screening", screenEvery, cases.Rescreen)
 			leading.Every("daily settlements", settleEvery, cases.Withdrawals.SettleDue)
 			leading.Every("pauses of refunds", sendPausesEvery, p.store.SendPauses)

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/payment"
@@ -139,6 +140,7 @@ type leaderMetrics struct {
 	collected, collectingCost                               *prometheus.GaugeVec // USD of the last 24 hours
 	difference, unread                                      *prometheus.GaugeVec // of the treasury from chains and rails
 	closed                                                  prometheus.Gauge
+	banks, bankAge, bankRefused                             *prometheus.GaugeVec // lists of banks
 }
 
 func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
@@ -180,6 +182,10 @@ func newLeaderMetrics(registry prometheus.Registerer) *leaderMetrics {
 		collectingCost: gauge("payments_collecting_cost_usd",
 			"Gas of the live sweeps and fundings of the last 24 hours, in US dollars at present prices.", "network", "asset"),
 	}
+	m.banks = gauge("payments_bank_list_banks", "Banks in a rail's own list, as it was last taken.", "rail", "currency")
+	m.bankAge = gauge("payments_bank_list_age_seconds", "Time since a rail's own list of banks was last taken.", "rail", "currency")
+	m.bankRefused = gauge("payments_bank_list_refused",
+		"1 while a rail's own list of banks is empty, too long, or less than half as long as before: the list before it stays in force.", "rail", "currency")
 	registry.MustRegister(m.reconciled, m.closed)
 	return m
 }
@@ -191,7 +197,7 @@ func (m *leaderMetrics) ofPayouts() []*prometheus.GaugeVec {
 
 // reset removes the values, because a former leader must not show old ones.
 func (m *leaderMetrics) reset() {
-	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost, m.difference, m.unread) {
+	for _, gauge := range append(m.ofPayouts(), m.payments, m.refunds, m.refundOldest, m.differences, m.stock, m.owed, m.owedOldest, m.collected, m.collectingCost, m.difference, m.unread, m.banks, m.bankAge, m.bankRefused) {
 		gauge.Reset()
 	}
 }
@@ -265,6 +271,19 @@ func (m *leaderMetrics) compared(open map[string]int, at time.Time) {
 		m.differences.WithLabelValues(kind).Set(float64(open[kind]))
 	}
 	m.reconciled.Set(float64(at.Unix()))
+}
+
+// bankLists makes the leader read the rails' lists of banks and show them.
+func (m *leaderMetrics) bankLists(b *banks.Banks, every time.Duration) banks.Refresher {
+	return banks.Refresher{Banks: b, Every: every, Metrics: banks.Metrics{
+		Listed: func(p banks.Place, n int, age time.Duration) {
+			m.banks.WithLabelValues(p.Rail, string(p.Currency)).Set(float64(n))
+			m.bankAge.WithLabelValues(p.Rail, string(p.Currency)).Set(age.Seconds())
+		},
+		Refused: func(p banks.Place, refused bool) {
+			m.bankRefused.WithLabelValues(p.Rail, string(p.Currency)).Set(oneIf(refused))
+		},
+	}}
 }
 
 // listOwed makes the list of what is owed and shows its sums. The first list of a day goes to the log.

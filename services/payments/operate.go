@@ -22,6 +22,7 @@ import (
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -47,6 +48,8 @@ var operations = []command.Verb{
 	{Name: "fees", Args: "[--currency NGN] [--mode live] [--merchant m1]", Run: operate(listFees)},
 	{Name: "fees publish", Args: "--currency NGN --mode live [--merchant m1] --tiers TIERS [--from TIME] --note TEXT", Run: operate(publishFees(false))},
 	{Name: "fees end", Args: "--currency NGN --mode live --merchant m1 [--from TIME] --note TEXT", Run: operate(publishFees(true))},
+	{Name: "banks", Run: operate(lines((*store.Store).BankLists))},
+	{Name: "banks trust", Args: "--rail paystack --currency NGN --reason TEXT", Run: operate(trustBanks)},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
 	{Name: "payouts unmatched", Args: "< REFERENCES", Run: operate(unmatchedReferences)},
 	{Name: "refunds cancel", Args: "--refund ID --reason TEXT", Run: operate(cancelRefund)},
@@ -256,4 +259,25 @@ func rotateMaster(in command.Input) (operation, error) {
 		_, err = fmt.Fprintf(in.Out, "%d rows sealed under the first master key\n", changed)
 		return err
 	}, nil
+}
+
+// trustBanks lets the next list of banks of a rail be taken however short it is.
+func trustBanks(in command.Input) (operation, error) {
+	var p banks.Place
+	var reason string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&p.Rail, "rail", "", "the rail")
+		f.StringVar((*string)(&p.Currency), "currency", "", "the currency of the list")
+		f.StringVar(&reason, "reason", "", "why, for other operators")
+	})
+	if err == nil && (p.Rail == "" || !p.Currency.Valid() || reason == "") {
+		err = errors.New("name a rail, a currency and a reason")
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		found, err := s.TrustBanks(ctx, p, in.Operator(), reason)
+		if err == nil && !found {
+			err = fmt.Errorf("no list of %s in %s is kept: `payments banks` lists them", p.Rail, p.Currency)
+		}
+		return err
+	}, err
 }

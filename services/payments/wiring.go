@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
@@ -45,6 +46,7 @@ type process struct {
 	capacity  *admission.Capacity
 	screening admission.Screening
 	rails     payouts.Metrics
+	banks     *banks.Banks
 }
 
 // open opens the database and makes the parts that both roles use. wake is called after every commit that left a
@@ -158,6 +160,7 @@ const (
 	capacityEvery  = 5 * time.Second
 	feesEvery      = 2 * time.Second // several times within fees.Lead
 	sanctionsEvery = 20 * time.Second
+	banksEvery     = time.Minute
 )
 
 // openAdmission loads pauses, scans and open amounts, and reads them again in the background.
@@ -175,7 +178,9 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	p.scans = admission.NewScans(p.store.Scans, p.cfg.ScanSilence, networkGauge(p.tel.Registry), p.tel.Log)
 	p.capacity = admission.NewCapacity(p.store.Exposure, p.caps.Crypto, p.caps.Fiat, capacityGauge(p.tel.Registry),
 		func(string, string) { alert("capacity_near") })
-	for _, load := range []func(context.Context) error{p.pauses.Load, p.terms.Load, p.scans.Load, p.capacity.Load} {
+	p.banks = &banks.Banks{Store: p.store, Sets: p.providers, Log: p.tel.Log}
+	p.group.Every("bank lists", banksEvery, p.banks.Load)
+	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.capacity.Load} {
 		if err := load(ctx); err != nil {
 			return err
 		}

@@ -97,15 +97,19 @@ type Server struct {
 	recipients map[string]Transfer
 	queries    int
 	unfiltered bool
+	lists      map[string][]Bank // rail and currency
 	gone       chan struct{}
 }
+
+// Bank is a line of a rail's own list of banks.
+type Bank struct{ Name, Code, Kind string }
 
 // Start serves until the test ends. New transfers succeed at the first query after they were made.
 func Start(t testing.TB) *Server {
 	s := &Server{
 		books: map[string]map[string]*Transfer{Paystack: {}, Flutterwave: {}}, made: map[string]int{}, orders: map[string]int{},
 		faults: map[string]Fault{}, down: map[string]bool{}, decides: map[string]string{Paystack: Success, Flutterwave: Success},
-		balances: map[string]string{}, recipients: map[string]Transfer{}, gone: make(chan struct{}),
+		balances: map[string]string{}, recipients: map[string]Transfer{}, lists: ownLists(), gone: make(chan struct{}),
 	}
 	server := httptest.NewServer(s)
 	s.URL = server.URL
@@ -140,6 +144,17 @@ func (s *Server) Conclude(rail, reference, outcome string) {
 // Balance sets the float at a rail, in major units; it is large unless set.
 func (s *Server) Balance(rail, currency, amount string) {
 	s.with(func() { s.balances[rail+" "+currency] = amount })
+}
+
+// List sets a rail's own list of banks in a currency. Only Paystack shows kinds.
+func (s *Server) List(rail, currency string, banks ...Bank) {
+	s.with(func() { s.lists[rail+" "+currency] = banks })
+}
+
+func (s *Server) listed(rail, currency string) []Bank {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists[rail+" "+currency]
 }
 
 // Unfiltered makes Flutterwave ignore the filter of its list of transfers.
@@ -316,7 +331,7 @@ func (s *Server) paystack(w http.ResponseWriter, r *http.Request, path string, r
 	query := r.URL.Query()
 	switch reference, verify := strings.CutPrefix(path, "/transfer/verify/"); {
 	case path == "/bank":
-		answer(w, http.StatusOK, paystackBanks(query.Get("currency"), query.Get("next")))
+		answer(w, http.StatusOK, paystackBanks(query.Get("currency"), s.listed(Paystack, query.Get("currency")), query.Get("next")))
 	case path == "/bank/resolve":
 		if query.Get("account_number") == "0000000001" {
 			answer(w, http.StatusUnprocessableEntity, `{"status":false,"message":"Could not resolve account name. Check parameters or try again.","type":"validation_error","code":"invalid_bank_code"}`)
@@ -345,25 +360,45 @@ func (s *Server) paystack(w http.ResponseWriter, r *http.Request, path string, r
 	}
 }
 
+// ownLists are the lists of the two rails before a test sets others.
+func ownLists() map[string][]Bank {
+	return map[string][]Bank{
+		"paystack NGN":    {{"Guaranty Trust Bank", "058", "nuban"}, {"OPay Digital Services Limited (OPay)", "999992", "nuban"}},
+		"paystack GHS":    {{"Access Bank", "280100", "ghipss"}, {"MTN", "MTN", "mobile_money"}},
+		"paystack KES":    {{"Equity Bank", "68", "kepss"}, {"M-PESA", "MPESA", "mobile_money"}},
+		"paystack ZAR":    {{"First National Bank", "250655", "basa"}, {"Capitec Bank", "470010", "basa"}},
+		"flutterwave NGN": {{Name: "GTBank Plc", Code: "058"}, {Name: "OPay", Code: "100004"}},
+		"flutterwave GHS": {{Name: "Access Bank", Code: "GH280100"}, {Name: "MTN", Code: "MTN"}},
+		"flutterwave KES": {{Name: "Equity Bank", Code: "68"}, {Name: "M-Pesa", Code: "MPS"}},
+	}
+}
+
 // paystackBanks is the list in two pages, as its cursor does it.
-func paystackBanks(currency, next string) string {
-	row := func(id int, name, code, kind string) string {
-		return fmt.Sprintf(`{"id":%d,"name":%q,"slug":"x","code":%q,"longcode":"","gateway":null,"pay_with_bank":false,"active":true,"is_deleted":false,"country":"","currency":%q,"type":%q}`, id, name, code, currency, kind)
+func paystackBanks(currency string, list []Bank, next string) string {
+	rows := make([]string, len(list))
+	for i, b := range list {
+		rows[i] = fmt.Sprintf(`{"id":%d,"name":%q,"slug":"x","code":%q,"longcode":"","gateway":null,"pay_with_bank":false,"active":true,"is_deleted":false,"country":"","currency":%q,"type":%q}`, i+1, b.Name, b.Code, currency, b.Kind)
 	}
-	lists := map[string][]string{
-		"NGN": {row(9, "Guaranty Trust Bank", "058", "nuban"), row(171, "OPay Digital Services Limited (OPay)", "999992", "nuban")},
-		"GHS": {row(31, "Access Bank", "280100", "ghipss"), row(28, "MTN", "MTN", "mobile_money")},
-		"KES": {row(71, "Equity Bank", "68", "kepss"), row(231, "M-PESA", "MPESA", "mobile_money")},
-		"ZAR": {row(140, "First National Bank", "250655", "basa"), row(141, "Capitec Bank", "470010", "basa")},
+	half := (len(rows) + 1) / 2
+	page := func(rows []string, meta string) string {
+		return `{"status":true,"message":"Banks retrieved","data":[` + strings.Join(rows, ",") + `],"meta":` + meta + `}`
 	}
-	list := lists[currency]
-	if len(list) == 0 {
-		return `{"status":true,"message":"Banks retrieved","data":[],"meta":{"next":null}}`
+	switch {
+	case len(rows) < 2:
+		return page(rows, `{"next":null}`)
+	case next == "":
+		return page(rows[:half], `{"next":"YmFuazox","previous":null,"perPage":100}`)
 	}
-	if next == "" {
-		return `{"status":true,"message":"Banks retrieved","data":[` + list[0] + `],"meta":{"next":"YmFuazox","previous":null,"perPage":100}}`
+	return page(rows[half:], `{"next":null,"previous":null,"perPage":100}`)
+}
+
+// flutterwaveBanks is the list in one page.
+func flutterwaveBanks(list []Bank) string {
+	rows := make([]string, len(list))
+	for i, b := range list {
+		rows[i] = fmt.Sprintf(`{"id":%d,"code":%q,"name":%q}`, i+7, b.Code, b.Name)
 	}
-	return `{"status":true,"message":"Banks retrieved","data":[` + list[1] + `],"meta":{"next":null,"previous":null,"perPage":100}}`
+	return `{"status":"success","message":"Banks fetched successfully","data":[` + strings.Join(rows, ",") + `]}`
 }
 
 func (s *Server) paystackRecipient(w http.ResponseWriter, raw []byte) {
@@ -498,11 +533,8 @@ func (s *Server) flutterwave(w http.ResponseWriter, r *http.Request, path string
 			answer(w, http.StatusInternalServerError, `{"status":"error","message":"An error occurred","data":null}`)
 			return
 		}
-		answer(w, http.StatusOK, map[string]string{
-			"/banks/NG": `{"status":"success","message":"Banks fetched successfully","data":[{"id":7,"code":"058","name":"GTBank Plc"},{"id":9,"code":"100004","name":"OPay"}]}`,
-			"/banks/GH": `{"status":"success","message":"Banks fetched successfully","data":[{"id":31,"code":"GH280100","name":"Access Bank"},{"id":32,"code":"MTN","name":"MTN"}]}`,
-			"/banks/KE": `{"status":"success","message":"Banks fetched successfully","data":[{"id":71,"code":"68","name":"Equity Bank"},{"id":72,"code":"MPS","name":"M-Pesa"}]}`,
-		}[path])
+		currency := map[string]string{"/banks/NG": "NGN", "/banks/GH": "GHS", "/banks/KE": "KES"}[path]
+		answer(w, http.StatusOK, flutterwaveBanks(s.listed(Flutterwave, currency)))
 	case strings.HasPrefix(path, "/balances/"):
 		currency := strings.TrimPrefix(path, "/balances/")
 		s.mu.Lock()

@@ -98,10 +98,10 @@ func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, 
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	if err := receivers.KnownBank(o.Mode, terms.Draft()); err != nil {
+	set, ok := a.Providers[o.Mode]
+	if err := receivers.KnownBank(o.Mode, set, terms.Draft()); err != nil {
 		return idempotency.Answer{}, err
 	}
-	set, ok := a.Providers[o.Mode]
 	if !ok {
 		return idempotency.Answer{}, change.ErrLiveDisabled
 	}

@@ -3,6 +3,7 @@ package provider
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -58,6 +59,24 @@ func (w Set) Paying(cur money.Currency, bankCode string) (rail.Provider, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Banks lists the banks of a currency that the rails pay, each code and each name once.
+func (w Set) Banks(cur money.Currency) (out []rail.Bank) {
+	seen := map[string]bool{}
+	for _, p := range w.Rails() {
+		if _, has := p.Caps().Currencies[cur]; !has {
+			continue
+		}
+		for _, b := range p.Banks(cur) {
+			code, name := "code "+strings.ToUpper(b.Code), "name "+strings.ToUpper(b.Name)
+			if !seen[code] && !seen[name] {
+				seen[code], seen[name] = true, true
+				out = append(out, b)
+			}
+		}
+	}
+	return out
 }
 
 // Namer is the rail that resolves the names of a currency: the first that can, else the first.

@@ -1,10 +1,6 @@
 package rail
 
-import (
-	"regexp"
-
-	"causeway.internal/libs/money"
-)
+import "regexp"
 
 // Label is the receiver's name in an order to a rail that requires one: the resolved name, or a text that is clearly
 // not a name. Causeway never invents a person's name.
@@ -20,13 +16,3 @@ var reference = regexp.MustCompile(`^[a-z0-9-]{5,50}$`)
 
 // IsReference reports whether a text in a webhook has the format of a payout's reference.
 func IsReference(text string) bool { return reference.MatchString(text) }
-
-// Reachable lists the known banks of a currency that a rail pays.
-func Reachable(p Provider, cur money.Currency) (out []Bank) {
-	for _, b := range KnownBanks(cur) {
-		if p.Pays(cur, b.Code) {
-			out = append(out, b)
-		}
-	}
-	return out
-}

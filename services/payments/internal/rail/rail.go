@@ -107,10 +107,10 @@ type Event struct {
 type Provider interface {
 	Name() string
 	Caps() Caps
-	// Pays reports whether this rail can pay an account at a bank of the currency. It makes no call.
+	// Pays reports whether this rail takes new payments to a bank of the currency. It makes no call.
 	Pays(cur money.Currency, bankCode string) bool
-	// Banks lists the banks of a currency.
-	Banks(ctx context.Context, cur money.Currency) ([]Bank, error)
+	// Banks lists the banks of a currency that this rail pays. It makes no call.
+	Banks(cur money.Currency) []Bank
 	// Resolve returns the name of an account's owner, ErrNotFound or ErrUnsupported. Any other error means unavailable.
 	Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (Account, error)
 	// Send sends one order, once. ErrNotSent means for certain that no byte of it reached the wire.
@@ -122,6 +122,15 @@ type Provider interface {
 	// ParseWebhook verifies the signature of the raw bytes in constant time. A wrong one is ErrForged, a genuine webhook
 	// about no Causeway transfer is ErrNoHint, and a rail without webhooks returns ErrUnsupported.
 	ParseWebhook(h http.Header, raw []byte) (Event, error)
+}
+
+// Lister is a rail that has lists of banks of its own, which payments reads and keeps (package banks).
+type Lister interface {
+	Provider
+	// ReadBanks reads the rail's list of a currency.
+	ReadBanks(ctx context.Context, cur money.Currency) ([]Listed, error)
+	// KeepBanks makes the rail use a list.
+	KeepBanks(cur money.Currency, l List)
 }
 
 // Sent translates the result of Send for package payout. Only a definite refusal is Refused. Every doubtful answer,

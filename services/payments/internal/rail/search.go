@@ -18,15 +18,15 @@ var short = map[string]string{
 	"TymeBank": "tyme",
 }
 
-// Search finds institutions of a currency by a typed text. Every word of the text must be part of the name or of a
+// Search finds banks of a currency in a list by a typed text. Every word of the text must be part of the name or of a
 // common name, or one typing error away from a word of either. Case, punctuation and order do not matter. A code finds
 // its institution, and an empty text finds all.
-func Search(cur money.Currency, text string) []Bank {
+func Search(cur money.Currency, list []Bank, text string) []Bank {
 	byCode, coded := Find(cur, strings.TrimSpace(text))
 	wanted := words(text)
 	var found []Bank
-	for _, b := range KnownBanks(cur) {
-		if (coded && b.Name == byCode.Name) || holds(append(words(b.Name), words(short[b.Name])...), wanted) {
+	for _, b := range list {
+		if (coded && b.Name == byCode.Name) || strings.EqualFold(b.Code, strings.TrimSpace(text)) || holds(append(words(b.Name), words(short[b.Name])...), wanted) {
 			found = append(found, b)
 		}
 	}

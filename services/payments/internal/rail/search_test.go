@@ -35,7 +35,7 @@ func TestSearch(t *testing.T) {
 		{money.ZAR, "no such bank at all", ""},
 		{money.ZAR, "gtbank", ""},
 	} {
-		found := Search(c.cur, c.text)
+		found := Search(c.cur, KnownBanks(c.cur), c.text)
 		if c.want == "" {
 			if len(found) > 0 {
 				t.Errorf("%q finds %v", c.text, found)
@@ -50,7 +50,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q finds %v, want %s", c.text, found, c.want)
 		}
 	}
-	if len(Search(money.NGN, "")) != len(KnownBanks(money.NGN)) {
+	if len(Search(money.NGN, KnownBanks(money.NGN), "")) != len(KnownBanks(money.NGN)) {
 		t.Error("nothing does not find everything")
 	}
 	for name := range short {

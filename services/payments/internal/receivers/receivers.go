@@ -45,10 +45,10 @@ func (a *Receivers) Complete(ctx context.Context, mode tenant.Mode, currency mon
 
 // Named checks a new receiver of a payment and adds its names, or refuses it.
 func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
-	if err := KnownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
+	set, ok := a.Providers[p.Mode]
+	if err := KnownBank(p.Mode, set, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
 		return r, err
 	}
-	set, ok := a.Providers[p.Mode]
 	if !ok {
 		return r, change.ErrLiveDisabled
 	}
@@ -67,9 +67,9 @@ func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Rece
 	return named, nil
 }
 
-// KnownBank refuses, in live mode only, an unknown bank, one of another country, and a mobile wallet with a number that
-// is not its operator's (docs/api-contract.md#receivers).
-func KnownBank(mode tenant.Mode, draft payment.Payment) error {
+// KnownBank refuses, in live mode only, a bank that neither the table nor a rail's list has, and a mobile wallet with a
+// number that is no mobile number of the country (docs/api-contract.md#receivers).
+func KnownBank(mode tenant.Mode, set provider.Set, draft payment.Payment) error {
 	if mode != tenant.Live || !draft.Receiver.Known() {
 		return nil
 	}
@@ -80,7 +80,8 @@ func KnownBank(mode tenant.Mode, draft payment.Payment) error {
 			p.Add("receiver.accountNumber", "%s", problem)
 		}
 	default:
-		if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
+		_, known := rail.BankName(draft.Currency, draft.Receiver.BankCode)
+		if _, paid := set.Paying(draft.Currency, draft.Receiver.BankCode); !known && !paid {
 			p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
 		}
 	}

@@ -61,7 +61,7 @@ type Rail struct {
 	branches map[string]string // of a bank's id
 }
 
-var _ rail.Provider = (*Rail)(nil)
+var _ rail.Lister = (*Rail)(nil)
 
 // New makes the rail.
 func New(o Options) (*Rail, error) {
@@ -78,7 +78,7 @@ func New(o Options) (*Rail, error) {
 		client: client, hash: sha256.Sum256([]byte(o.Hash.Reveal())), branches: map[string]string{},
 		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax, Patience: timeout},
 	}
-	r.book = &rail.Book{Fetch: r.list, Now: o.Now}
+	r.book = &rail.Book{Fetch: r.ReadBanks, Opens: opens, Pays: pays, Now: o.Now}
 	for cur := range countries {
 		caps := o.Limits[cur]
 		caps.Resolves, caps.Whole = cur == money.NGN, cur == money.KES
@@ -93,16 +93,32 @@ func (*Rail) Name() string { return Name }
 // Caps are NGN, GHS and KES.
 func (r *Rail) Caps() rail.Caps { return r.caps }
 
-// Pays reports whether the bank is known and requires no data that Causeway lacks.
-func (*Rail) Pays(cur money.Currency, bankCode string) bool {
-	e, known := rail.Find(cur, bankCode)
-	return known && countries[cur] != "" && (e.Wallet || cur != money.KES)
+// pays reports whether an institution requires no data that Causeway lacks.
+func pays(e rail.Entry) bool {
+	return countries[e.Currency] != "" && (e.Wallet || e.Currency != money.KES)
 }
 
-// Banks lists the known banks that are paid.
-func (r *Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
-	return rail.Reachable(r, cur), nil
+// opens reports whether a bank that the table does not have is paid. Only banks of Ghana have such codes there; the
+// others are mobile money.
+func opens(cur money.Currency, l rail.Listed) bool {
+	return cur == money.NGN || cur == money.GHS && strings.HasPrefix(l.Code, "GH")
 }
+
+// Pays reports whether Flutterwave lists the bank and requires no data that Causeway lacks.
+func (r *Rail) Pays(cur money.Currency, bankCode string) bool {
+	return countries[cur] != "" && r.book.Takes(cur, bankCode)
+}
+
+// Banks lists the banks that are paid.
+func (r *Rail) Banks(cur money.Currency) []rail.Bank {
+	if countries[cur] == "" {
+		return nil
+	}
+	return r.book.Banks(cur)
+}
+
+// KeepBanks makes the rail use a list.
+func (r *Rail) KeepBanks(cur money.Currency, l rail.List) { r.book.Keep(cur, l) }
 
 // envelope wraps every answer.
 type envelope struct {
@@ -128,8 +144,11 @@ func read(a remote.Answer, data any) (e envelope, ok bool, err error) {
 	return e, true, nil
 }
 
-// list reads Flutterwave's banks of a currency.
-func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, error) {
+// ReadBanks reads Flutterwave's list of a currency.
+func (r *Rail) ReadBanks(ctx context.Context, cur money.Currency) ([]rail.Listed, error) {
+	if countries[cur] == "" {
+		return nil, rail.ErrUnsupported
+	}
 	a, err := r.client.Get(ctx, "/banks/"+countries[cur], nil)
 	if err != nil {
 		return nil, err
@@ -137,13 +156,14 @@ func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, err
 	var rows []struct {
 		ID   json.Number `json:"id"`
 		Code string      `json:"code"`
+		Name string      `json:"name"`
 	}
 	if _, ok, err := read(a, &rows); err != nil || !ok {
 		return nil, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
 	}
 	out := make([]rail.Listed, 0, len(rows))
 	for _, b := range rows {
-		out = append(out, rail.Listed{ID: b.ID.String(), Code: b.Code})
+		out = append(out, rail.Listed{ID: b.ID.String(), Code: b.Code, Name: b.Name})
 	}
 	return out, nil
 }
@@ -176,10 +196,10 @@ func (r *Rail) branch(ctx context.Context, bankID string) (string, error) {
 type place struct{ bank, account, branch string }
 
 func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account string) (place, error) {
-	if !r.Pays(cur, bankCode) {
+	e, ok := r.book.Entry(cur, bankCode)
+	if !ok || countries[cur] == "" {
 		return place{}, rail.ErrUnsupported
 	}
-	e, _ := rail.Find(cur, bankCode)
 	if e.Wallet {
 		_, international, ok := rail.Phone(cur, account)
 		code, known := e.Own(Name)
@@ -202,8 +222,8 @@ func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account 
 // Resolve returns the name of an account in Nigeria. For Ghana the documents contradict each other, and Kenya has no
 // names.
 func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
-	name, _ := rail.BankName(cur, bankCode)
-	found := rail.Account{BankName: name, Number: account}
+	e, _ := r.book.Entry(cur, bankCode)
+	found := rail.Account{BankName: e.Name, Number: account}
 	if !r.caps.Currencies[cur].Resolves {
 		return found, rail.ErrUnsupported
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ type recipientKey struct {
 	kind, bank, account string
 }
 
-var _ rail.Provider = (*Rail)(nil)
+var _ rail.Lister = (*Rail)(nil)
 
 // New makes the rail.
 func New(o Options) (*Rail, error) {
@@ -75,7 +76,7 @@ func New(o Options) (*Rail, error) {
 		clients: map[money.Currency]*remote.Client{}, recipients: map[recipientKey]string{},
 		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax, Patience: patience},
 	}
-	r.book = &rail.Book{Fetch: r.list, Now: o.Now}
+	r.book = &rail.Book{Fetch: r.ReadBanks, Opens: opens, Pays: func(e rail.Entry) bool { return r.clients[e.Currency] != nil }, Now: o.Now}
 	for _, cur := range money.Currencies() {
 		key := o.Keys[cur].Reveal()
 		if key == "" {
@@ -104,16 +105,26 @@ func (*Rail) Name() string { return Name }
 // Caps are the currencies that have a key.
 func (r *Rail) Caps() rail.Caps { return r.caps }
 
-// Pays reports whether the currency has a key and the bank is known.
+// Pays reports whether the currency has a key and Paystack lists the bank.
 func (r *Rail) Pays(cur money.Currency, bankCode string) bool {
-	_, known := rail.Find(cur, bankCode)
-	return known && r.clients[cur] != nil
+	return r.clients[cur] != nil && r.book.Takes(cur, bankCode)
 }
 
-// Banks lists the known banks.
-func (r *Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
-	return rail.Reachable(r, cur), nil
+// Banks lists the banks of a currency that has a key.
+func (r *Rail) Banks(cur money.Currency) []rail.Bank {
+	if r.clients[cur] == nil {
+		return nil
+	}
+	return r.book.Banks(cur)
 }
+
+// KeepBanks makes the rail use a list.
+func (r *Rail) KeepBanks(cur money.Currency, l rail.List) { r.book.Keep(cur, l) }
+
+// kinds are Paystack's types of accounts at banks. Those of mobile money have codes of their own (rail.Entry).
+var kinds = []string{"nuban", "ghipss", "kepss", "basa"}
+
+func opens(_ money.Currency, l rail.Listed) bool { return slices.Contains(kinds, l.Kind) }
 
 // envelope wraps every answer.
 type envelope struct {
@@ -137,17 +148,22 @@ func open(a remote.Answer) (envelope, error) {
 	return e, nil
 }
 
-// list reads Paystack's banks of a currency.
-func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, error) {
+// ReadBanks reads Paystack's list of a currency.
+func (r *Rail) ReadBanks(ctx context.Context, cur money.Currency) ([]rail.Listed, error) {
+	client := r.clients[cur]
+	if client == nil {
+		return nil, rail.ErrUnsupported
+	}
 	var out []rail.Listed
 	query := url.Values{"currency": {string(cur)}, "perPage": {"100"}, "use_cursor": {"true"}}
 	for range pagesMost {
-		a, err := r.clients[cur].Get(ctx, "/bank", query)
+		a, err := client.Get(ctx, "/bank", query)
 		if err != nil {
 			return nil, err
 		}
 		e, err := open(a)
 		var rows []struct {
+			Name    string `json:"name"`
 			Code    string `json:"code"`
 			Type    string `json:"type"`
 			Active  bool   `json:"active"`
@@ -158,7 +174,8 @@ func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, err
 		}
 		for _, b := range rows {
 			if b.Active && !b.Deleted {
-				out = append(out, rail.Listed{Code: b.Code, Kind: strings.Replace(b.Type, "ghipps", "ghipss", 1)}) // filter and recipient spell it differently
+				kind := strings.Replace(b.Type, "ghipps", "ghipss", 1) // filter and recipient spell it differently
+				out = append(out, rail.Listed{Code: b.Code, Name: b.Name, Kind: kind})
 			}
 		}
 		if e.Meta.Next == nil || *e.Meta.Next == "" {
@@ -166,12 +183,12 @@ func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, err
 		}
 		query.Set("next", *e.Meta.Next)
 	}
-	return out, nil
+	return nil, fmt.Errorf("%w: the list of banks has more than %d pages", rail.ErrUnavailable, pagesMost)
 }
 
 // place is the destination of an order: Paystack's type of account, bank code and number.
 func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account string) (recipientKey, error) {
-	e, ok := rail.Find(cur, bankCode)
+	e, ok := r.book.Entry(cur, bankCode)
 	if !ok || r.clients[cur] == nil {
 		return recipientKey{}, rail.ErrUnsupported
 	}
@@ -189,8 +206,8 @@ func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account 
 
 // Resolve returns the name of an account in Nigeria and Ghana. Kenya and South Africa have no names.
 func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
-	name, _ := rail.BankName(cur, bankCode)
-	found := rail.Account{BankName: name, Number: account}
+	e, _ := r.book.Entry(cur, bankCode)
+	found := rail.Account{BankName: e.Name, Number: account}
 	if !r.caps.Currencies[cur].Resolves {
 		return found, rail.ErrUnsupported
 	}
@@ -202,14 +219,14 @@ func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, accoun
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", rail.ErrUnavailable, err)
 	}
-	e, err := open(a)
+	opened, err := open(a)
 	var data struct {
 		Name string `json:"account_name"`
 	}
 	switch {
 	case err != nil:
 		return found, fmt.Errorf("%w: %w", rail.ErrUnavailable, err)
-	case a.OK() && e.Status && json.Unmarshal(e.Data, &data) == nil && data.Name != "":
+	case a.OK() && opened.Status && json.Unmarshal(opened.Data, &data) == nil && data.Name != "":
 		found.Name, found.Verified = data.Name, true
 		return found, nil
 	case a.Status == http.StatusBadRequest, a.Status == http.StatusNotFound, a.Status == http.StatusUnprocessableEntity:

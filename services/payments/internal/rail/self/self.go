@@ -31,7 +31,7 @@ func (Rail) Caps() rail.Caps { return rail.Caps{} }
 func (Rail) Pays(money.Currency, string) bool { return false }
 
 // Banks lists none.
-func (Rail) Banks(context.Context, money.Currency) ([]rail.Bank, error) { return nil, nil }
+func (Rail) Banks(money.Currency) []rail.Bank { return nil }
 
 // Resolve knows no names.
 func (Rail) Resolve(_ context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {

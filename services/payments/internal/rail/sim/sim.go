@@ -73,9 +73,7 @@ var caps = func() rail.Caps {
 func (*Rail) Pays(money.Currency, string) bool { return true }
 
 // Banks lists the known banks. Resolve accepts other codes too.
-func (*Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
-	return rail.KnownBanks(cur), nil
-}
+func (*Rail) Banks(cur money.Currency) []rail.Bank { return rail.KnownBanks(cur) }
 
 // Resolve returns a name for every account, always the same one, except for the two magic numbers.
 func (*Rail) Resolve(_ context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {

@@ -264,8 +264,8 @@ func TestTheRestOfTheInterface(t *testing.T) {
 	if !r.Caps().Simulated || len(r.Caps().Currencies) != len(money.Currencies()) || r.Name() != Name {
 		t.Errorf("Caps() = %+v, want a simulated rail for all currencies", r.Caps())
 	}
-	if b, err := r.Banks(ctx, money.KES); err != nil || len(b) == 0 {
-		t.Errorf("Banks(KES) = %v, %v; want some", b, err)
+	if b := r.Banks(money.KES); len(b) == 0 {
+		t.Errorf("Banks(KES) = %v, want some", b)
 	}
 	if b, err := r.Balance(ctx, money.NGN); err != nil || !b.IsPositive() {
 		t.Errorf("Balance(NGN) = %s, %v; want a positive amount", b, err)
