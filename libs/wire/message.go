@@ -194,6 +194,9 @@ type SimulateDeposit struct {
 	Asset         string `json:"asset"`
 	Amount        string `json:"amount"` // base units, decimal digits
 	Confirmations int64  `json:"confirmations"`
+	Sender        string `json:"sender,omitempty"`      // "" for one that nobody knows
+	LeavesAfter   int64  `json:"leavesAfter,omitempty"` // confirmations after which its block leaves the chain; 0 for never
+	Returns       bool   `json:"returns,omitempty"`     // a later block holds it again
 }
 
 // AddressesUsed names the trace of each address: that of the request that gave it to a payment. Wallets continues that

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/internal/usecases"
@@ -43,6 +44,7 @@ type process struct {
 	pauses    *admission.Pauses
 	terms     *admission.Terms
 	scans     *admission.Scans
+	outages   *admission.Outages
 	capacity  *admission.Capacity
 	screening admission.Screening
 	rails     payouts.Metrics
@@ -157,6 +159,7 @@ const (
 	clockEvery     = 10 * time.Second
 	pausesEvery    = time.Second
 	scansEvery     = time.Second
+	outagesEvery   = time.Second
 	capacityEvery  = 5 * time.Second
 	feesEvery      = 2 * time.Second // several times within fees.Lead
 	sanctionsEvery = 20 * time.Second
@@ -172,15 +175,17 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	p.tel.Log.Info("sender screening enabled", "list", sanctions.Current().Version(), "age", sanctions.Age())
 	_, live := p.providers[tenant.Live]
 	sanctionsMetrics(p.tel.Registry, sanctions, live)
-	p.screening = admission.NewScreening(screen.New(sanctions, p.store), p.tel.Log)
+	p.screening = admission.NewScreening(sandbox.Screener{Screener: screen.New(sanctions, p.store)}, p.tel.Log)
 	p.pauses = admission.NewPauses(p.store.Pauses)
 	p.terms = admission.NewTerms(p.store.BindingTerms)
 	p.scans = admission.NewScans(p.store.Scans, p.cfg.ScanSilence, networkGauge(p.tel.Registry), p.tel.Log)
+	p.outages = admission.NewOutages(p.store.Outages)
+	p.scans.Outages = p.outages
 	p.capacity = admission.NewCapacity(p.store.Exposure, p.caps.Crypto, p.caps.Fiat, capacityGauge(p.tel.Registry),
 		func(string, string) { alert("capacity_near") })
 	p.banks = &banks.Banks{Store: p.store, Sets: p.providers, Log: p.tel.Log}
 	p.group.Every("bank lists", banksEvery, p.banks.Load)
-	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.capacity.Load} {
+	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.outages.Load, p.capacity.Load} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -191,6 +196,7 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	p.group.Every("pauses", pausesEvery, p.pauses.Load)
 	p.group.Every("terms of merchants", pausesEvery, p.terms.Load)
 	p.group.Every("scans", scansEvery, p.scans.Load)
+	p.group.Every("outages of test mode", outagesEvery, p.outages.Load)
 	if p.capacity.On() {
 		p.group.Every("capacity", capacityEvery, p.capacity.Load)
 	}
@@ -201,7 +207,7 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 func (p *process) parts(a api) usecases.Parts {
 	parts := usecases.Parts{
 		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
-		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Terms: p.terms, Scans: p.scans, Daily: p.daily,
+		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Terms: p.terms, Scans: p.scans, Outages: p.outages, Daily: p.daily,
 		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, UnclaimedAfter: p.cfg.UnclaimedAfter, AccountHold: p.cfg.AccountHold, Keys: p.keys,
 		Shard: p.cfg.Place.Shard, Recovery: p.cfg.Recovery,
 	}

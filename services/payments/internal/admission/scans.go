@@ -72,6 +72,9 @@ type Scans struct {
 	observe func(mode tenant.Mode, network string, open bool)
 	log     *slog.Logger
 	now     atomic.Pointer[scansSeen]
+
+	// Outages are networks that merchants of test mode took down for themselves.
+	Outages *Outages
 }
 
 type scansSeen struct {
@@ -152,9 +155,14 @@ func (s *Scans) Untraced(mode tenant.Mode, network string) bool {
 var ErrNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
 	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second).Closed()
 
-// Quotes refuses a network that is closed.
-func (s *Scans) Quotes(mode tenant.Mode, network string) error {
-	if s.Closed(mode, network) != "" {
+// Open reports whether a merchant may use a network.
+func (s *Scans) Open(o tenant.Owner, network string) bool {
+	return s.Closed(o.Mode, network) == "" && (s == nil || !s.Outages.Network(o.Mode, o.MerchantID, network))
+}
+
+// Quotes refuses a network that is closed to a merchant.
+func (s *Scans) Quotes(o tenant.Owner, network string) error {
+	if !s.Open(o, network) {
 		return ErrNetworkClosed
 	}
 	return nil
@@ -165,6 +173,9 @@ func (s *Scans) Quotes(mode tenant.Mode, network string) error {
 func (s *Scans) Rests(v change.View) bool {
 	if s == nil {
 		return true
+	}
+	if !s.Outages.Rests(v) {
+		return false
 	}
 	networks := []string{v.Payment.Quote.Network}
 	for _, d := range v.Rows {

@@ -4,6 +4,7 @@ package deposits
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -15,6 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/magic"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 )
@@ -40,6 +42,7 @@ type Deposits struct {
 	Policy    payment.Policy
 	Capacity  *admission.Capacity
 	Screening admission.Screening
+	Outages   *admission.Outages
 }
 
 // DepositChanged takes a snapshot of a transfer and computes the payment of its address again from all transfers. A
@@ -105,7 +108,7 @@ func (a *Deposits) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
 // rateNow is the current rate of a payment's pair, zero when there is none.
 func (a *Deposits) rateNow(p payment.Payment) decimal.Decimal {
 	w, ok := a.Providers[p.Mode]
-	if !ok || !p.Quote.Priced() {
+	if !ok || !p.Quote.Priced() || a.Outages.Rates(p.Mode, p.MerchantID) {
 		return decimal.Zero
 	}
 	r, err := w.Rates.Quote(p.Currency, p.Quote.Crypto)
@@ -119,7 +122,9 @@ func (a *Deposits) rateNow(p payment.Payment) decimal.Decimal {
 // capacity has no room for it.
 func (a *Deposits) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
 	policy := a.Policy
-	policy.NoRoom = v.OverLimit
+	policy.NoRoom = v.OverLimit || slices.ContainsFunc(v.Rows, func(d payment.Deposit) bool {
+		return !d.Reverted && magic.Above.Sent(v.Payment.Mode, d.Senders)
+	})
 	next, facts, err := policy.Apply(v.Payment, t, now)
 	if err == nil && !policy.NoRoom && !a.Capacity.More(v.Payment, next) {
 		policy.NoRoom = true

@@ -316,7 +316,7 @@ func (a *Draws) may(o tenant.Owner, pair quote.Pair, to place) error {
 	case a.Pauses.Refunds("", pair.Network) != nil:
 		return errPaused
 	}
-	return a.Scans.Quotes(mode, pair.Network)
+	return a.Scans.Quotes(o, pair.Network)
 }
 
 // Order is the decoded body of POST /v1/wallets/withdrawals.

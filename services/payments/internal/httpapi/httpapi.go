@@ -87,6 +87,10 @@ func Routes(s *httpkit.Server, u UseCases) {
 		in := httpkit.From(ctx)
 		return u.Sandbox.SimulateDeposit(ctx, in.Owner, r.reference, r.deposit, &r.problems, in.Key())
 	})
+	httpkit.Handle(s, "POST /v1/sandbox/outages", httpkit.ForMerchants, func(ctx context.Context, r outageRequest) (idempotency.Answer, error) {
+		in := httpkit.From(ctx)
+		return u.Sandbox.TakeDown(ctx, in.Owner, r.outage, &r.problems, in.Key())
+	})
 	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", httpkit.ForMerchants, onReference(u.Sandbox.ExpireNow))
 }
 
@@ -162,12 +166,28 @@ const confirmationsMost = 1000
 func (r *depositRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
-	b.Only("amount", "confirmations", "crypto")
+	b.Only("amount", "confirmations", "crypto", "outcome")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
-	r.deposit.Crypto = b.Text("crypto", wordMax)
+	r.deposit.Crypto, r.deposit.Outcome = b.Text("crypto", wordMax), b.Text("outcome", wordMax)
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
+	}
+	r.problems = in.Deferred()
+}
+
+type outageRequest struct {
+	outage   sandbox.Outage
+	problems fault.Problems
+}
+
+// Read decodes the body of POST /v1/sandbox/outages.
+func (r *outageRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	b.Only("what", "network", "seconds")
+	r.outage = sandbox.Outage{What: b.RequiredText("what", wordMax), Network: b.Text("network", wordMax), Seconds: sandbox.OutageUsual}
+	if n, ok := b.Int("seconds", 0, sandbox.OutageMost); ok {
+		r.outage.Seconds = n
 	}
 	r.problems = in.Deferred()
 }

@@ -169,7 +169,7 @@ func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, term
 	if err := a.payable(w, draft); err != nil {
 		return payment.Payment{}, err
 	}
-	if err := a.Pricing.Scans.Quotes(o.Mode, q.Network); err != nil {
+	if err := a.Pricing.Scans.Quotes(o, q.Network); err != nil {
 		return payment.Payment{}, err
 	}
 	return draft, a.Capacity.Take(o.Mode, q)

@@ -42,7 +42,7 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	if err := a.Pricing.Scans.Quotes(v.Payment.Mode, q.Network); err != nil {
+	if err := a.Pricing.Scans.Quotes(v.Payment.Owner(), q.Network); err != nil {
 		return idempotency.Answer{}, err
 	}
 	if err := a.Capacity.Take(v.Payment.Mode, q); err != nil {

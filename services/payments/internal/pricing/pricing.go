@@ -12,6 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rate"
 )
 
 // Pricing prices payments, and lists networks, cryptos and rates.
@@ -23,6 +24,7 @@ type Pricing struct {
 	Pauses    *admission.Pauses
 	Terms     *admission.Terms
 	Scans     *admission.Scans
+	Outages   *admission.Outages
 	Now       func() time.Time
 }
 
@@ -34,6 +36,9 @@ func (a *Pricing) Quote(w provider.Set, o tenant.Owner, ask quote.Ask) (quote.Qu
 	}
 	if err := a.Pauses.Quotes(ask.Currency, ask.Network, o.MerchantID); err != nil {
 		return quote.Quote{}, err
+	}
+	if a.Outages.Rates(o.Mode, o.MerchantID) {
+		return quote.Quote{}, rate.Unavailable(ask.Currency, ask.Asset.Symbol)
 	}
 	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
 	if err != nil {
@@ -74,7 +79,7 @@ func (a *Pricing) Options(p payment.Payment) []Option {
 	}
 	var out []Option
 	for _, n := range money.Networks() {
-		if !slices.Contains(a.Families[p.Mode], n.Family) || a.Scans.Closed(p.Mode, n.Name) != "" {
+		if !slices.Contains(a.Families[p.Mode], n.Family) || !a.Scans.Open(p.Owner(), n.Name) {
 			continue
 		}
 		for _, asset := range n.Assets {

@@ -151,7 +151,7 @@ func (a *Refunds) may(p payment.Payment, network string, to destination, now tim
 	if err := a.Pauses.Refunds(p.Currency, n.Name); err != nil {
 		return err
 	}
-	return a.Scans.Quotes(p.Mode, n.Name)
+	return a.Scans.Quotes(p.Owner(), n.Name)
 }
 
 // Request makes a refund for the merchant that owns the payment.

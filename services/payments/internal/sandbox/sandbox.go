@@ -3,6 +3,8 @@ package sandbox
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -14,8 +16,10 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/deposits"
+	"causeway.internal/services/payments/internal/magic"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/views"
@@ -33,6 +37,8 @@ type Store interface {
 	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
 	FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error)
+	// TakeDown begins or ends an outage of a merchant's test mode and keeps the answer.
+	TakeDown(ctx context.Context, o admission.Outage, lasts time.Duration, k idempotency.Key, answer func(admission.Outage) (idempotency.Answer, error)) (idempotency.Answer, error)
 	// Hint makes a payout due, so that the worker asks its rail about it now.
 	Hint(ctx context.Context, rail, reference string) error
 }
@@ -43,6 +49,7 @@ type Sandbox struct {
 	Access    *access.Payments
 	Providers map[tenant.Mode]provider.Set
 	Deposits  *deposits.Deposits
+	Outages   *admission.Outages
 	Policy    payment.Policy
 	Render    views.Renderer
 }
@@ -57,6 +64,20 @@ type Deposit struct {
 	Given         bool
 	Crypto        string // another asset of the payment's network; "" is the asked one
 	Confirmations int64
+	Outcome       string // one of DepositOutcomes; "" for a transfer without trouble
+}
+
+// The outcomes of a simulated transfer.
+const (
+	OutcomeReorg   = "reorg"         // its block leaves the chain after its confirmations, and a later one holds it again
+	OutcomeDropped = "reorg_dropped" // the same, and no later block holds it
+	OutcomeHold    = string(magic.Listed)
+	OutcomeOver    = string(magic.Above)
+)
+
+// DepositOutcomes lists the outcomes that a test may set for a transfer.
+func DepositOutcomes() []string {
+	return []string{OutcomeReorg, OutcomeDropped, OutcomeHold, OutcomeOver}
 }
 
 type depositAnswer struct {
@@ -79,6 +100,9 @@ func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference
 	}
 	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
 		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
+	}
+	if d.Outcome != "" && !slices.Contains(DepositOutcomes(), d.Outcome) {
+		problems.Add("outcome", "must be one of %s", strings.Join(DepositOutcomes(), ", "))
 	}
 	if err := problems.Err(); err != nil {
 		return idempotency.Answer{}, err
@@ -109,11 +133,23 @@ func (a *Sandbox) simulated(v change.View, d Deposit, now time.Time) (change.Res
 		problems.Add("crypto", "is no crypto of the payment's network")
 		return change.Result{}, problems.Err()
 	}
-	amount, err := depositAmount(a.owed(v), asset, d)
+	owed := a.owed(v)
+	if d.Outcome == OutcomeOver {
+		if !p.Type.ProRata() || d.Crypto != "" {
+			var problems fault.Problems
+			problems.Add("outcome", "over_limit is for transfers and gifts, which convert what is paid too much, in their crypto")
+			return change.Result{}, problems.Err()
+		}
+		owed = PayOver.amount(p.Quote, owed)
+	}
+	amount, err := depositAmount(owed, asset, d)
 	if err != nil {
 		return change.Result{}, err
 	}
-	depth := d.Confirmations
+	depth, leaves := d.Confirmations, int64(0)
+	if d.Outcome == OutcomeReorg || d.Outcome == OutcomeDropped {
+		depth, leaves = -1, max(d.Confirmations, 1)
+	}
 	if depth < 0 {
 		depth = a.enough(p, amount)
 	}
@@ -126,6 +162,7 @@ func (a *Sandbox) simulated(v change.View, d Deposit, now time.Time) (change.Res
 		Answer: &idempotency.Answer{Status: change.StatusOK, Body: body},
 		Commands: []change.Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
 			RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: asset.ToUnits(amount).Truncate(0).String(), Confirmations: depth,
+			Sender: magic.Sender(d.Outcome).Address(n.Family), LeavesAfter: leaves, Returns: d.Outcome == OutcomeReorg,
 		}}},
 	}, nil
 }

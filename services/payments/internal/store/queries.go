@@ -373,6 +373,7 @@ func Statements() map[string]string {
 		"insertScreening": insertScreening, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause, "forgetPause": forgetPause, "findPause": findPause, "scopedPause": scopedPause,
+		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,
 		"changedBanks": changedBanks, "insertBanks": insertBanks, "updateBanks": updateBanks, "banksRead": banksRead, "trustBanks": trustBanks,
 		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "numberPauses": numberPauses, "refundPauses": refundPauses,
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,

@@ -77,6 +77,7 @@ type Parts struct {
 	Pauses         *admission.Pauses
 	Terms          *admission.Terms
 	Scans          *admission.Scans
+	Outages        *admission.Outages // of merchants' test mode
 	Daily          admission.Daily
 	Capacity       *admission.Capacity
 	Metrics        payouts.Metrics
@@ -128,8 +129,8 @@ type Set struct {
 func New(p Parts) *Set {
 	access := &access.Payments{Store: p.Store, Keys: p.Keys, Refusal: p.Refusal}
 	receivers := receivers.New(receivers.Options{Providers: p.Providers, Access: access, Find: p.Store.Find, Policy: p.Policy, Now: p.Now})
-	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Terms: p.Terms, Scans: p.Scans, Now: p.Now}
-	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening}
+	pricing := &pricing.Pricing{Providers: p.Providers, Families: p.Families, Policy: p.Policy, Fees: p.Fees, Pauses: p.Pauses, Terms: p.Terms, Scans: p.Scans, Outages: p.Outages, Now: p.Now}
+	deposits := &deposits.Deposits{Store: p.Store, Providers: p.Providers, Policy: p.Policy, Capacity: p.Capacity, Screening: p.Screening, Outages: p.Outages}
 	destinations := destination.Checker{Access: access, Screening: p.Screening, Policy: p.Policy}
 	intake := &intake.Intake{
 		Store: p.Store, Access: access, Providers: p.Providers, Pricing: pricing, Receivers: receivers, Stock: p.Stock, Full: p.Full,
@@ -144,7 +145,9 @@ func New(p Parts) *Set {
 			Access: access, Pricing: pricing, Policy: p.Policy, Render: p.Render, Destinations: destinations, Keep: p.Store.NameTransaction,
 		},
 		Merchants: &merchants.Merchants{Access: access, Policy: p.Policy, Render: p.Render, Keys: p.Keys, Destinations: destinations},
-		Sandbox:   &sandbox.Sandbox{Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Policy: p.Policy, Render: p.Render},
+		Sandbox: &sandbox.Sandbox{
+			Store: p.Store, Access: access, Providers: p.Providers, Deposits: deposits, Outages: p.Outages, Policy: p.Policy, Render: p.Render,
+		},
 		Operators: &operators.Operators{
 			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
 			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, UnclaimedAfter: p.UnclaimedAfter, Shard: p.Shard,

@@ -248,12 +248,24 @@ func (a *API) Balances(ctx context.Context, o tenant.Owner) ([]byte, error) {
 	return balanced(list)
 }
 
-// SandboxDeposit is the body of POST /v1/sandbox/wallets/:id/deposits. Confirmations negative means enough.
+// SandboxDeposit is the body of POST /v1/sandbox/wallets/:id/deposits. Confirmations negative means enough, or with an
+// outcome one.
 type SandboxDeposit struct {
 	Amount        decimal.Decimal
 	Given         bool
 	Confirmations int64
+	Outcome       string // "" for a transfer that stays
 }
+
+// The outcomes of a simulated transfer: its block leaves the chain after its confirmations, and a later block holds it
+// again, or none does.
+const (
+	OutcomeReorg   = "reorg"
+	OutcomeDropped = "reorg_dropped"
+)
+
+// Outcomes lists the outcomes of a simulated transfer to a wallet.
+func Outcomes() []string { return []string{OutcomeReorg, OutcomeDropped} }
 
 // Deposit sends money to a wallet of test mode on its simulated chain, in any status of the wallet.
 func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
@@ -276,10 +288,14 @@ func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d Sa
 	if d.Confirmations >= 0 {
 		confirmations = max(d.Confirmations, 1) // it is in a block
 	}
-	sim, _, err := a.app.readSimulate(Simulate{
+	ask := Simulate{
 		RequestID: id.New(id.Message, a.Now()), Address: w.Address, Network: w.Network, Asset: w.Crypto,
 		Amount: asset.ToUnits(d.Amount).Truncate(0).String(), Confirmations: confirmations,
-	})
+	}
+	if d.Outcome != "" {
+		ask.LeavesAfter, ask.Confirmations, ask.Returns = max(d.Confirmations, 1), 0, d.Outcome == OutcomeReorg
+	}
+	sim, _, err := a.app.readSimulate(ask)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
@@ -298,6 +314,9 @@ func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d Sa
 }
 
 func (d SandboxDeposit) check(asset money.Asset, problems *fault.Problems) {
+	if d.Outcome != "" && !slices.Contains(Outcomes(), d.Outcome) {
+		problems.Add("outcome", "must be one of %s", strings.Join(Outcomes(), ", "))
+	}
 	switch {
 	case !d.Given:
 		problems.Add("amount", "is required")

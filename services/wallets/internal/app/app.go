@@ -131,11 +131,15 @@ type Simulate struct {
 	Asset         string
 	Amount        string // base units, decimal digits
 	Confirmations int64  // 0 for enough
+	Sender        string // "" for one that nobody knows
+	LeavesAfter   int64  // confirmations after which its block leaves the chain; 0 for never
+	Returns       bool   // a later block holds it again
 }
 
 const (
 	amountMost        = 78 // decimal digits of the largest 256-bit number
 	confirmationsMost = 10_000
+	senderMost        = 128
 )
 
 // Simulate puts a deposit on a simulated chain. It refuses a live or unknown address for good.
@@ -185,6 +189,9 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	if s.Confirmations < 0 || s.Confirmations > confirmationsMost {
 		return wallet.Simulated{}, nil, fmt.Errorf("confirmations must be 0 to %d", confirmationsMost)
 	}
+	if s.LeavesAfter < 0 || s.LeavesAfter > confirmationsMost || len(s.Sender) > senderMost {
+		return wallet.Simulated{}, nil, fmt.Errorf("the block may leave after 0 to %d confirmations, and the sender has %d characters at most", confirmationsMost, senderMost)
+	}
 	key, err := address.Parse(network.Family, a.nets[tenant.Test], s.Address)
 	if err != nil {
 		return wallet.Simulated{}, nil, fmt.Errorf("the address %w", err)
@@ -194,9 +201,14 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 		confirmations = a.depths.Enough(network.Name, asset.Symbol)
 	}
 	txHash := wallet.SimulatedHash(network.Family, network.Name, s.RequestID)
+	sender := s.Sender
+	if sender == "" {
+		sender = a.sender(network, txHash)
+	}
 	return wallet.Simulated{
 		RequestID: s.RequestID, Network: network.Name, TxHash: txHash, To: key, Asset: asset.Symbol,
-		Contract: asset.Contract, Amount: amount, Sender: a.sender(network, txHash), Confirmations: confirmations,
+		Contract: asset.Contract, Amount: amount, Sender: sender, Confirmations: confirmations,
+		LeavesAfter: s.LeavesAfter, Returns: s.Returns,
 	}, key, nil
 }
 

@@ -130,8 +130,9 @@ type sandboxRequest struct {
 func (r *sandboxRequest) Read(in *httpkit.Input) {
 	r.id = in.Path("id")
 	b := in.Body()
-	b.Only("amount", "confirmations")
+	b.Only("amount", "confirmations", "outcome")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
+	r.deposit.Outcome = b.Text("outcome", wordMax)
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n

@@ -56,6 +56,7 @@ func Consume(link Consumer, cases Cases) {
 		}
 		return cases.Simulate(ctx, m.ID, app.Simulate{
 			RequestID: p.RequestID, Address: p.Address, Network: p.Network, Asset: p.Asset, Amount: p.Amount, Confirmations: p.Confirmations,
+			Sender: p.Sender, LeavesAfter: p.LeavesAfter, Returns: p.Returns,
 		})
 	})
 	link.Handle(queue(wire.AddressesUsedV1), usedParallel, used(cases))

@@ -200,6 +200,10 @@ func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Curso
 func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanner.Step) ([]wallet.Deposit, error) {
 	last := step.Last()
 	tip := wallet.Tip{Height: last.Height, Finalized: step.Finalized}
+	left, err := s.simLeave(ctx, tx, c, tip.Height)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := tx.Query(ctx, dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized)
 	if err != nil {
 		return nil, fmt.Errorf("reading due deposits: %w", err)
@@ -220,7 +224,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 	}
 	changed = append(changed, seen...)
 	s.raise(changed)
-	return changed, s.putDeposits(ctx, tx, changed)
+	return append(left, changed...), s.putDeposits(ctx, tx, changed)
 }
 
 // see turns the transfers of the step's last block into deposits. It drops a transfer to an address that was not

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -32,7 +33,14 @@ EXISTS (SELECT FROM sim_transfers t WHERE t.network = n.network AND t.height IS 
 SELECT $1, $2, $3, coalesce(p.hash, ''), greatest(clock_timestamp(), p.time)
 FROM (SELECT 1) AS one LEFT JOIN sim_blocks p ON p.network = $1 AND p.height = $2 - 1`
 
-	simIncludeSQL = `UPDATE sim_transfers SET height = $2 WHERE network = $1 AND height IS NULL AND NOT dropped RETURNING confirmations`
+	simIncludeSQL = `UPDATE sim_transfers SET height = $2 WHERE network = $1 AND height IS NULL AND NOT dropped AND returns_at <= $2
+RETURNING greatest(confirmations, leaves_after + 1)`
+
+	// The block of a transfer leaves the chain for that transfer alone: other merchants' transfers in it stay.
+	simLeaveSQL = `UPDATE sim_transfers t SET height = NULL, dropped = NOT t.returns, leaves_after = 0, returns_at = n.height + $3
+FROM sim_networks n WHERE n.network = t.network AND t.network = $1 AND t.leaves_after > 0 AND t.height + t.leaves_after <= $2 RETURNING t.tx_hash`
+
+	simOrphanedSQL = `UPDATE transfers SET orphaned_at = now() WHERE mode = $1 AND network = $2 AND tx_hash = ANY($3) AND orphaned_at IS NULL`
 
 	simGrowSQL = `UPDATE sim_networks SET height = $2, mine_until = greatest(mine_until, $3), mined_at = clock_timestamp() WHERE network = $1
 RETURNING height, mine_until`
@@ -43,8 +51,8 @@ RETURNING height, mine_until`
 
 	simTransfersSQL = `SELECT tx_hash, key, asset, contract, amount::text, sender FROM sim_transfers WHERE network = $1 AND height = $2 ORDER BY tx_hash`
 
-	simDepositSQL = `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9) ON CONFLICT (request_id) DO NOTHING`
+	simDepositSQL = `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations, leaves_after, returns)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, $11) ON CONFLICT (request_id) DO NOTHING`
 
 	simCutSQL = `DELETE FROM sim_blocks WHERE network = $1 AND height > $2`
 
@@ -204,9 +212,51 @@ func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulat
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations)
-		return err
+		return simDeposit(ctx, tx, d)
 	})
+}
+
+func simDeposit(ctx context.Context, tx pgx.Tx, d wallet.Simulated) error {
+	_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations,
+		d.LeavesAfter, d.Returns)
+	return err
+}
+
+// simReturnAfter is how many blocks a transfer whose block has left the chain waits for another one: long enough for a
+// merchant to see it gone.
+const simReturnAfter = 20
+
+// simLeave takes transfers out of a simulated chain that were to stay so long only, and returns their deposits as
+// reverted: what a reorganisation does, to these transfers alone.
+func (s *Store) simLeave(ctx context.Context, tx pgx.Tx, c scanner.Chain, tip int64) (reverted []wallet.Deposit, err error) {
+	if c.Mode != tenant.Test {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, simLeaveSQL, c.Network, tip, simReturnAfter)
+	if err != nil {
+		return nil, fmt.Errorf("taking transfers out of a simulated chain: %w", err)
+	}
+	hashes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(hashes) == 0 {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, simOrphanedSQL, c.Mode, c.Network, hashes); err != nil {
+		return nil, fmt.Errorf("marking transfers: %w", err)
+	}
+	left := make([]wallet.Sighting, len(hashes))
+	for i, hash := range hashes {
+		left[i].TxHash = hash
+	}
+	known, err := s.known(ctx, tx, c, left)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range known {
+		if next, ok := d.Revert(tip); ok {
+			reverted = append(reverted, next)
+		}
+	}
+	return reverted, s.putDeposits(ctx, tx, reverted)
 }
 
 // Owner returns the modes in which an address was issued, given in each mode's notation.

@@ -65,8 +65,15 @@ func (w *simulation) start(epoch int64) {
 
 func (w *simulation) deposit(id string, confirmations int64) {
 	w.t.Helper()
+	w.depositUntil(id, confirmations, 0, false)
+}
+
+// depositUntil makes a deposit whose block leaves the chain after so many confirmations.
+func (w *simulation) depositUntil(id string, confirmations, leavesAfter int64, returns bool) {
+	w.t.Helper()
 	if err := w.store.Simulate(w.t.Context(), "", wallet.Simulated{
-		RequestID: id, Network: "ethereum", TxHash: "0x" + id, To: w.key, Asset: "USDT", Contract: "c", Amount: big.NewInt(100), Sender: "s", Confirmations: confirmations,
+		RequestID: id, Network: "ethereum", TxHash: "0x" + id, To: w.key, Asset: "USDT", Contract: "c", Amount: big.NewInt(100), Sender: "s",
+		Confirmations: confirmations, LeavesAfter: leavesAfter, Returns: returns,
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -135,6 +142,27 @@ func TestSimulated_forks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("c", "reverted", reverted)
+}
+
+// A transfer that is to leave the chain does so alone, and where it returns it is confirmed in another block.
+func TestSimulated_oneTransferLeaves(t *testing.T) {
+	t.Parallel()
+	w := newSimulation(t)
+	w.depositUntil("returns", 12, 1, true)
+	w.depositUntil("dropped", 12, 1, false)
+	w.deposit("stays", 12)
+	w.until("returns", "seen", seen)
+	height := w.last["ethereum:0xreturns:0"].BlockHeight
+	w.until("returns", "reverted", reverted)
+	w.until("dropped", "reverted", reverted)
+	w.until("returns", "confirmed in another block", func(d wire.DepositChanged) bool { return confirmed(d) && d.BlockHeight > height })
+	w.until("stays", "confirmed", confirmed)
+	w.until("dropped", "still reverted", reverted)
+	for _, d := range w.told {
+		if d.Key == "ethereum:0xstays:0" && d.State == wire.Reverted {
+			t.Errorf("the transfer of somebody else was reverted: %+v", d)
+		}
+	}
 }
 
 // After crashes at any place, each deposit is published once for each of its versions.

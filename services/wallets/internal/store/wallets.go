@@ -288,8 +288,7 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 		if err := idempotency.Put(ctx, tx, k, a); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations)
-		return err
+		return simDeposit(ctx, tx, d)
 	})
 	if k.Sent() && idempotency.IsTaken(err) {
 		return idempotency.ErrTaken

@@ -19,6 +19,8 @@ type Simulated struct {
 	Amount        *big.Int
 	Sender        string
 	Confirmations int64 // depth to reach at the fast pace
+	LeavesAfter   int64 // depth at which its block leaves the chain, alone; 0 for never
+	Returns       bool  // a later block holds it again
 }
 
 // SimulatedHash is the hash of a request's transaction on a simulated chain, the same each time.
