@@ -87,7 +87,7 @@ func New(payments Payments, brands Brands, offer language.List, log *slog.Logger
 			"fiat": func(of payment) string { return fiat(l, of) }, "payout": func(of payment) string { return payout(l, of) },
 		}
 		for name, files := range map[string][]string{
-			"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "link": {"layout", "link"}, "docs": {"docs"},
+			"pay": {"layout", "pay", "coins"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "link": {"layout", "link", "coins"}, "docs": {"docs"},
 		} {
 			view := template.New(files[0] + ".html").Funcs(helpers)
 			for _, file := range files {

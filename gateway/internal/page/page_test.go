@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"image"
 	"image/color"
 	"log/slog"
@@ -27,6 +28,7 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/language"
+	"causeway.internal/libs/money"
 )
 
 const reference = "CW-7KQ2M9XHTB4N"
@@ -352,6 +354,22 @@ func TestPay_wallet(t *testing.T) {
 		if strings.Contains(page, "Open wallet app") != opens || strings.Contains(page, "ZgotmplZ") ||
 			strings.Contains(page, "javascript:") {
 			t.Errorf("%q: the link is shown: %v", uri, !opens)
+		}
+	}
+}
+
+// Every crypto that a page shows has a mark.
+func TestCoins_haveMarks(t *testing.T) {
+	marks, err := template.ParseFS(templates, "templates/coins.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range money.Networks() {
+		for _, a := range n.Assets {
+			var mark strings.Builder
+			if err := marks.ExecuteTemplate(&mark, "coin", a.Symbol); err != nil || !strings.HasPrefix(mark.String(), `<svg class="coin" `) {
+				t.Errorf("the mark of %s is %q, %v; want a picture", a.Symbol, mark.String(), err)
+			}
 		}
 	}
 }
