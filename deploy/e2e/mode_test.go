@@ -5,6 +5,7 @@ package e2e
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -63,5 +64,27 @@ func TestBanks(t *testing.T) {
 		if !slices.Contains(a.FieldErrors(), "receiver.bankCode") {
 			t.Errorf("a bank %s: the error names %v", name, a.FieldErrors())
 		}
+	}
+}
+
+// TestPublicLists_showTheModeOfTheKey: while live mode is closed, callers with a test key or none see test mode, and
+// those with a live key get the answer of a closed mode.
+func TestPublicLists_showTheModeOfTheKey(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	live, test := key(t, s, c, "live", unique("lists"), "*"), key(t, s, c, "test", unique("lists"), "*")
+	for _, path := range []string{"/v1/rates", "/v1/banks"} {
+		for _, caller := range []*api.Client{test, c.With("")} {
+			caller.Call(t, http.MethodGet, path, nil).Want(t, http.StatusOK)
+		}
+		a := live.Call(t, http.MethodGet, path, nil, api.Once).Want(t, http.StatusServiceUnavailable)
+		if a.Text(t, "error.code") != "live_disabled" {
+			t.Errorf("%s with a live key: %s", path, a.Body)
+		}
+		live.Call(t, http.MethodGet, path+"?mode=test", nil).Want(t, http.StatusOK)
+	}
+	networks := string(live.Call(t, http.MethodGet, "/v1/networks", nil).Want(t, http.StatusOK).Body)
+	if !strings.Contains(networks, `"live":{"open":false,"reason":"mode_disabled"}`) {
+		t.Errorf("networks with a live key: %s", networks)
 	}
 }

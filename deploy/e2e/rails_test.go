@@ -60,6 +60,8 @@ func TestLiveRails(t *testing.T) {
 	t.Run("finds by query what a timeout hid", w.timeout)
 	t.Run("is sped up by a webhook", w.webhook)
 	t.Run("pays over Flutterwave what Paystack refuses", w.flutterwave)
+	t.Run("lists the banks of the rails", w.banks)
+	t.Run("shows a test key its own mode", w.testKey)
 	t.Run("names nobody where the corridor does not", w.nameless)
 	t.Run("refuses a price without its peg", w.refusal)
 	t.Run("exports what alerts and dashboards ask for", func(t *testing.T) { everyMetric(t, s) })
@@ -201,6 +203,40 @@ func (w *liveRails) flutterwave(t *testing.T) {
 		t.Errorf("%d transfers at Paystack", n)
 	}
 	w.once(t, bank.Flutterwave, attempt(ref, "2"), "25000")
+}
+
+// banks: once the rails' own lists are read, the banks of live mode are theirs.
+func (w *liveRails) banks(t *testing.T) {
+	api.Eventually(t, soon, "the rails' lists of banks", func() bool {
+		text := string(w.c.Call(t, http.MethodGet, "/v1/banks?currency=NGN", nil).Want(t, http.StatusOK).Body)
+		return strings.Contains(text, "Guaranty Trust Bank") && strings.Contains(text, "OPay") && !strings.Contains(text, "Access Bank")
+	})
+	gone := transfer(api.Object{"network": "ethereum", "receiver": api.Object{"bankCode": "044", "accountNumber": "0123456789"}})
+	a := w.c.Call(t, http.MethodPost, "/v1/payments", gone).Want(t, http.StatusBadRequest)
+	if a.Text(t, "error.fields.0.field") != "receiver.bankCode" {
+		t.Errorf("a bank that no rail lists: %s", a.Body)
+	}
+}
+
+// testKey: a test key sees the prices, banks and limits of test mode while live mode is open, and `mode` names another.
+func (w *liveRails) testKey(t *testing.T) {
+	test := key(t, w.s, client(t, w.s), "test", unique("mode"), "*")
+	read := func(path string) string { return string(test.Call(t, http.MethodGet, path, nil).Want(t, http.StatusOK).Body) }
+	if text := read("/v1/rates?fiat=NGN&crypto=USDT"); !strings.Contains(text, `"simulated":true`) {
+		t.Errorf("rates: %s, want those of test mode", text)
+	}
+	if text := read("/v1/rates?fiat=NGN&crypto=USDT&mode=live"); !strings.Contains(text, `"simulated":false`) {
+		t.Errorf("rates of mode=live: %s", text)
+	}
+	if text := read("/v1/banks?currency=NGN"); !strings.Contains(text, "Access Bank") {
+		t.Errorf("banks: %s, want those of test mode", text)
+	}
+	if text := read("/v1/networks"); strings.Contains(text, `"maximum":150000`) {
+		t.Errorf("limits: %s, want those of test mode", text)
+	}
+	if text := read("/v1/networks?mode=live"); !strings.Contains(text, `"maximum":150000`) {
+		t.Errorf("limits of mode=live: %s, want those of the rails", text)
+	}
 }
 
 func (w *liveRails) nameless(t *testing.T) {

@@ -80,3 +80,64 @@ func TestPayoutOutcome(t *testing.T) {
 	refuse(t, c, "/v1/sandbox/payouts/"+plain+"/outcome", api.Object{"outcome": "explode"}, http.StatusBadRequest, "")
 	refuse(t, c, "/v1/sandbox/payouts/"+failing+"/outcome", api.Object{"outcome": "succeed"}, http.StatusConflict, "")
 }
+
+// TestSandboxTroubles: what a test forces on one payment comes to the state that a live payment would have, and goes on
+// as a live one would.
+func TestSandboxTroubles(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	start := func(outcome api.Object) string {
+		t.Helper()
+		ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
+		deposit(t, c, ref, outcome)
+		return ref
+	}
+	again, dropped := start(api.Object{"outcome": "reorg"}), start(api.Object{"outcome": "reorg_dropped"})
+	held, over := start(api.Object{"outcome": "screening_hold"}), start(api.Object{"outcome": "over_limit"})
+	plain := start(api.Object{})
+	fallen := func(a *api.Answer) bool { return exception(a) == "reorged" }
+	awaitPayment(t, c, again, "reorged", fallen)
+	awaitPayment(t, c, dropped, "reorged", fallen)
+	awaitStatus(t, c, again, "settled")
+	deposit(t, c, dropped, nil)
+	awaitStatus(t, c, dropped, "settled")
+	for ref, want := range map[string]string{held: "screening_hold", over: "over_limit"} {
+		if a := awaitStatus(t, c, ref, "needs_review"); exception(a) != want {
+			t.Errorf("a deposit that is to be held by %s: %s", want, a.Body)
+		}
+	}
+	awaitStatus(t, c, plain, "settled")
+	path := "/v1/sandbox/payments/" + plain + "/deposits"
+	refuse(t, c, path, api.Object{"outcome": "lost"}, http.StatusBadRequest, "")
+}
+
+// TestSandboxOutages: a merchant of test mode loses its prices or a network, and nobody else does; the same request
+// succeeds after the outage.
+func TestSandboxOutages(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := unique("outage")
+	mine := key(t, s, c, "test", merchant, "*")
+	const outages = "/v1/sandbox/outages"
+	for code, body := range map[string]api.Object{
+		"rate_unavailable": {"what": "rates"}, "network_unavailable": {"what": "network", "network": "erc20"},
+	} {
+		mine.Call(t, http.MethodPost, outages, body).Want(t, http.StatusOK)
+		api.Eventually(t, soon, code, func() bool {
+			a := mine.Call(t, http.MethodPost, "/v1/payments", transfer(nil), api.Once)
+			return a.Status == http.StatusServiceUnavailable && a.Text(t, "error.code") == code
+		})
+		create(t, c, transfer(nil))
+		over := api.Object{"seconds": 0}
+		for name, value := range body {
+			over[name] = value
+		}
+		mine.Call(t, http.MethodPost, outages, over).Want(t, http.StatusOK)
+		api.Eventually(t, soon, "the end of "+code, func() bool {
+			return mine.Call(t, http.MethodPost, "/v1/payments", transfer(nil), api.Once).Status == http.StatusCreated
+		})
+	}
+	refuse(t, mine, outages, api.Object{"what": "network"}, http.StatusBadRequest, "")
+	refuse(t, mine, outages, api.Object{"what": "rates", "seconds": 601}, http.StatusBadRequest, "")
+	key(t, s, c, "live", merchant, "*").Call(t, http.MethodPost, outages, api.Object{"what": "rates"}, bad).Want(t, http.StatusNotFound)
+}

@@ -211,9 +211,9 @@ func Table() []Route {
 			Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Knows: true,
 			Permission: apikey.PaymentCreate, Names: true, Guess: true, Member: "reference",
 		},
-		open(http.MethodGet, "/v1/banks", Payments).reads("mode", "currency", "name"),
-		open(http.MethodGet, "/v1/rates", Payments).reads("fiat", "crypto"),
-		open(http.MethodGet, "/v1/networks", Payments),
+		open(http.MethodGet, "/v1/banks", Payments).knowing().reads("mode", "currency", "name"),
+		open(http.MethodGet, "/v1/rates", Payments).knowing().reads("mode", "fiat", "crypto"),
+		open(http.MethodGet, "/v1/networks", Payments).knowing().reads("mode"),
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
 		{Method: http.MethodPost, Pattern: "/v1/rails/{name}/webhook", Upstream: Payments, Access: Open, AnyHeaders: true},
 		guessable(http.MethodPost, "/v1/checkout/{reference}/simulate", Payments),
@@ -247,6 +247,7 @@ func Table() []Route {
 
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
+		sandbox(http.MethodPost, "/v1/sandbox/outages", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/simulate-deposit", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 

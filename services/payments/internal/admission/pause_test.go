@@ -59,7 +59,7 @@ func TestPause_quotes(t *testing.T) {
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM payments`); n != 0 {
 		t.Errorf("%d payments", n)
 	}
-	if body, err := w.Pricing.Networks(); err != nil || !strings.Contains(string(body), `"pauses":[{"paused":"quotes","fiatCurrency":null,"network":"tron"`) {
+	if body, err := w.Pricing.Networks(""); err != nil || !strings.Contains(string(body), `"pauses":[{"paused":"quotes","fiatCurrency":null,"network":"tron"`) {
 		t.Errorf("Networks() = %s, %v; want tron with its pause of quotes", body, err)
 	}
 	w.Resume(stop)

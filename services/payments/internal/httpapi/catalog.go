@@ -17,8 +17,8 @@ import (
 )
 
 func catalogRoutes(s *httpkit.Server, u UseCases) {
-	httpkit.Handle(s, "GET /v1/banks", httpkit.ForAll, func(_ context.Context, r banksRequest) ([]byte, error) {
-		return u.Receivers.Banks(r.mode, r.currency, r.name)
+	httpkit.Handle(s, "GET /v1/banks", httpkit.ForAll, func(ctx context.Context, r banksRequest) ([]byte, error) {
+		return u.Receivers.Banks(shown(ctx, r.mode), r.currency, r.name)
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", httpkit.ForAll, func(ctx context.Context, r verifyRequest) ([]byte, error) {
 		if o := httpkit.From(ctx).Owner; o.MerchantID != "" {
@@ -26,11 +26,11 @@ func catalogRoutes(s *httpkit.Server, u UseCases) {
 		}
 		return u.Receivers.VerifyReceiver(ctx, r.lookup, &r.problems)
 	})
-	httpkit.Handle(s, "GET /v1/rates", httpkit.ForAll, func(_ context.Context, r ratesRequest) ([]byte, error) {
-		return u.Pricing.Rates(r.fiat, r.crypto)
+	httpkit.Handle(s, "GET /v1/rates", httpkit.ForAll, func(ctx context.Context, r ratesRequest) ([]byte, error) {
+		return u.Pricing.Rates(shown(ctx, r.mode), r.fiat, r.crypto)
 	})
-	httpkit.Handle(s, "GET /v1/networks", httpkit.ForAll, func(context.Context, nothing) ([]byte, error) {
-		return u.Pricing.Networks()
+	httpkit.Handle(s, "GET /v1/networks", httpkit.ForAll, func(ctx context.Context, r networksRequest) ([]byte, error) {
+		return u.Pricing.Networks(shown(ctx, r.mode))
 	})
 	httpkit.Handle(s, "GET /v1/checkout/{reference}", httpkit.ForAll, func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
 		body, merchantID, err := u.Checkouts.Checkout(ctx, r.reference)
@@ -45,6 +45,24 @@ type nothing struct{}
 
 // Read reads no field.
 func (*nothing) Read(*httpkit.Input) {}
+
+// modeAsked is the mode that a query names.
+func modeAsked(in *httpkit.Input) tenant.Mode {
+	return tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test)))
+}
+
+// shown is the mode that a public list shows: the one that the query names, else that of the caller's key.
+func shown(ctx context.Context, asked tenant.Mode) tenant.Mode {
+	if asked != "" {
+		return asked
+	}
+	return httpkit.From(ctx).Owner.Mode
+}
+
+type networksRequest struct{ mode tenant.Mode }
+
+// Read takes the mode of the networks.
+func (r *networksRequest) Read(in *httpkit.Input) { r.mode = modeAsked(in) }
 
 // fiat reads a currency of the query, without regard to case.
 func fiat(in *httpkit.Input, name string) money.Currency {
@@ -65,7 +83,7 @@ const nameMax = 100
 
 // Read takes the filters of a list of banks.
 func (r *banksRequest) Read(in *httpkit.Input) {
-	r.mode = tenant.Mode(in.QueryOneOf("mode", string(tenant.Live), string(tenant.Test)))
+	r.mode = modeAsked(in)
 	r.currency, r.name = fiat(in, "currency"), in.Query("name")
 	if len(r.name) > nameMax {
 		in.Problems.Add("name", "must have at most %d characters", nameMax)
@@ -88,13 +106,14 @@ func (r *verifyRequest) Read(in *httpkit.Input) {
 }
 
 type ratesRequest struct {
+	mode   tenant.Mode
 	fiat   money.Currency
 	crypto string
 }
 
 // Read takes the filters of the rates.
 func (r *ratesRequest) Read(in *httpkit.Input) {
-	r.fiat = fiat(in, "fiat")
+	r.mode, r.fiat = modeAsked(in), fiat(in, "fiat")
 	if text := in.Query("crypto"); text != "" {
 		symbol, known := pricing.Symbol(text)
 		if !known {

@@ -34,10 +34,11 @@ type ratesAnswer struct {
 	Rates   []rateView `json:"rates"`
 }
 
-// Rates is the body of GET /v1/rates: the rates that a quote would use now, with their sources and age. A request for
-// one pair without a fresh price is a 503; a list omits the pair.
-func (a *Pricing) Rates(fiat money.Currency, crypto string) ([]byte, error) {
-	_, set, err := provider.Front(a.Providers)
+// Rates is the body of GET /v1/rates: the rates that a quote of the mode would use now, with their sources and age. A
+// request for one pair without a fresh price is a 503; a list omits the pair. Without a mode they are those of live
+// mode, where it is open.
+func (a *Pricing) Rates(mode tenant.Mode, fiat money.Currency, crypto string) ([]byte, error) {
+	_, set, err := provider.Front(a.Providers, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +141,12 @@ type networksAnswer struct {
 }
 
 // Networks is the body of GET /v1/networks: the networks and their cryptos, whether each is open, its confirmations,
-// the least payment, and the limits of a payment. confirmations is null where only finality counts. minimum is that of
-// the mode that Front names, null without one.
-func (a *Pricing) Networks() ([]byte, error) {
-	front, set, err := provider.Front(a.Providers)
-	if err != nil {
+// the least payment, and the limits of a payment. confirmations is null where only finality counts. Minimums, limits
+// and what the scan sees are those of the mode, and without a mode those of live mode where it is open. minimum is null
+// where there is none. The networks of a mode that is closed are all closed.
+func (a *Pricing) Networks(mode tenant.Mode) ([]byte, error) {
+	front, set, err := provider.Front(a.Providers, mode)
+	if err != nil && mode == "" {
 		return nil, err
 	}
 	out := networksAnswer{Success: true, Pauses: pauseViews(a.Pauses.All())}

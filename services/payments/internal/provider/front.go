@@ -8,8 +8,15 @@ import (
 // Modes lists the modes, live mode first.
 var Modes = tenant.Modes()
 
-// Front is the mode of routes without a mode, with its set: live where it is open.
-func Front(sets map[tenant.Mode]Set) (tenant.Mode, Set, error) {
+// Front is a mode with its set, and without one that of callers who name none: live where it is open.
+func Front(sets map[tenant.Mode]Set, mode tenant.Mode) (tenant.Mode, Set, error) {
+	if mode != "" {
+		w, open := sets[mode]
+		if !open {
+			return mode, w, change.ErrLiveDisabled
+		}
+		return mode, w, nil
+	}
 	for _, mode := range Modes {
 		if w, ok := sets[mode]; ok {
 			return mode, w, nil

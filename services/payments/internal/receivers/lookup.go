@@ -32,14 +32,9 @@ type banksAnswer struct {
 // Banks is the body of GET /v1/banks: the banks of one currency or all that a rail of the mode pays and that match a
 // name (rail.Search). Without a mode they are those of live mode, where it is open.
 func (a *Receivers) Banks(mode tenant.Mode, currency money.Currency, name string) ([]byte, error) {
-	set, open := a.Providers[mode]
-	if mode == "" {
-		var err error
-		if _, set, err = provider.Front(a.Providers); err != nil {
-			return nil, err
-		}
-	} else if !open {
-		return nil, change.ErrLiveDisabled
+	_, set, err := provider.Front(a.Providers, mode)
+	if err != nil {
+		return nil, err
 	}
 	currencies := money.Currencies()
 	if currency != "" {

@@ -204,8 +204,8 @@ func TestSandbox_networkClosed(t *testing.T) {
 	w.Balanced()
 }
 
-// A transfer whose block left the chain makes its payment reorged. When another block holds it, or the payer pays again,
-// the payment goes on.
+// A transfer whose block left the chain makes its payment reorged. The payment goes on when another block holds the
+// transfer, or the payer pays again.
 func TestSandbox_reorg(t *testing.T) {
 	t.Parallel()
 	w := troubled(t)

@@ -29,8 +29,8 @@ func (s *Store) Outages(ctx context.Context) ([]admission.Outage, error) {
 	return found, wrap(err, "list outages of test mode")
 }
 
-// TakeDown begins an outage of a merchant's test mode, or ends it now where it lasts no time, and keeps the answer under
-// the key of the request. idempotency.ErrTaken means that another request with the same key won.
+// TakeDown begins an outage of a merchant's test mode, or ends it now where it lasts no time, and keeps the answer
+// under the key of the request. idempotency.ErrTaken means that another request with the same key won.
 func (s *Store) TakeDown(ctx context.Context, o admission.Outage, lasts time.Duration, k idempotency.Key, answer func(admission.Outage) (idempotency.Answer, error)) (kept idempotency.Answer, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, upsertOutage, o.MerchantID, o.What, o.Network, lasts.Seconds()).Scan(&o.Until); err != nil {

@@ -29,6 +29,11 @@ const (
 	AccountNeverArrive = "0000000006" // the order is lost in transit: not made until the same reference is sent again
 )
 
+// Accounts lists the magic account numbers.
+func Accounts() []string {
+	return []string{AccountNotFound, AccountNameDown, AccountFails, AccountReturns, AccountTimesOut, AccountNeverArrive}
+}
+
 // The delays of the simulated bank. Every outcome is final within two seconds.
 const (
 	settleAfter = 250 * time.Millisecond
