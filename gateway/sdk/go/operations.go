@@ -28,7 +28,8 @@ func (c *Client) GetBalances(ctx context.Context, opts ...Option) (*BalancesAnsw
 // ListBanksQuery are the parameters of ListBanks.
 // Those that are zero are left out.
 type ListBanksQuery struct {
-	// The rails of this mode decide which banks there are. Without it those of live mode, where it is open.
+	// The rails of this mode decide which banks there are. Without it those of the key that is sent along, and
+	// without a key those of live mode, where it is open.
 	Mode string
 	// Only banks of this currency.
 	Currency string
@@ -52,8 +53,9 @@ func (q ListBanksQuery) values() url.Values {
 
 // ListBanks calls GET /v1/banks: List banks.
 //
-// Needs no key. The search for `name` accepts words in any order and case, common short names, and one typing
-// error in a word. A code finds its bank in any list of codes.
+// Needs no key. The banks are those of the rails' own lists, read daily. The search for `name` accepts words in
+// any order and case, common short names, and one typing error in a word. A code finds its bank in any list of
+// codes.
 func (c *Client) ListBanks(ctx context.Context, query ListBanksQuery, opts ...Option) (*BankListAnswer, error) {
 	var out BankListAnswer
 	if err := c.call(ctx, operation{"GET", "/v1/banks", "none", true}, request{query: query.values()}, opts, &out); err != nil {
@@ -208,12 +210,28 @@ func (c *Client) GetMe(ctx context.Context, opts ...Option) (*MeAnswer, error) {
 	return &out, nil
 }
 
+// ListNetworksQuery are the parameters of ListNetworks.
+// Those that are zero are left out.
+type ListNetworksQuery struct {
+	// Minimums and limits are those of this mode. Without it those of the key that is sent along, and without a
+	// key those of live mode, where it is open.
+	Mode string
+}
+
+func (q ListNetworksQuery) values() url.Values {
+	v := url.Values{}
+	if q.Mode != "" {
+		v.Set("mode", q.Mode)
+	}
+	return v
+}
+
 // ListNetworks calls GET /v1/networks: List networks and what is taken on them.
 //
 // Needs no key.
-func (c *Client) ListNetworks(ctx context.Context, opts ...Option) (*NetworkListAnswer, error) {
+func (c *Client) ListNetworks(ctx context.Context, query ListNetworksQuery, opts ...Option) (*NetworkListAnswer, error) {
 	var out NetworkListAnswer
-	if err := c.call(ctx, operation{"GET", "/v1/networks", "none", true}, request{}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"GET", "/v1/networks", "none", true}, request{query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
@@ -555,6 +573,9 @@ func (c *Client) GetPaymentTimeline(ctx context.Context, reference string, opts 
 // ListRatesQuery are the parameters of ListRates.
 // Those that are zero are left out.
 type ListRatesQuery struct {
+	// The prices of this mode. Without it those of the key that is sent along, and without a key those of live
+	// mode, where it is open.
+	Mode string
 	// Only rates of this currency.
 	Fiat string
 	// Only rates of this crypto.
@@ -563,6 +584,9 @@ type ListRatesQuery struct {
 
 func (q ListRatesQuery) values() url.Values {
 	v := url.Values{}
+	if q.Mode != "" {
+		v.Set("mode", q.Mode)
+	}
 	if q.Fiat != "" {
 		v.Set("fiat", q.Fiat)
 	}
@@ -734,6 +758,20 @@ func (c *Client) GetReport(ctx context.Context, reportID string, opts ...Option)
 func (c *Client) UpdateReport(ctx context.Context, reportID string, body UpdateReport, opts ...Option) (*ReportManagedAnswer, error) {
 	var out ReportManagedAnswer
 	if err := c.call(ctx, operation{"PATCH", "/v1/reports/{reportId}", "needed", false}, request{path: []string{reportID}, body: body}, opts, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// SandboxTakeDown calls POST /v1/sandbox/outages: Take prices or a network of your test mode down.
+//
+// Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's, there are
+// no prices (503 `rate_unavailable`), or a network is not followed (503 `network_unavailable`; payouts and
+// claims that rest on it wait), until `until`. Another outage of the same part replaces it, and one of 0 seconds
+// ends it. It takes a second at most until every process knows.
+func (c *Client) SandboxTakeDown(ctx context.Context, body SandboxOutage, opts ...Option) (*SandboxOutageAnswer, error) {
+	var out SandboxOutageAnswer
+	if err := c.call(ctx, operation{"POST", "/v1/sandbox/outages", "needed", true}, request{body: body}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -1567,6 +1567,12 @@ type SandboxDeposit struct {
 	Confirmations *int64 `json:"confirmations,omitzero"`
 	// Another crypto of the payment's network makes the payment `wrong_asset`. The asked one when absent.
 	Crypto string `json:"crypto,omitzero"`
+	// The fate of the transfer. `reorg`: its block leaves the chain after `confirmations` (1 when absent), and
+	// a later block holds it again. `reorg_dropped`: the same, and no block does. `screening_hold`: its sender
+	// is on the list of sanctioned addresses. `over_limit`: no limit has room for more of it than the quote;
+	// for transfers and gifts, a fifth more than what is owed when `amount` is absent. Absent: nothing happens
+	// to it.
+	Outcome string `json:"outcome,omitzero"`
 }
 
 // SandboxDepositAnswerDeposit is a part of the API.
@@ -1582,6 +1588,32 @@ type SandboxDepositAnswerDeposit struct {
 type SandboxDepositAnswer struct {
 	Deposit SandboxDepositAnswerDeposit `json:"deposit"`
 	Success bool                        `json:"success"`
+}
+
+// SandboxOutage is a part of the API.
+type SandboxOutage struct {
+	// With `network`: which one.
+	Network string `json:"network,omitzero"`
+	// 60 when absent; 0 ends the outage.
+	Seconds *int64 `json:"seconds,omitzero"`
+	// `rates`: no prices. `network`: the network is not followed.
+	What string `json:"what"`
+}
+
+// SandboxOutageAnswerOutage is a part of the API.
+type SandboxOutageAnswerOutage struct {
+	// Null for an outage of the prices.
+	Network string `json:"network"`
+	// ISO 8601, UTC, with milliseconds.
+	Until string `json:"until"`
+	// `rates` or `network`.
+	What string `json:"what"`
+}
+
+// SandboxOutageAnswer is a part of the API.
+type SandboxOutageAnswer struct {
+	Outage  SandboxOutageAnswerOutage `json:"outage"`
+	Success bool                      `json:"success"`
 }
 
 // SandboxOutcome is a part of the API.
@@ -1618,6 +1650,9 @@ type SandboxWalletDeposit struct {
 	// In the wallet's crypto; a number, or a string that holds one.
 	Amount        Decimal `json:"amount"`
 	Confirmations *int64  `json:"confirmations,omitzero"`
+	// `reorg`: the transfer's block leaves the chain after `confirmations` (1 when absent), and a later block
+	// holds it again. `reorg_dropped`: the same, and no block does.
+	Outcome string `json:"outcome,omitzero"`
 }
 
 // SandboxWalletDepositAnswerDeposit is a part of the API.

@@ -65,6 +65,8 @@ namespace Causeway;
  * @phpstan-import-type ComplaintType from Types
  * @phpstan-import-type ReportManagedAnswer from Types
  * @phpstan-import-type UpdateReport from Types
+ * @phpstan-import-type SandboxOutageAnswer from Types
+ * @phpstan-import-type SandboxOutage from Types
  * @phpstan-import-type SandboxDeposit from Types
  * @phpstan-import-type SandboxSimulateDeposit from Types
  * @phpstan-import-type SandboxOutcomeAnswer from Types
@@ -154,8 +156,9 @@ abstract class Operations
     /**
      * List banks.
      *
-     * Needs no key. The search for `name` accepts words in any order and case, common short names, and one
-     * typing error in a word. A code finds its bank in any list of codes.
+     * Needs no key. The banks are those of the rails' own lists, read daily. The search for `name` accepts words
+     * in any order and case, common short names, and one typing error in a word. A code finds its bank in any
+     * list of codes.
      *
      * GET /v1/banks
      *
@@ -327,11 +330,12 @@ abstract class Operations
      *
      * GET /v1/networks
      *
+     * @param array{mode?: 'live'|'test'|''} $query
      * @return NetworkListAnswer
      */
-    public function listNetworks(?RequestOptions $options = null): array
+    public function listNetworks(array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('GET', '/v1/networks', 'none', true), [], [], null, $options);
+        return $this->call(new Operation('GET', '/v1/networks', 'none', true), [], $query, null, $options);
     }
 
     /**
@@ -672,7 +676,7 @@ abstract class Operations
      *
      * GET /v1/rates
      *
-     * @param array{fiat?: string, crypto?: string} $query
+     * @param array{mode?: 'live'|'test'|'', fiat?: string, crypto?: string} $query
      * @return RateListAnswer
      */
     public function listRates(array $query = [], ?RequestOptions $options = null): array
@@ -788,6 +792,24 @@ abstract class Operations
     public function updateReport(string $reportId, array $body, ?RequestOptions $options = null): array
     {
         return $this->call(new Operation('PATCH', '/v1/reports/{reportId}', 'needed', false), ['reportId' => $reportId], [], $body, $options);
+    }
+
+    /**
+     * Take prices or a network of your test mode down.
+     *
+     * Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's, there
+     * are no prices (503 `rate_unavailable`), or a network is not followed (503 `network_unavailable`; payouts
+     * and claims that rest on it wait), until `until`. Another outage of the same part replaces it, and one of 0
+     * seconds ends it. It takes a second at most until every process knows.
+     *
+     * POST /v1/sandbox/outages
+     *
+     * @param SandboxOutage $body
+     * @return SandboxOutageAnswer
+     */
+    public function sandboxTakeDown(array $body, ?RequestOptions $options = null): array
+    {
+        return $this->call(new Operation('POST', '/v1/sandbox/outages', 'needed', true), [], [], $body, $options);
     }
 
     /**

@@ -91,12 +91,14 @@ namespace Causeway;
  * @phpstan-type ReportManagedAnswer array{data: array{report: ReportManaged}, success: true}
  * @phpstan-type ReportOwnListAnswer array{data: array{pagination: Pagination, reports: list<ReportManaged>}, success: true}
  * @phpstan-type ReportStatus 'pending'|'processing'|'resolved'|'dismissed'
- * @phpstan-type SandboxDeposit array{amount?: Decimal|int|string|null, confirmations?: int|null, crypto?: string|null}
+ * @phpstan-type SandboxDeposit array{amount?: Decimal|int|string|null, confirmations?: int|null, crypto?: string|null, outcome?: 'reorg'|'reorg_dropped'|'screening_hold'|'over_limit'|null}
  * @phpstan-type SandboxDepositAnswer array{deposit: array{amount: Decimal, confirmations: int, crypto: string, depositAddress: string, network: string}, success: true}
+ * @phpstan-type SandboxOutage array{what: 'rates'|'network', network?: string|null, seconds?: int|null}
+ * @phpstan-type SandboxOutageAnswer array{outage: array{network: string|null, until: string, what: 'rates'|'network'}, success: true}
  * @phpstan-type SandboxOutcome array{outcome: 'succeed'|'fail'|'return'|'timeout'}
  * @phpstan-type SandboxOutcomeAnswer array{payout: array{outcome: 'succeed'|'fail'|'return'|'timeout', reference: string, id?: string}, success: true}
  * @phpstan-type SandboxSimulateDeposit array{amount?: Decimal|int|string|null, steps?: int|null}
- * @phpstan-type SandboxWalletDeposit array{amount: Decimal|int|string, confirmations?: int|null}
+ * @phpstan-type SandboxWalletDeposit array{amount: Decimal|int|string, confirmations?: int|null, outcome?: 'reorg'|'reorg_dropped'|null}
  * @phpstan-type SandboxWalletDepositAnswer array{deposit: array{amount: string, confirmations: int, crypto: string, depositAddress: string, network: string, txHash: string}, success: true}
  * @phpstan-type Settle array{settlementToken: string, settlementReference?: string|null}
  * @phpstan-type SettledWithin array{day: int, fiveMinutes: int, hour: int, minute: int}

@@ -92,8 +92,9 @@ export abstract class Operations {
   /**
    * List banks.
    *
-   * Needs no key. The search for `name` accepts words in any order and case, common short names, and one typing
-   * error in a word. A code finds its bank in any list of codes.
+   * Needs no key. The banks are those of the rails' own lists, read daily. The search for `name` accepts words
+   * in any order and case, common short names, and one typing error in a word. A code finds its bank in any list
+   * of codes.
    *
    * GET /v1/banks
    */
@@ -225,8 +226,8 @@ export abstract class Operations {
    *
    * GET /v1/networks
    */
-  listNetworks(options: RequestOptions = {}): Promise<t.NetworkListAnswer> {
-    return this.call({ method: 'GET', path: '/v1/networks', key: 'none', repeatable: true }, { options });
+  listNetworks(query: t.ListNetworksQuery = {}, options: RequestOptions = {}): Promise<t.NetworkListAnswer> {
+    return this.call({ method: 'GET', path: '/v1/networks', key: 'none', repeatable: true }, { query, options });
   }
 
   /**
@@ -566,6 +567,20 @@ export abstract class Operations {
    */
   updateReport(reportId: string, body: t.UpdateReport, options: RequestOptions = {}): Promise<t.ReportManagedAnswer> {
     return this.call({ method: 'PATCH', path: '/v1/reports/{reportId}', key: 'needed', repeatable: false }, { path: { reportId }, body, options });
+  }
+
+  /**
+   * Take prices or a network of your test mode down.
+   *
+   * Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's, there
+   * are no prices (503 `rate_unavailable`), or a network is not followed (503 `network_unavailable`; payouts and
+   * claims that rest on it wait), until `until`. Another outage of the same part replaces it, and one of 0
+   * seconds ends it. It takes a second at most until every process knows.
+   *
+   * POST /v1/sandbox/outages
+   */
+  sandboxTakeDown(body: t.SandboxOutage, options: RequestOptions = {}): Promise<t.SandboxOutageAnswer> {
+    return this.call({ method: 'POST', path: '/v1/sandbox/outages', key: 'needed', repeatable: true }, { body, options });
   }
 
   /**

@@ -1070,6 +1070,13 @@ export interface SandboxDeposit {
   confirmations?: number | null | undefined;
   /** Another crypto of the payment's network makes the payment `wrong_asset`. The asked one when absent. */
   crypto?: string | null | undefined;
+  /**
+   * The fate of the transfer. `reorg`: its block leaves the chain after `confirmations` (1 when absent), and a
+   * later block holds it again. `reorg_dropped`: the same, and no block does. `screening_hold`: its sender is on
+   * the list of sanctioned addresses. `over_limit`: no limit has room for more of it than the quote; for
+   * transfers and gifts, a fifth more than what is owed when `amount` is absent. Absent: nothing happens to it.
+   */
+  outcome?: 'reorg' | 'reorg_dropped' | 'screening_hold' | 'over_limit' | null | undefined;
 }
 
 export interface SandboxDepositAnswer {
@@ -1079,6 +1086,27 @@ export interface SandboxDepositAnswer {
     crypto: string;
     depositAddress: string;
     network: string;
+  };
+  success: true;
+}
+
+export interface SandboxOutage {
+  /** `rates`: no prices. `network`: the network is not followed. */
+  what: 'rates' | 'network';
+  /** With `network`: which one. */
+  network?: string | null | undefined;
+  /** 60 when absent; 0 ends the outage. */
+  seconds?: number | null | undefined;
+}
+
+export interface SandboxOutageAnswer {
+  outage: {
+    /** Null for an outage of the prices. */
+    network: string | null;
+    /** ISO 8601, UTC, with milliseconds. */
+    until: string;
+    /** `rates` or `network`. */
+    what: 'rates' | 'network';
   };
   success: true;
 }
@@ -1110,6 +1138,11 @@ export interface SandboxWalletDeposit {
   /** In the wallet's crypto; a number, or a string that holds one. */
   amount: DecimalInput | string;
   confirmations?: number | null | undefined;
+  /**
+   * `reorg`: the transfer's block leaves the chain after `confirmations` (1 when absent), and a later block
+   * holds it again. `reorg_dropped`: the same, and no block does.
+   */
+  outcome?: 'reorg' | 'reorg_dropped' | null | undefined;
 }
 
 export interface SandboxWalletDepositAnswer {
@@ -2097,7 +2130,10 @@ export type ErrorCode =
 
 /** Parameters of {@link Causeway.listBanks}. */
 export interface ListBanksQuery {
-  /** The rails of this mode decide which banks there are. Without it those of live mode, where it is open. */
+  /**
+   * The rails of this mode decide which banks there are. Without it those of the key that is sent along, and
+   * without a key those of live mode, where it is open.
+   */
   mode?: 'live' | 'test' | '' | undefined;
   /** Only banks of this currency. */
   currency?: string | undefined;
@@ -2115,6 +2151,15 @@ export interface ListEventsQuery {
   type?: EventTypeName | undefined;
   /** Only events from this time on. */
   from?: string | undefined;
+}
+
+/** Parameters of {@link Causeway.listNetworks}. */
+export interface ListNetworksQuery {
+  /**
+   * Minimums and limits are those of this mode. Without it those of the key that is sent along, and without a
+   * key those of live mode, where it is open.
+   */
+  mode?: 'live' | 'test' | '' | undefined;
 }
 
 /** Parameters of {@link Causeway.listPaymentLinks}. */
@@ -2154,6 +2199,11 @@ export interface ListPaymentsQuery {
 
 /** Parameters of {@link Causeway.listRates}. */
 export interface ListRatesQuery {
+  /**
+   * The prices of this mode. Without it those of the key that is sent along, and without a key those of live
+   * mode, where it is open.
+   */
+  mode?: 'live' | 'test' | '' | undefined;
   /** Only rates of this currency. */
   fiat?: string | undefined;
   /** Only rates of this crypto. */

@@ -103,8 +103,9 @@ class Operations(ABC):
     def list_banks(self, *, mode: Optional[Literal["live", "test", ""]] = None, currency: Optional[str] = None, name: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.BankListAnswer:
         """List banks.
 
-        Needs no key. The search for `name` accepts words in any order and case, common short names, and one
-        typing error in a word. A code finds its bank in any list of codes.
+        Needs no key. The banks are those of the rails' own lists, read daily. The search for `name` accepts
+        words in any order and case, common short names, and one typing error in a word. A code finds its bank
+        in any list of codes.
 
         GET /v1/banks
         """
@@ -221,14 +222,14 @@ class Operations(ABC):
         answer: t.MeAnswer = self._call(Operation("GET", "/v1/me", "needed", True), Request(timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_networks(self, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.NetworkListAnswer:
+    def list_networks(self, *, mode: Optional[Literal["live", "test", ""]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.NetworkListAnswer:
         """List networks and what is taken on them.
 
         Needs no key.
 
         GET /v1/networks
         """
-        answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "none", True), Request(timeout=timeout, max_retries=max_retries))
+        answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "none", True), Request(query={"mode": mode}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_payment_links(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkListAnswer:
@@ -465,14 +466,14 @@ class Operations(ABC):
         answer: t.TimelineAnswer = self._call(Operation("GET", "/v1/payments/{reference}/timeline", "needed", True), Request(path={"reference": reference}, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_rates(self, *, fiat: Optional[str] = None, crypto: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.RateListAnswer:
+    def list_rates(self, *, mode: Optional[Literal["live", "test", ""]] = None, fiat: Optional[str] = None, crypto: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.RateListAnswer:
         """Read the rates.
 
         Needs no key. The rates that would price a payment now, with their sources and ages.
 
         GET /v1/rates
         """
-        answer: t.RateListAnswer = self._call(Operation("GET", "/v1/rates", "none", True), Request(query={"fiat": fiat, "crypto": crypto}, timeout=timeout, max_retries=max_retries))
+        answer: t.RateListAnswer = self._call(Operation("GET", "/v1/rates", "none", True), Request(query={"mode": mode, "fiat": fiat, "crypto": crypto}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_reports(self, *, status: Optional[Union[Literal["all", "pending", "processing", "resolved", "dismissed", ""], Sequence[Literal["all", "pending", "processing", "resolved", "dismissed", ""]]]] = None, complaint_type: Optional[Literal["track_transaction", "stolen_funds", "fraud", ""]] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.ReportOwnListAnswer:
@@ -547,6 +548,19 @@ class Operations(ABC):
         PATCH /v1/reports/{reportId}
         """
         answer: t.ReportManagedAnswer = self._call(Operation("PATCH", "/v1/reports/{reportId}", "needed", False), Request(path={"reportId": report_id}, body=body, timeout=timeout, max_retries=max_retries))
+        return answer
+
+    def sandbox_take_down(self, body: t.SandboxOutage, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SandboxOutageAnswer:
+        """Take prices or a network of your test mode down.
+
+        Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's,
+        there are no prices (503 `rate_unavailable`), or a network is not followed (503 `network_unavailable`;
+        payouts and claims that rest on it wait), until `until`. Another outage of the same part replaces it,
+        and one of 0 seconds ends it. It takes a second at most until every process knows.
+
+        POST /v1/sandbox/outages
+        """
+        answer: t.SandboxOutageAnswer = self._call(Operation("POST", "/v1/sandbox/outages", "needed", True), Request(body=body, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
         return answer
 
     def sandbox_deposit_payment(self, reference: str, body: t.SandboxDeposit = {}, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SandboxDepositAnswer:

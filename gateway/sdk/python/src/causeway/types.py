@@ -926,6 +926,7 @@ class SandboxDeposit(TypedDict, total=False):
     amount: "Optional[Union[Union[Decimal, int], str]]"
     confirmations: "Optional[int]"
     crypto: "Optional[str]"
+    outcome: "Optional[Literal[\"reorg\", \"reorg_dropped\", \"screening_hold\", \"over_limit\"]]"
 
 SandboxDepositAnswerDeposit = TypedDict("SandboxDepositAnswerDeposit", {
     "amount": "Decimal",
@@ -937,6 +938,25 @@ SandboxDepositAnswerDeposit = TypedDict("SandboxDepositAnswerDeposit", {
 
 SandboxDepositAnswer = TypedDict("SandboxDepositAnswer", {
     "deposit": "SandboxDepositAnswerDeposit",
+    "success": "Literal[True]",
+})
+
+_SandboxOutage = TypedDict("_SandboxOutage", {
+    "what": "Literal[\"rates\", \"network\"]",
+})
+
+class SandboxOutage(_SandboxOutage, total=False):
+    network: "Optional[str]"
+    seconds: "Optional[int]"
+
+SandboxOutageAnswerOutage = TypedDict("SandboxOutageAnswerOutage", {
+    "network": "Optional[str]",
+    "until": "str",
+    "what": "Literal[\"rates\", \"network\"]",
+})
+
+SandboxOutageAnswer = TypedDict("SandboxOutageAnswer", {
+    "outage": "SandboxOutageAnswerOutage",
     "success": "Literal[True]",
 })
 
@@ -967,6 +987,7 @@ _SandboxWalletDeposit = TypedDict("_SandboxWalletDeposit", {
 
 class SandboxWalletDeposit(_SandboxWalletDeposit, total=False):
     confirmations: "Optional[int]"
+    outcome: "Optional[Literal[\"reorg\", \"reorg_dropped\"]]"
 
 SandboxWalletDepositAnswerDeposit = TypedDict("SandboxWalletDepositAnswerDeposit", {
     "amount": "str",
