@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,16 +70,23 @@ ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 	aboveSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.height > $3
 AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 
-	putDepositSQL = `INSERT INTO deposits AS d (mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount,
+	// The senders of a deposit are lines of one text.
+	putDepositsSQL = `INSERT INTO deposits AS d (mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount,
 senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at, trace, witness)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, nullif($22, ''), $23)
+SELECT mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount::numeric, string_to_array(senders, E'\n'), state, height,
+	block_hash, block_time, depth, head, finalized, due_height, first_seen_at, nullif(trace, ''), witness
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+	$13::text[], $14::bigint[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bigint[], $19::boolean[], $20::bigint[], $21::timestamptz[], $22::text[],
+	$23::text[]) AS k(mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount, senders, state, height, block_hash,
+	block_time, depth, head, finalized, due_height, first_seen_at, trace, witness)
 ON CONFLICT (mode, network, tx_hash, ordinal) DO UPDATE SET version = excluded.version, address = excluded.address,
 wallet_id = excluded.wallet_id, asset = excluded.asset, contract = excluded.contract, amount = excluded.amount, senders = excluded.senders,
 state = excluded.state, height = excluded.height, block_hash = excluded.block_hash, block_time = excluded.block_time,
 depth = excluded.depth, head = excluded.head, finalized = excluded.finalized, due_height = excluded.due_height, witness = excluded.witness, changed_at = now()`
 
-	putTransferSQL = `INSERT INTO transfers (mode, network, height, block_hash, tx_hash, ordinal, address, asset, amount)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::numeric)
+	putTransfersSQL = `INSERT INTO transfers (mode, network, height, block_hash, tx_hash, ordinal, address, asset, amount)
+SELECT $1, $2, height, block_hash, tx_hash, ordinal, address, asset, amount::numeric
+FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[]) AS k(height, block_hash, tx_hash, ordinal, address, asset, amount)
 ON CONFLICT (mode, network, block_hash, tx_hash, ordinal) DO UPDATE SET orphaned_at = NULL, scanned_at = now()`
 )
 
@@ -462,30 +470,51 @@ func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposi
 			s.set.Changed(ctx, d)
 		}
 	}
-	var b pgx.Batch
-	for _, d := range list {
+	last := make(map[string]int, len(list)) // of several versions of one deposit
+	for i, d := range list {
+		last[string(d.Mode)+d.Key()] = i
+	}
+	columns := make([][]any, depositColumnsPut)
+	for i, d := range list {
+		if last[string(d.Mode)+d.Key()] != i {
+			continue
+		}
 		state := d.State
 		if d.Waits() { // the row in mempool has its state
 			state = wallet.Reverted
 		}
-		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,
-			d.Amount.String(), d.Senders, state, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace, d.Witness)
+		for n, v := range [depositColumnsPut]any{
+			string(d.Mode), d.Network, d.TxHash, d.Ordinal, d.Version, string(d.Family), d.Address, d.WalletID, d.Asset, d.Contract, d.Amount.String(),
+			strings.Join(d.Senders, "\n"), string(state), d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt,
+			d.Trace, string(d.Witness),
+		} {
+			columns[n] = append(columns[n], v)
+		}
 	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+	args := make([]any, len(columns))
+	for n, c := range columns {
+		args[n] = c
+	}
+	if _, err := tx.Exec(ctx, putDepositsSQL, args...); err != nil {
 		return fmt.Errorf("storing deposits: %w", err)
 	}
 	return nil
 }
 
+// depositColumnsPut is how many columns putDepositsSQL writes.
+const depositColumnsPut = 23
+
 func putTransfers(ctx context.Context, tx pgx.Tx, c scanner.Chain, list []wallet.Sighting) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var b pgx.Batch
-	for _, t := range list {
-		b.Queue(putTransferSQL, c.Mode, c.Network, t.BlockHeight, t.BlockHash, t.TxHash, t.Ordinal, t.Address, t.Asset, t.Amount.String())
+	heights, ordinals := make([]int64, len(list)), make([]int32, len(list))
+	blocks, hashes, addresses, assets, amounts := make([]string, len(list)), make([]string, len(list)), make([]string, len(list)), make([]string, len(list)), make([]string, len(list))
+	for i, t := range list {
+		heights[i], ordinals[i] = t.BlockHeight, int32(t.Ordinal) //nolint:gosec // a place in one transaction
+		blocks[i], hashes[i], addresses[i], assets[i], amounts[i] = t.BlockHash, t.TxHash, t.Address, t.Asset, t.Amount.String()
 	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+	if _, err := tx.Exec(ctx, putTransfersSQL, c.Mode, c.Network, heights, blocks, hashes, ordinals, addresses, assets, amounts); err != nil {
 		return fmt.Errorf("storing transfers: %w", err)
 	}
 	return nil
