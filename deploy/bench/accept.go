@@ -217,6 +217,6 @@ func (a *accept) close(ctx context.Context) error {
 // passes their triggers by.
 func (a *accept) empty(ctx context.Context, more ...string) error {
 	return a.bench.within(ctx, a.bench.stack.Databases["payments"], func(ctx context.Context, conn *pgx.Conn) error {
-		return execute(ctx, conn, append([]string{`SET session_replication_role = replica`, `TRUNCATE payments, history, outbox, idempotency`}, more...)...)
+		return execute(ctx, conn, append([]string{`SET session_replication_role = replica`, `TRUNCATE payments, history_rows, outbox, idempotency`}, more...)...)
 	})
 }

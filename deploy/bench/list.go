@@ -172,7 +172,7 @@ func seedPayments(ctx context.Context, conn *pgx.Conn, template string, payments
 		strings.Join(columns, ", "), strings.Join(values, ", "), payments, template)
 	// Rows of earlier runs must not be in the smallest list either.
 	if err := execute(ctx, conn, `SET session_replication_role = replica`, `CREATE TEMP TABLE kept AS SELECT * FROM payments WHERE reference = '`+template+`'`,
-		`TRUNCATE payments, history, outbox, idempotency`, `INSERT INTO payments SELECT * FROM kept`); err != nil {
+		`TRUNCATE payments, history_rows, outbox, idempotency`, `INSERT INTO payments SELECT * FROM kept`); err != nil {
 		return err
 	}
 	return fillTable(ctx, conn, "payments", insert)

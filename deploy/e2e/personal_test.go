@@ -221,7 +221,8 @@ func seventyDaysOn(t *testing.T, s *stack.Stack) {
 	const today = "floor(extract(epoch FROM now()) / 86400)::bigint"
 	rotate := "UPDATE idempotency SET slot = (" + today + " + 1) % 5; SELECT idempotency_rotate();"
 	for service, sql := range map[string]string{
-		"payments": "ALTER TABLE history DISABLE TRIGGER USER; UPDATE history SET at = at" + older + "; ALTER TABLE history ENABLE TRIGGER USER;" +
+		"payments": "ALTER TABLE payments DISABLE TRIGGER USER; UPDATE payments SET changed_at = ARRAY(SELECT at" + older +
+			" FROM unnest(changed_at) WITH ORDINALITY AS c(at, n) ORDER BY n); ALTER TABLE payments ENABLE TRIGGER USER;" +
 			"UPDATE erasure_payments SET since = since" + older + ";" + rotate,
 		"reports": "UPDATE reports SET updated_at = updated_at" + older + ";" + rotate,
 		"callback-dispatcher": "UPDATE event SET slot = (" + today + " + 2) % 36; UPDATE delivery_done SET slot = (" + today + " + 2) % 36;" +

@@ -30,7 +30,7 @@ func entries(journal int, all ...string) string {
 			panic(err)
 		}
 		fmt.Fprintf(&text, `INSERT INTO ledger_accounts (code, asset, normal) VALUES ('%[1]s', '%[2]s', 'debit') ON CONFLICT DO NOTHING;
-INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) VALUES (%[5]d, %[6]d, '%[1]s', '%[2]s', '%[3]s', %[4]s);`,
+INSERT INTO ledger_lines (journal_id, line, account, asset, side, amount) VALUES (%[5]d, %[6]d, '%[1]s', '%[2]s', '%[3]s', %[4]s);`,
 			account, asset, side, amount, journal, line)
 	}
 	return text.String()
@@ -80,7 +80,7 @@ func TestLaws_eachIsFoundBroken(t *testing.T) {
 		"payments: deposit addresses that hold less than nothing": sound +
 			entries(7, "crypto:hot:tron:USDT USDT debit 7", "crypto:deposit:tron:USDT USDT credit 7"),
 		"payments: history with a gap": fmt.Sprintf(payment, 1) +
-			`INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ('pay_1', 2, 1, 't', 'a', 'b', '')`,
+			`INSERT INTO history_rows (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ('pay_1', 2, 1, 't', 'a', 'b', '')`,
 		"payments: message left in the outbox": unsent,
 		"wallets: message left in the outbox":  unsent,
 		"wallets: transfer on the simulated chain that was not seen": `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations)

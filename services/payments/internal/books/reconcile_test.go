@@ -79,8 +79,8 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	// the trigger that keeps every journal balanced does not stop an owner of the schema
-	w.SQL(`ALTER TABLE ledger_entries DISABLE TRIGGER USER`)
-	w.SQL(`UPDATE ledger_entries SET amount = amount + 1 WHERE (journal_id, line) = (SELECT journal_id, line FROM ledger_entries LIMIT 1)`)
+	w.SQL(`ALTER TABLE ledger_journals DISABLE TRIGGER USER`)
+	w.SQL(`UPDATE ledger_journals SET amounts[1] = amounts[1] + 1 WHERE id = (SELECT id FROM ledger_journals WHERE amounts[1] > 0 LIMIT 1)`)
 	if open := reconcile(w); open[books.DiffTrial] != 1 {
 		t.Errorf("an unbalanced ledger: %v", open)
 	}

@@ -34,6 +34,9 @@ func (a Account) Shared() bool { return a.Payment == "" }
 // Kind is the first part of the code.
 func (a Account) Kind() string { kind, _, _ := strings.Cut(a.Code, ":"); return kind }
 
+// Sought reports whether entries of the account are read without those of others. The store keeps them findable.
+func (a Account) Sought() bool { return a.Kind() == KindMerchant || a.Kind() == kindSuspense }
+
 func shared(normal Side, asset string, parts ...string) Account {
 	return Account{Code: strings.Join(parts, ":"), Asset: asset, Normal: normal}
 }
@@ -82,8 +85,10 @@ func Merchant(merchant string, cur money.Currency) Account {
 	return shared(Credit, string(cur), KindMerchant, merchant, string(cur))
 }
 
+const kindSuspense = "suspense"
+
 // Suspense is crypto that arrived and belongs to no running payment.
-func Suspense(asset string) Account { return shared(Credit, asset, "suspense", asset) }
+func Suspense(asset string) Account { return shared(Credit, asset, kindSuspense, asset) }
 
 // Unclaimed is money of others that nobody has asked for in a long time. It is still owed to those who come late.
 func Unclaimed(asset string) Account { return shared(Credit, asset, "unclaimed", asset) }

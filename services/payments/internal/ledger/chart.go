@@ -23,7 +23,7 @@ var titles = map[string]string{
 	"payable":         "Owed to receivers",
 	kindWithdrawal:    "Withdrawals of merchants on their way",
 	"merchant":        "Owed to a merchant",
-	"suspense":        "Money without a running payment",
+	kindSuspense:      "Money without a running payment",
 	"unclaimed":       "Unclaimed money",
 	"fx":              "Exchange position",
 	"fees":            "Fee income",

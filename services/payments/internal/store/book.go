@@ -21,7 +21,7 @@ import (
 const (
 	lockJournal   = `SELECT pg_advisory_xact_lock(hashtextextended('journal ' || $1, 0))`
 	journalExists = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
-	findEntries   = `SELECT e.account, e.asset, a.normal, e.side, e.amount FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id
+	findEntries   = `SELECT e.account, e.asset, a.normal, e.side, e.amount FROM ledger_journals j CROSS JOIN ` + entriesOf + `
 	JOIN ledger_accounts a ON a.code = e.account WHERE j.key = $1 ORDER BY e.line`
 )
 

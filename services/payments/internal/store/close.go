@@ -61,7 +61,7 @@ WHERE ($1 = '' OR c.day <= nullif($1, '')::date) AND EXISTS (SELECT FROM treasur
 			'^((test:)?(customer|payable)):(?!withdrawal:)[^:]*:', '\1:'), e.asset,
 		CASE e.side WHEN 'debit' THEN e.amount ELSE 0 END, CASE e.side WHEN 'credit' THEN e.amount ELSE 0 END,
 		CASE WHEN j.event = ANY($4) THEN CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END ELSE 0 END
-	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id WHERE j.id > $2 AND j.id <= $3
+	FROM ledger_journals j, ` + entriesOf + ` WHERE j.id > $2 AND j.id <= $3
 ) AS moved GROUP BY account, asset ORDER BY account, asset`
 
 	feeSums = `SELECT mode, merchant_id, currency, sum(amount) FROM (
@@ -69,7 +69,7 @@ WHERE ($1 = '' OR c.day <= nullif($1, '')::date) AND EXISTS (SELECT FROM treasur
 	UNION ALL
 	SELECT CASE WHEN e.account LIKE 'test:%' THEN 'test' ELSE 'live' END, coalesce(p.merchant_id, ''), e.asset,
 		CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END
-	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id LEFT JOIN payments p ON p.id = j.payment_id
+	FROM ledger_journals j CROSS JOIN ` + entriesOf + ` LEFT JOIN payments p ON p.id = j.payment_id
 	WHERE j.id > $2 AND j.id <= $3 AND (e.account LIKE 'fees:%' OR e.account LIKE 'test:fees:%')
 ) AS earned GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
 
@@ -98,8 +98,8 @@ ORDER BY network`
 	newestJournal = `SELECT coalesce(max(id), 0), now() FROM ledger_journals`
 
 	listEntries = `SELECT j.id, j.created_at, j.event, coalesce(j.payment_id, ''), e.line, e.account, e.asset, e.side, e.amount
-FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id
-WHERE (e.journal_id, e.line) > ($1, $2) AND e.journal_id <= $3 ORDER BY e.journal_id, e.line LIMIT $4`
+FROM ledger_journals j, ` + entriesOf + `
+WHERE (j.id > $1 OR j.id = $1 AND e.line > $2) AND j.id >= $1 AND j.id <= $3 ORDER BY j.id, e.line LIMIT $4`
 )
 
 // ClaimDay implements books.Store.

@@ -22,7 +22,7 @@ const (
 LEFT JOIN (SELECT id, state FROM refunds UNION ALL SELECT id, state FROM draws) r ON r.id = x.id WHERE r.state IS DISTINCT FROM x.state ORDER BY x.n`
 	assetSums    = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
 	changedSince = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
-WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
+WHERE $1 <= ANY (p.changed_at) OR EXISTS (SELECT FROM history_rows h WHERE h.payment_id = p.id AND h.at >= $1)`
 	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
 	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
 	WHERE w.mode = s.mode AND w.network = s.network AND s.settled >= 0) FROM scan_progress s ORDER BY s.mode, s.network`

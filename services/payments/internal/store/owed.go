@@ -17,19 +17,19 @@ const (
 
 	// A payment that runs owes nobody yet: its money will be converted or paid out. Money in suspense belongs to the
 	// payment of its journals; that of a stray deposit to none. Money that an operator gave a payment is owed since it
-	// came. A withdrawal that waits for operators is still owed.
+	// came. A withdrawal that waits for operators is still owed. Entries of suspense and of merchants are rows.
 	makeOwed = `INSERT INTO owed (id, mode, owed_to, payment_id, merchant_id, deposit, asset, amount, since)
 SELECT concat_ws(' ', mode, owed_to, coalesce(nullif(payment_id, ''), nullif(deposit, ''), merchant_id), asset),
 	mode, owed_to, payment_id, merchant_id, deposit, asset, sum(amount), min(since)
 FROM (
 	SELECT p.mode, CASE WHEN a.code LIKE '%customer:%' THEN 'payer' ELSE 'receiver' END AS owed_to, p.id AS payment_id, p.merchant_id, '' AS deposit,
-		a.asset, a.balance AS amount, (SELECT min(j.created_at) FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE e.account = a.code) AS since
+		a.asset, a.balance AS amount, coalesce((SELECT min(j.created_at) FROM ledger_journals j, ` + entriesOf + ` WHERE j.payment_id = a.payment_id AND e.account = a.code), p.created_at) AS since
 	FROM ledger_accounts a JOIN payments p ON p.id = a.payment_id
 	WHERE a.balance > 0 AND (p.status IN ('settled', 'expired', 'cancelled', 'needs_review', 'refunded') OR p.status = 'confirmed' AND a.code LIKE '%payable:%')
 	UNION ALL
 	SELECT p.mode, 'payer', p.id, p.merchant_id, '', s.asset, s.amount, CASE p.type WHEN 'stray' THEN least(p.created_at, s.since) ELSE s.since END FROM (
 		SELECT j.payment_id, e.asset, sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END) AS amount, min(j.created_at) AS since
-		FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id
+		FROM ledger_lines e JOIN ledger_journals j ON j.id = e.journal_id
 		WHERE (e.account LIKE 'suspense:%' OR e.account LIKE 'test:suspense:%') AND j.payment_id IS NOT NULL GROUP BY 1, 2) s
 	JOIN payments p ON p.id = s.payment_id
 	UNION ALL
@@ -37,7 +37,7 @@ FROM (
 	UNION ALL
 	SELECT CASE WHEN e.account LIKE 'test:%' THEN 'test' ELSE 'live' END, 'merchant', '', split_part(e.account, ':', -2), '', e.asset,
 		sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(j.created_at)
-	FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id
+	FROM ledger_lines e JOIN ledger_journals j ON j.id = e.journal_id
 	WHERE e.account LIKE 'merchant:%' OR e.account LIKE 'test:merchant:%' GROUP BY 1, 4, e.asset
 	UNION ALL
 	SELECT w.mode, 'merchant', '', w.merchant_id, '', a.asset, a.balance, w.created_at FROM ledger_accounts a JOIN withdrawals w ON w.id = a.payment_id

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/inbox"
@@ -20,10 +19,10 @@ import (
 )
 
 // Changes of different payments that come while other changes are under way share the next transaction: a pack. One
-// statement locks their payments, one reads their transfers, and one writes the history, the journals and the messages
-// of all of them. A pack waits for no payment's lock. A member whose payment somebody else has locked leaves the pack
-// and is changed alone, as is one that locks rows which other payments share, because those have no order in a pack.
-// When anything fails, the transaction is undone and each member is changed alone, so a member fails for its own
+// statement locks their payments, one reads their transfers, and one each writes the payments, the journals and the
+// messages of all of them. A pack waits for no payment's lock. A member whose payment somebody else has locked leaves
+// the pack and is changed alone, as is one that locks rows which other payments share, because those have no order in a
+// pack. When anything fails, the transaction is undone and each member is changed alone, so a member fails for its own
 // reasons only.
 const (
 	packMost    = 50
@@ -296,32 +295,34 @@ func (s *Store) newsOf(ctx context.Context, tx pgx.Tx, pack []*member) ([]*membe
 	for _, m := range pack {
 		m.ended = m.in != nil && !fresh[m.in.MessageID]
 	}
-	finals, news := &pgx.Batch{}, &pgx.Batch{}
+	var values [][]any
+	var asked []*member
 	for _, m := range pack {
 		if open(m) && finality(*m.in, m.view.Payment) {
-			finals.Queue(finalDeposit, finalValues(*m.in, m.view.Payment)...).Exec(func(tag pgconn.CommandTag) error {
-				m.ended = tag.RowsAffected() == 1
-				return nil
-			})
+			values, asked = append(values, finalValues(*m.in, m.view.Payment)), append(asked, m)
 		}
 	}
-	if err := tx.SendBatch(ctx, finals).Close(); err != nil {
+	written, err := writtenOf(ctx, tx, finalDeposits, values)
+	if err != nil {
 		return nil, fmt.Errorf("write the finality of deposits: %w", err)
 	}
-	var old []*member
-	for _, m := range pack {
-		if !open(m) {
-			continue
-		}
-		news.Queue(upsertDeposit, depositValues(*m.in, m.view.Payment.ID)...).Exec(func(tag pgconn.CommandTag) error {
-			if m.ended = tag.RowsAffected() == 0; m.ended {
-				old = append(old, m)
-			}
-			return nil
-		})
+	for i, m := range asked {
+		m.ended = written[i]
 	}
-	if err := tx.SendBatch(ctx, news).Close(); err != nil {
+	values, asked = nil, nil
+	for _, m := range pack {
+		if open(m) {
+			values, asked = append(values, depositValues(*m.in, m.view.Payment.ID)), append(asked, m)
+		}
+	}
+	if written, err = writtenOf(ctx, tx, upsertDeposits, values); err != nil {
 		return nil, fmt.Errorf("write deposits: %w", err)
+	}
+	var old []*member
+	for i, m := range asked {
+		if m.ended = !written[i]; m.ended {
+			old = append(old, m)
+		}
 	}
 	for _, m := range old {
 		if err := s.passedOver(ctx, tx, &m.done, *m.in); err != nil {
@@ -329,6 +330,24 @@ func (s *Store) newsOf(ctx context.Context, tx pgx.Tx, pack []*member) ([]*membe
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(pack), func(m *member) bool { return m.ended }), nil
+}
+
+// writtenOf runs a statement over lists, which returns the places of the rows that it wrote.
+func writtenOf(ctx context.Context, tx pgx.Tx, sql string, rows [][]any) ([]bool, error) {
+	written := make([]bool, len(rows))
+	if len(rows) == 0 {
+		return written, nil
+	}
+	found, err := tx.Query(ctx, sql, lists(rows)...)
+	if err != nil {
+		return nil, err
+	}
+	var place int
+	_, err = pgx.ForEachRow(found, []any{&place}, func() error {
+		written[place-1] = true
+		return nil
+	})
+	return written, err
 }
 
 // readPack reads what the changes see, and the database's clock.
@@ -411,7 +430,7 @@ func (s *Store) decidePack(pack []*member, now time.Time) error {
 
 // writePack writes the results: first the payments' own rows, then their accounts together, by code.
 func (s *Store) writePack(ctx context.Context, tx pgx.Tx, pack []*member, now time.Time) error {
-	w := &writes{}
+	w := newWrites(true)
 	for _, m := range pack {
 		if m.alone {
 			continue

@@ -17,6 +17,11 @@ var (
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
 	updatePayment      = makeUpdate()
+	updatePayments     = makeUpdates()
+
+	savePayoutsNoted = fmt.Sprintf(savePayouts, "", "") + " RETURNING k.place, o.xmin, clock_timestamp()"
+	// Payouts whose rows nobody has written since they were read: every write of a row changes its xmin.
+	savePayoutsAlone = fmt.Sprintf(savePayouts, ", $25::bigint[]", ", written") + " AND o.xmin::text::bigint = k.written RETURNING k.place"
 
 	selectWhole       = "SELECT " + wholeColumns + " FROM payments p"
 	ownedBy           = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
@@ -29,7 +34,7 @@ var (
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
 )
 
-// makeInsert returns the statement that inserts a payment with its history row and its event, so that a create is one
+// makeInsert returns the statement that inserts a payment with its first change and its event, so that a create is one
 // round trip and updates no row. It inserts nothing when the address has received money, which only happens when
 // somebody learnt the address before a payment had it. With a key it inserts nothing when the key has an answer, so
 // that no read has to come first.
@@ -46,22 +51,19 @@ func makeInsert(keyed, limited bool) string {
 	for i, c := range cols {
 		place[c] = i + 1
 	}
-	wallet, trigger, state, name, messageID, headers, body := n+1, n+2, n+3, n+4, n+5, n+6, n+7
+	wallet, first, name, messageID, headers, body := n+1, n+2, n+3, n+4, n+5, n+6
 	var b strings.Builder
 	fresh := ""
 	if keyed {
 		fresh = idempotency.UnknownAt(body+1) + " AND "
 	}
 	fmt.Fprintf(&b, `WITH p AS (
-	INSERT INTO payments (%s, wallet_id) SELECT %s, $%d::text
+	INSERT INTO payments (%s, wallet_id, changes, changed_at) SELECT %s, $%d::text, $%d::text[], ARRAY[now()]
 	WHERE %sNOT EXISTS (SELECT FROM deposits WHERE mode = $%d AND family = $%d AND address = $%d) RETURNING id
-), h AS (
-	INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception)
-	SELECT id, 1, 1, $%d::text, 'none', $%d::text, '' FROM p
 ), o AS (
 	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
-)`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, fresh, place["mode"], place["family"], place["address"],
-		trigger, state, name, messageID, headers, body)
+)`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, first, fresh, place["mode"], place["family"], place["address"],
+		name, messageID, headers, body)
 	fmt.Fprintf(&b, ", "+takeReference, place["merchant_id"], place["mode"], place["merchant_reference"])
 	if keyed {
 		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
@@ -92,20 +94,62 @@ const takeReference = `m AS (
 // idempotencyArgs is how many arguments idempotency.Args gives.
 var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
 
+// makeUpdate returns the statement that changes a payment and adds to its changes. It returns the microseconds since
+// the change before. $1 is the id, and $2 the version that was read.
 func makeUpdate() string {
 	var sets []string
-	n := 2 // $1 is the id, $2 the version that was read
+	n := 2
 	for _, c := range columns {
 		if mutable(c) {
 			n++
-			set := "$%d"
-			if c.kind&isSealed != 0 { // null keeps the value, so that only changed values are sealed again; empty clears it
-				set = "CASE WHEN $%[1]d::bytea IS NULL THEN " + c.name + " ELSE nullif($%[1]d, '') END"
-			}
-			sets = append(sets, c.name+" = "+fmt.Sprintf(set, n))
+			sets = append(sets, c.set(fmt.Sprintf("$%d", n)))
 		}
 	}
-	return fmt.Sprintf("UPDATE payments SET %s, wallet_id = coalesce($%d, wallet_id) WHERE id = $1 AND version = $2", strings.Join(sets, ", "), n+1)
+	return "UPDATE payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), fmt.Sprintf("$%d", n+1), fmt.Sprintf("$%d::text[]", n+2)) +
+		"WHERE p.id = $1 AND p.version = $2 RETURNING " + fmt.Sprintf(sinceChange, fmt.Sprintf("$%d::text[]", n+2))
+}
+
+// makeUpdates returns the same statement over lists of these values, which returns the place of each payment first.
+// The changes of one payment are lines of one text. The list of ids makes PostgreSQL look each payment up by its index,
+// whatever it believes about the size of the table.
+func makeUpdates() string {
+	lists, names, sets := []string{"$1::text[]", "$2::bigint[]"}, []string{"id", "read"}, []string{}
+	list := func(name, typ string) {
+		lists, names = append(lists, fmt.Sprintf("$%d::%s[]", len(lists)+1, typ)), append(names, name)
+	}
+	for _, c := range columns {
+		if !mutable(c) {
+			continue
+		}
+		typ, value := c.typ, "k."+c.name
+		if typ == "numeric" || typ == "json" { // which are sent as texts
+			typ, value = "text", value+"::"+typ
+		}
+		list(c.name, typ)
+		sets = append(sets, c.set(value))
+	}
+	list("wallet_id", "text")
+	list("changes", "text")
+	const changes = `string_to_array(k.changes, E'\n')`
+	return "UPDATE payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), "k.wallet_id", changes) +
+		"FROM unnest(" + strings.Join(lists, ", ") + ") WITH ORDINALITY AS k(" + strings.Join(names, ", ") + ", place)\n" +
+		"WHERE p.id = ANY($1::text[]) AND p.id = k.id AND p.version = k.read RETURNING k.place, " + fmt.Sprintf(sinceChange, changes)
+}
+
+const (
+	updateSets = `SET %s, wallet_id = coalesce(%s, p.wallet_id),
+	changes = p.changes || %[3]s, changed_at = p.changed_at || array_fill(now(), ARRAY[cardinality(%[3]s)])
+`
+	sinceChange = `coalesce(1000000 * extract(epoch FROM now() - coalesce(p.changed_at[cardinality(p.changed_at) - cardinality(%s)],
+	(SELECT max(h.at) FROM history_rows h WHERE h.payment_id = p.id))), 0)::bigint`
+)
+
+// set is the part of an update that sets a column.
+func (c column) set(value string) string {
+	if c.kind&isSealed != 0 { // null keeps the value, so that only changed values are sealed again; empty clears it
+		value = fmt.Sprintf("CASE WHEN %[1]s::bytea IS NULL THEN p.%[2]s ELSE nullif(%[1]s, '') END", value, c.name)
+	}
+	return c.name + " = " + value
 }
 
 const (
@@ -133,15 +177,38 @@ FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('l
 	SELECT $1::text, $4::text, $2::text, 'deposit', $22::text, $24::text, $25::text, $19::text[]
 	WHERE $22 <> '' AND NOT EXISTS (SELECT FROM deposits s WHERE s.mode = $1 AND s.key = $2 AND s.screening = $22 AND s.senders = $19)
 )
-INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
-	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd, screening, witness)
+INSERT INTO deposits AS d (` + depositInserted + `)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $22, $23)
-ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
+` + depositReplaced
+	depositInserted = `mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
+	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd, screening, witness`
+	depositReplaced = `ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
 	reverted = excluded.reverted, block_height = excluded.block_height, block_hash = excluded.block_hash, block_time = excluded.block_time,
 	first_seen_at = least(d.first_seen_at, excluded.first_seen_at), depth = excluded.depth, finalized = excluded.finalized, senders = excluded.senders,
 	witness = excluded.witness,
 	screening = CASE WHEN excluded.screening <> '' OR d.senders <> excluded.senders THEN excluded.screening ELSE d.screening END
 WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
+	// The same for lists of snapshots. It returns the place of each that it wrote. The senders of one are lines of a text.
+	upsertDeposits = `WITH given AS (
+	SELECT mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount::numeric, reverted, block_height, block_hash, block_time,
+		first_seen_at, depth, finalized, string_to_array(senders, E'\n') AS senders, usd::numeric, number, screening, witness, reason, lists, place
+	FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		$12::boolean[], $13::bigint[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::bigint[], $18::boolean[], $19::text[], $20::text[],
+		$21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[]) WITH ORDINALITY
+		AS k(mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash, block_time,
+		first_seen_at, depth, finalized, senders, usd, number, screening, witness, reason, lists, place)
+), taken AS (
+	INSERT INTO scan_taken (mode, network, number) SELECT mode, network, number FROM given WHERE number > 0 ON CONFLICT DO NOTHING
+), decided AS (
+	INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+	SELECT mode, payment_id, key, 'deposit', screening, reason, lists, senders FROM given k
+	WHERE screening <> '' AND NOT EXISTS (SELECT FROM deposits s WHERE s.mode = k.mode AND s.key = k.key AND s.screening = k.screening AND s.senders = k.senders)
+), written AS (
+	INSERT INTO deposits AS d (` + depositInserted + `)
+	SELECT ` + depositInserted + ` FROM given
+	` + depositReplaced + ` RETURNING mode, key
+)
+SELECT k.place FROM given k JOIN written USING (mode, key)`
 	// Nothing else about the transfer may be new.
 	finalDeposit = `WITH done AS (
 	UPDATE deposits d SET version = $3, depth = $7, finalized = true
@@ -153,11 +220,31 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $5, $8::bigint FROM done WHERE $8 > 0 ON CONFLICT DO NOTHING
 )
 SELECT FROM done`
+	finalDeposits = `WITH done AS (
+	UPDATE deposits d SET version = k.version, depth = k.depth, finalized = true
+	FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[],
+		$12::text[], $13::text[], $14::timestamptz[], $15::text[]) WITH ORDINALITY
+		AS k(mode, key, version, family, network, address, depth, number, amount, block_hash, senders, witness, screening, first_seen_at, payment_id, place)
+	WHERE d.key = ANY($2::text[]) AND d.mode = k.mode AND d.key = k.key AND d.family = k.family AND d.network = k.network AND d.address = k.address
+	AND d.payment_id = k.payment_id AND d.version < k.version AND NOT d.reverted AND d.counted > 0
+	AND d.counted = k.amount::numeric AND d.booked_amount = k.amount::numeric AND d.amount = k.amount::numeric
+	AND d.booked_block = k.block_hash AND d.block_hash = k.block_hash AND d.block_hash <> ''
+	AND d.senders = string_to_array(k.senders, E'\n') AND d.witness = k.witness AND k.screening IN ('', d.screening) AND d.first_seen_at <= k.first_seen_at
+	RETURNING k.place, k.mode, k.network, k.number
+), taken AS (
+	INSERT INTO scan_taken (mode, network, number) SELECT mode, network, number FROM done WHERE number > 0 ON CONFLICT DO NOTHING
+)
+SELECT place FROM done`
 	// A key always names one transfer to one address. A snapshot with another address would change the money of a payment
 	// whose row is not locked.
 	movedDeposit  = `SELECT FROM deposits WHERE mode = $1 AND key = $2 AND (family <> $3 OR address <> $4)`
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
-	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6, refunded = $7, booked_block = $8 WHERE mode = $1 AND key = $2`
+	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6, refunded = $7, booked_block = $8 WHERE mode = $1 AND key = $2 RETURNING 1`
+	markDeposits  = `UPDATE deposits d SET booked = k.booked, booked_amount = k.booked_amount::numeric, bookings = k.bookings, counted = k.counted::numeric,
+	refunded = k.refunded::numeric, booked_block = k.booked_block
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[])
+	AS k(mode, key, booked, booked_amount, bookings, counted, refunded, booked_block)
+WHERE d.key = ANY($2::text[]) AND d.mode = k.mode AND d.key = k.key RETURNING 1`
 
 	// selectMoment returns a row without a network where none is scanned.
 	selectMoment = `SELECT clock_timestamp(), coalesce(network, ''), coalesce(height, 0), coalesce(block_time, 'epoch'), coalesce(state, ''),
@@ -202,9 +289,15 @@ FROM last WHERE s.mode = $1 AND s.network = $2 AND last.deposits IS NOT NULL`
 	// A payout that was withdrawn before it left is revived under its reference. No other state can be revived.
 	insertPayout = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
-ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.amount, receiver = excluded.receiver, state = excluded.state,
+` + payoutRevived
+	insertPayouts = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
+SELECT id, payment_id, mode, reference, attempt, rail, currency, amount::numeric, receiver, state, at, at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::timestamptz[])
+	AS k(id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, at)
+` + payoutRevived
+	payoutRevived = `ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.amount, receiver = excluded.receiver, state = excluded.state,
 	next_at = excluded.next_at, done_at = NULL
-WHERE o.state = 'withdrawn' AND o.sends = 0`
+WHERE o.state = 'withdrawn' AND o.sends = 0 RETURNING 1`
 	// A row that is still due keeps taken_until: the worker that saves it still works on it.
 	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
 	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver), stopped = $18, first_sent_at = $19, answer = $20,
@@ -213,17 +306,18 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	savePayoutNoted = savePayout + ` RETURNING xmin, clock_timestamp()`
 	// Several payouts whose rows nobody has written since they were read: every write of a row changes its xmin. Two of
 	// the same row would be one write, of which one has a place.
-	savePayoutsAlone = `UPDATE payouts o SET state = k.state, frozen = k.frozen, lease_until = k.lease_until, sends = k.sends, sent_at = k.sent_at,
+	// Several payouts. Two of the same row would be one write, of which one has a place.
+	savePayouts = `UPDATE payouts o SET state = k.state, frozen = k.frozen, lease_until = k.lease_until, sends = k.sends, sent_at = k.sent_at,
 	polls = k.polls, misses = k.misses, first_miss_at = k.first_miss_at, next_at = k.next_at, paged = k.paged, no_float = k.no_float,
-	rail_id = k.rail_id, reason = k.reason, fee = k.fee::numeric, done_at = k.done_at, stopped = k.stopped, first_sent_at = k.first_sent_at,
-	answer = k.answer, answer_at = k.answer_at, concluded = k.concluded, concluded_at = k.concluded_at, contradicted = k.contradicted,
-	taken_until = CASE WHEN k.next_at <= now() THEN o.taken_until END
+	rail_id = k.rail_id, reason = k.reason, fee = k.fee::numeric, done_at = k.done_at, receiver = coalesce(k.receiver, o.receiver), stopped = k.stopped,
+	first_sent_at = k.first_sent_at, answer = k.answer, answer_at = k.answer_at, concluded = k.concluded, concluded_at = k.concluded_at,
+	contradicted = k.contradicted, taken_until = CASE WHEN k.next_at <= now() THEN o.taken_until END
 FROM unnest($1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::int[], $6::timestamptz[], $7::int[], $8::int[], $9::timestamptz[],
-	$10::timestamptz[], $11::boolean[], $12::boolean[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::boolean[], $18::timestamptz[],
-	$19::text[], $20::timestamptz[], $21::text[], $22::timestamptz[], $23::boolean[], $24::bigint[]) WITH ORDINALITY
+	$10::timestamptz[], $11::boolean[], $12::boolean[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::bytea[], $18::boolean[],
+	$19::timestamptz[], $20::text[], $21::timestamptz[], $22::text[], $23::timestamptz[], $24::boolean[]%s) WITH ORDINALITY
 	AS k(id, state, frozen, lease_until, sends, sent_at, polls, misses, first_miss_at, next_at, paged, no_float, rail_id, reason, fee, done_at,
-	stopped, first_sent_at, answer, answer_at, concluded, concluded_at, contradicted, written, place)
-WHERE o.id = ANY($1::text[]) AND o.id = k.id AND o.xmin::text::bigint = k.written RETURNING k.place`
+	receiver, stopped, first_sent_at, answer, answer_at, concluded, concluded_at, contradicted%s, place)
+WHERE o.id = ANY($1::text[]) AND o.id = k.id`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
 	// Each row carries the merchant and the trace of its payment, for spans and log lines.
@@ -240,21 +334,35 @@ WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, '
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
 	// their codes under the payment's lock. New shared accounts have no balance and are inserted in that order too.
 	insertJournals = `WITH j AS (
+	INSERT INTO ledger_journals (key, event, payment_id, accounts, assets, amounts)
+	SELECT key, event, nullif(payment, ''), ($7::text[])[first:last], ($8::text[])[first:last], ($9::text[])[first:last]::numeric[]
+	FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS t(key, event, payment, first, last) ON CONFLICT (key) DO NOTHING RETURNING id, key
+), e AS (
+	SELECT code, asset, normal, owner, amount::numeric AS amount
+	FROM unnest($6::text[], $7, $8, $9, $10::text[], $11::text[]) AS t(key, code, asset, amount, normal, owner) JOIN j USING (key)
+)` + keepAccounts
+	// The same with entries that are rows.
+	insertJournalLines = `WITH j AS (
 	INSERT INTO ledger_journals (key, event, payment_id) SELECT key, event, nullif(payment, '')
 	FROM unnest($1::text[], $2::text[], $3::text[]) AS t(key, event, payment) ON CONFLICT (key) DO NOTHING RETURNING id, key
 ), e AS (
-	SELECT j.id, line, code, asset, side, normal, owner, amount::numeric AS amount
-	FROM unnest($4::text[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-		AS t(key, line, code, asset, side, normal, owner, amount) JOIN j USING (key)
-), entries AS (
-	INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) SELECT id, line, code, asset, side, amount FROM e
-), shared AS (
+	SELECT j.id, n, code, asset, normal, owner, amount::numeric AS amount
+	FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS t(key, code, asset, amount, normal, owner, n) JOIN j USING (key)
+), lines AS (
+	INSERT INTO ledger_lines (journal_id, line, account, asset, side, amount)
+	SELECT id, row_number() OVER (PARTITION BY id ORDER BY n), code, asset, CASE WHEN amount > 0 THEN 'debit' ELSE 'credit' END, abs(amount) FROM e
+)` + keepAccounts
+	keepAccounts = `, shared AS (
 	INSERT INTO ledger_accounts (code, asset, normal) SELECT DISTINCT code, asset, normal FROM e WHERE owner = '' ORDER BY code ON CONFLICT (code) DO NOTHING
 )
 INSERT INTO ledger_accounts AS a (code, asset, normal, payment_id, balance)
-SELECT code, asset, normal, owner, sum(CASE WHEN side = normal THEN amount ELSE -amount END) FROM e WHERE owner <> ''
+SELECT code, asset, normal, owner, sum(CASE normal WHEN 'debit' THEN amount ELSE -amount END) FROM e WHERE owner <> ''
 GROUP BY code, asset, normal, owner ORDER BY code
 ON CONFLICT (code) DO UPDATE SET balance = a.balance + excluded.balance`
+	// entriesOf are the entries of a journal j: in its row, or rows of their own.
+	entriesOf = `LATERAL (SELECT l.line, l.account, l.asset, l.side, l.amount FROM ledger_lines l WHERE j.accounts IS NULL AND l.journal_id = j.id
+	UNION ALL SELECT line::smallint, account, asset, CASE WHEN amount > 0 THEN 'debit' ELSE 'credit' END, abs(amount)
+	FROM unnest(j.accounts, j.assets, j.amounts) WITH ORDINALITY AS t(account, asset, amount, line)) AS e`
 
 	// Payments with a due timer. A payment with an address waits until its network is scanned past the end of its
 	// window by the margin, so that no payment expires while its transfer is in an unread block.
@@ -334,7 +442,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {
 	return map[string]string{
-		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment,
+		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment, "updatePayments": updatePayments,
 		"findOwned": findOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
@@ -345,13 +453,13 @@ func Statements() map[string]string {
 		"lockPayments":   lockPayments, "lockPaymentsByAddress": lockPaymentsByAddress, "selectPackDeposits": selectPackDeposits, "selectPackPayouts": selectPackPayouts,
 		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows,
-		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
-		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
-		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"selectLastPayout":  selectLastPayout, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
+		"upsertDeposit": upsertDeposit, "upsertDeposits": upsertDeposits, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit, "markDeposits": markDeposits,
+		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "finalDeposits": finalDeposits, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
-		"insertPayout": insertPayout, "savePayoutNoted": savePayoutNoted, "savePayoutsAlone": savePayoutsAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
-		"insertJournals": insertJournals, "duePayments": duePayments,
+		"insertPayout": insertPayout, "insertPayouts": insertPayouts, "savePayoutNoted": savePayoutNoted, "savePayoutsNoted": savePayoutsNoted, "savePayoutsAlone": savePayoutsAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
+		"insertJournals": insertJournals, "insertJournalLines": insertJournalLines, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
@@ -370,7 +478,7 @@ func Statements() map[string]string {
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,
 		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "lockProgress": lockProgress, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress, "holdAccounts": holdAccounts,
-		"insertScreening": insertScreening, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
+		"insertScreening": insertScreening, "insertScreenings": insertScreenings, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause, "forgetPause": forgetPause, "findPause": findPause, "scopedPause": scopedPause,
 		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,

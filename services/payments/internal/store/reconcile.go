@@ -40,7 +40,7 @@ WHERE d.booked <> '' AND NOT EXISTS (SELECT FROM ledger_journals j
 	FROM deposits WHERE booked <> '' GROUP BY 1
 ), books AS (
 	SELECT e.account, sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) AS total
-	FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id
+	FROM ledger_journals j, ` + entriesOf + `
 	WHERE j.event IN ('deposit_confirmed', 'deposit_reverted') AND e.account LIKE '%crypto:deposit:%' GROUP BY 1
 )
 SELECT coalesce(r.account, b.account), split_part(coalesce(r.account, b.account), ':', -1), coalesce(r.total, 0), coalesce(b.total, 0)
@@ -50,8 +50,8 @@ WHERE account LIKE '%crypto:deposit:%' GROUP BY 1, 2 HAVING sum(CASE side WHEN '
 	comparePayout = `SELECT o.id, o.currency, o.amount, 0::numeric FROM payouts o WHERE o.state IN ('succeeded', 'returned') AND NOT EXISTS (
 	SELECT FROM ledger_journals j WHERE j.key = CASE o.mode WHEN 'test' THEN 'test:' ELSE '' END || 'done:' || o.reference)
 UNION ALL
-SELECT j.payment_id, e.asset, 0::numeric, e.amount FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id AND e.line = 1
-WHERE j.event = 'payout_succeeded' AND NOT EXISTS (SELECT FROM payouts o WHERE o.state IN ('succeeded', 'returned')
+SELECT j.payment_id, e.asset, 0::numeric, e.amount FROM ledger_journals j, ` + entriesOf + `
+WHERE j.event = 'payout_succeeded' AND e.line = 1 AND NOT EXISTS (SELECT FROM payouts o WHERE o.state IN ('succeeded', 'returned')
 	AND j.key = CASE o.mode WHEN 'test' THEN 'test:' ELSE '' END || 'done:' || o.reference)`
 	compareClearing = `WITH rows AS (
 	SELECT CASE mode WHEN 'test' THEN 'test:' ELSE '' END || 'clearing:payout:' || rail || ':' || currency AS account, sum(amount) AS total
@@ -89,7 +89,7 @@ moved AS (SELECT j.id, max(split_part(e.account, ':', 3 + m.skip)) FILTER (WHERE
 	coalesce(max(e.asset) FILTER (WHERE e.account LIKE m.prefix || 'crypto:deposit:%'), '') AS asset,
 	coalesce(sum(e.amount) FILTER (WHERE e.account LIKE m.prefix || 'crypto:deposit:%'), 0) AS amount,
 	coalesce(sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) FILTER (WHERE e.account LIKE m.prefix || 'gas:%'), 0) AS gas
-	FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id, first,
+	FROM first, ledger_journals j, ` + entriesOf + `,
 		(SELECT CASE $1 WHEN 'test' THEN 'test:' ELSE '' END AS prefix, CASE $1 WHEN 'test' THEN 1 ELSE 0 END AS skip) AS m
 	WHERE j.id > first.id AND j.event IN ('swept', 'gas_spent', 'gas_booked') AND starts_with(j.key, 'test:') = ($1 = 'test') GROUP BY j.id)
 SELECT network, asset, sum(amount), sum(gas) FROM moved GROUP BY network, asset ORDER BY network, asset`

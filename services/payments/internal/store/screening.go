@@ -15,6 +15,12 @@ const (
 SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text[]
 WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
 	WHERE s.payment_id = $2 AND s.stage = $4 AND s.verdict = $5 AND s.reason = $6 AND s.lists = $7 AND s.addresses = $8)`
+	// Other decisions than those about refund addresses, as lists. The addresses of one are lines of a text.
+	insertScreenings = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+SELECT mode, payment_id, deposit, stage, verdict, reason, lists, string_to_array(addresses, E'\n')
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+	AS k(mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+WHERE stage <> 'refund' RETURNING 1`
 	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
 	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`

@@ -90,7 +90,7 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 		if err := s.keepAccount(ctx, tx, v, r.Account); err != nil {
 			return err
 		}
-		w := &writes{}
+		w := newWrites(false)
 		queueSettings(&w.batch, o, r.Settings, r.Day)
 		if err := s.writeWithdrawal(ctx, w, r.Withdrawal, v.Now, done); err != nil {
 			return err

@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
@@ -96,7 +94,7 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	if err != nil {
 		return err
 	}
-	args := append(r.values(newborn), nullText(n.WalletID), string(first.Trigger), string(first.To))
+	args := append(r.values(newborn), nullText(n.WalletID), pastOf(n.Payment, []payment.Fact{first}).changes)
 	args = append(args, msg.Args()...)
 	sql := insertPayment
 	if n.Key.Sent() {
@@ -484,7 +482,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	journals, mark := decide(d)
 	batch := &pgx.Batch{}
 	queueJournals(batch, in.Mode, journals...)
-	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted, mark.Refunded, mark.BookedBlock)
+	batch.Queue(markDeposit, markValues(in.Mode, mark)...)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
@@ -608,7 +606,7 @@ func (s *Store) changeLocked(ctx context.Context, tx pgx.Tx, done *effects, f ch
 // save writes the result of a change.
 func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.View, r change.Result, now time.Time) error {
 	done.alerts = r.Alerts
-	w := &writes{}
+	w := newWrites(false)
 	if err := s.write(ctx, w, v, r, now.UTC(), done); err != nil {
 		return err
 	}
@@ -632,7 +630,8 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		if r.WalletID != "" {
 			batch.Queue(cleanAddress, string(next.Mode), row.family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
 		}
-		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
+		past := pastOf(next, r.Facts)
+		w.payments.add(w, append(args, nullText(r.WalletID), past.changes), past.written(done))
 		s.queueLimits(batch, v.Payment, next, r)
 		for key, verdict := range r.Verdicts {
 			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
@@ -658,13 +657,9 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		if err != nil {
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
-		batch.Queue(savePayoutNoted, payoutValues(*o, receiver)...).QueryRow(func(row pgx.Row) error {
+		w.payouts.add(w, payoutValues(*o, receiver), func(row pgx.Row) error {
 			o.ReadHere = time.Now()
-			err := row.Scan(&o.Written, (*instant)(&o.ReadAt))
-			if errors.Is(err, pgx.ErrNoRows) {
-				return errStale
-			}
-			return err
+			return row.Scan(&o.Written, (*instant)(&o.ReadAt))
 		})
 	}
 	if r.Audit != nil {
@@ -679,7 +674,12 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		queueApproval(batch, v.Payment, *r.Approval)
 	}
 	for _, n := range r.Screened {
-		batch.Queue(insertScreening, string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses)
+		args := []any{string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses}
+		if n.Stage == change.AtRefund { // a repeated one is not written
+			batch.Queue(insertScreening, args...)
+		} else {
+			w.verdicts.add(w, args, nil)
+		}
 	}
 	queueLookups(batch, v, r)
 	for _, c := range r.Commands {
@@ -701,27 +701,9 @@ func payoutValues(o payout.Payout, receiver []byte) []any {
 	}
 }
 
-// payoutArrays are the arguments of savePayoutsAlone. It leaves the receivers as they are.
-func payoutArrays(all []payout.Payout) []any {
-	const receiver = 16 // its place in payoutValues
-	var columns [][]any
-	for _, o := range all {
-		values := append(slices.Delete(payoutValues(o, nil), receiver, receiver+1), int64(o.Written))
-		if columns == nil {
-			columns = make([][]any, len(values))
-		}
-		for i, v := range values {
-			if d, ok := v.(decimal.Decimal); ok {
-				v = d.String()
-			}
-			columns[i] = append(columns[i], v)
-		}
-	}
-	args := make([]any, len(columns))
-	for i, c := range columns {
-		args[i] = c
-	}
-	return args
+// markValues are the arguments of markDeposit.
+func markValues(mode tenant.Mode, m payment.Mark) []any {
+	return []any{string(mode), m.Key, m.Booked, m.BookedAmount, m.Bookings, m.Counted, m.Refunded, m.BookedBlock}
 }
 
 // SavePayout implements payouts.Store.
@@ -735,7 +717,10 @@ func (s *Store) SavePayout(ctx context.Context, o payout.Payout) (saved bool, er
 
 // savePayouts writes payouts as SavePayout does.
 func (s *Store) savePayouts(ctx context.Context, all []payout.Payout) ([]bool, error) {
-	saved := make([]bool, len(all))
+	saved, rows := make([]bool, len(all)), make([][]any, len(all))
+	for i, o := range all {
+		rows[i] = append(payoutValues(o, nil), int64(o.Written))
+	}
 	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
 		var place int
 		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
@@ -743,7 +728,7 @@ func (s *Store) savePayouts(ctx context.Context, all []payout.Payout) ([]bool, e
 			return nil
 		})
 		return err
-	}, savePayoutsAlone, payoutArrays(all)...)
+	}, savePayoutsAlone, lists(rows)...)
 	return saved, err
 }
 
@@ -774,15 +759,12 @@ func (s *Store) writeFacts(
 	ctx context.Context, w *writes, v change.View, facts []payment.Fact, now time.Time, done *effects,
 ) error {
 	batch, next := &w.batch, v.Payment
-	changes := 0
 	var events []occurrence
 	for _, f := range facts {
 		switch f := f.(type) {
-		case payment.Change:
-			changes++
-			w.history.add(next, changes, f, done)
+		case payment.Change: // written with the payment
 		case payment.Mark:
-			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted, f.Refunded, f.BookedBlock).Exec(exactlyOne(errStale))
+			w.marks.add(w, markValues(next.Mode, f), nil)
 		case payment.KeepRefund:
 			if err := queueRefund(batch, f.Refund); err != nil {
 				return err
@@ -797,8 +779,9 @@ func (s *Store) writeFacts(
 			if err != nil {
 				return fmt.Errorf("encode the receiver: %w", err)
 			}
-			batch.Queue(insertPayout, o.ID, o.PaymentID, string(o.Mode), o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver,
-				string(o.State), now).Exec(exactlyOne(errPayoutExists))
+			w.held.add(w, []any{
+				o.ID, o.PaymentID, string(o.Mode), o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver, string(o.State), now,
+			}, nil)
 			v.Payout = &o
 		case payment.VoidPayout:
 			batch.Queue(voidPayout, f.Reference, now).Exec(exactlyOne(errPayoutExists))

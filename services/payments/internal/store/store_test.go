@@ -113,9 +113,23 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, a FROM j, (VALUES ('f', 1, 'debit', 1), ('f', 2, 'credit', 1), ('g', 1, 'debit', 1)) v(k, n, s, a) WHERE k = key`,
 		"empty beside one that is not": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('h', 'e'), ('i', 'e') RETURNING id, key)
 			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, 1 FROM j, (VALUES (1, 'debit'), (2, 'credit')) v(n, s) WHERE key = 'h'`,
+		"unbalanced in its row": `INSERT INTO ledger_journals (key, event, accounts, assets, amounts) VALUES
+			('k', 'e', '{x,y}', '{NGN,NGN}', '{2,-2}'), ('l', 'e', '{x,y}', '{NGN,NGN}', '{2,-1}')`,
+		"of two assets in its row": `INSERT INTO ledger_journals (key, event, accounts, assets, amounts) VALUES ('m', 'e', '{x,y}', '{NGN,GHS}', '{1,-1}')`,
+		"of a merchant in its row": `INSERT INTO ledger_journals (key, event, accounts, assets, amounts)
+			VALUES ('o', 'e', '{x,test:merchant:m:NGN}', '{NGN,NGN}', '{1,-1}')`,
 	} {
 		if _, err := w.Pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "does not balance") {
 			t.Errorf("insert a journal that is %s = %v, want it refused because it does not balance", name, err)
+		}
+	}
+	for name, values := range map[string]string{
+		"an amount of zero": `'{x,y,z}', '{NGN,NGN,NGN}', '{1,-1,0}'`, "no number": `'{x,y}', '{NGN,NGN}', '{NaN,-1}'`, "no account": `'{x,NULL}', '{NGN,NGN}', '{1,-1}'`,
+		"one entry": `'{x}', '{NGN}', '{1}'`, "fewer amounts": `'{x,y}', '{NGN,NGN}', '{1}'`, "amounts alone": `NULL, NULL, '{1,-1}'`, "no assets": `'{x,y}', NULL, '{1,-1}'`,
+	} {
+		if _, err := w.Pool.Exec(t.Context(), `INSERT INTO ledger_journals (key, event, accounts, assets, amounts) VALUES ('p', 'e', `+values+`)`); err == nil ||
+			!strings.Contains(err.Error(), "ledger_journals_entries") {
+			t.Errorf("insert a journal with %s in its row = %v, want it refused", name, err)
 		}
 	}
 	w.SQL(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('d', 'e') RETURNING id)
@@ -125,9 +139,9 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 		t.Errorf("add one entry to a journal that balances = %v, want it refused because it does not balance", err)
 	}
 	for _, text := range []string{
-		`UPDATE ledger_entries SET amount = 2`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
+		`UPDATE ledger_lines SET amount = 2`, `DELETE FROM ledger_lines`, `TRUNCATE ledger_lines`,
 		`UPDATE ledger_journals SET key = 'x'`, `DELETE FROM ledger_journals`, `TRUNCATE ledger_journals`,
-		`TRUNCATE history`,
+		`TRUNCATE history_rows`,
 	} {
 		if _, err := w.Pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s = %v, want it refused because the table is append-only", text, err)

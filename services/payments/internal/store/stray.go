@@ -35,7 +35,9 @@ var insertAdopted = func() string {
 	for i, c := range columns {
 		cols, vals = append(cols, c.name), append(vals, fmt.Sprintf("$%d::%s", i+1, c.typ))
 	}
-	return "INSERT INTO payments (" + strings.Join(cols, ", ") + ") VALUES (" + strings.Join(vals, ", ") + ")"
+	changes := fmt.Sprintf("$%d::text[]", len(columns)+1)
+	return "INSERT INTO payments (" + strings.Join(cols, ", ") + ", changes, changed_at) VALUES (" + strings.Join(vals, ", ") +
+		", " + changes + ", array_fill(now(), ARRAY[cardinality(" + changes + ")]))"
 }()
 
 func every(column) bool { return true }
@@ -102,9 +104,11 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, done *effects, stray opera
 	if err != nil {
 		return err
 	}
-	w := &writes{}
+	w := newWrites(false)
 	batch := &w.batch
-	batch.Queue(insertAdopted, row.values(every)...)
+	past := pastOf(p, r.Facts)
+	done.moves = append(done.moves, past.moves...)
+	batch.Queue(insertAdopted, append(row.values(every), past.changes)...)
 	batch.Queue(adoptDeposits, string(stray.Mode), string(stray.Family), stray.Address, p.ID)
 	v := change.View{Payment: p}
 	keys := make([]string, len(stray.Deposits))

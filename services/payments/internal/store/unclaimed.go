@@ -26,7 +26,7 @@ const (
 	AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND o.state IN ('created', 'sending', 'pending', 'unknown'))
 FROM payments p WHERE p.id = $1`
 	selectDebt = `SELECT e.account, sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(j.created_at), max(j.created_at)
-FROM ledger_journals j JOIN ledger_entries e ON e.journal_id = j.id WHERE j.payment_id = $1 AND e.account = ANY($2)
+FROM ledger_journals j, ` + entriesOf + ` WHERE j.payment_id = $1 AND e.account = ANY($2)
 GROUP BY e.account HAVING sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END) <> 0 ORDER BY e.account`
 	lockStray = `SELECT d.asset, d.booked_amount - d.refunded, d.created_at, clock_timestamp(), greatest(
 	(SELECT max(j.created_at) FROM ledger_journals j WHERE j.key = $3 || 'dep:' || d.key || '#' || d.bookings),

@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
@@ -13,85 +16,172 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// writes are what one change writes, or several of different payments. The rows that they add to the history, the
-// ledger and the outbox are one statement each, after those that change rows: a change locks the payments first, and
-// then their accounts by code.
+// writes are what one change writes, or a pack of several of different payments. The rows that they add to the ledger
+// and the outbox are one statement each, after those that change rows: a change locks the payments first, and then
+// their accounts by code. Of what every payment writes a pack makes one statement, too.
 type writes struct {
-	batch    pgx.Batch
-	history  history
-	journals journals
-	messages []outbox.Message // those of one payment in their order
+	pack                    bool
+	batch                   pgx.Batch
+	payments, marks         group
+	held, payouts, verdicts group
+	journals                journals
+	messages                []outbox.Message // those of one payment in their order
+}
+
+func newWrites(pack bool) *writes {
+	return &writes{
+		pack:     pack,
+		payments: group{one: updatePayment, several: updatePayments, otherwise: errStale},
+		marks:    group{one: markDeposit, several: markDeposits, otherwise: errStale},
+		held:     group{one: insertPayout, several: insertPayouts, otherwise: errPayoutExists},
+		payouts:  group{one: savePayoutNoted, several: savePayoutsNoted, otherwise: errStale},
+		verdicts: group{one: insertScreening, several: insertScreenings, otherwise: errStale},
+	}
 }
 
 // send sends everything in one round trip.
 func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
-	w.history.queue(&w.batch)
-	w.journals.queue(&w.batch)
+	all := &pgx.Batch{}
+	w.payments.queue(all)
+	w.marks.queue(all)
+	all.QueuedQueries = append(all.QueuedQueries, w.batch.QueuedQueries...)
+	w.held.queue(all)
+	w.payouts.queue(all)
+	w.verdicts.queue(all)
+	w.journals.queue(all)
 	if len(w.messages) > 0 {
 		sql, args := outbox.Statement(w.messages)
-		w.batch.Queue(sql, args...)
+		all.Queue(sql, args...)
 	}
-	if w.batch.Len() == 0 {
+	if all.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, &w.batch).Close()
+	return tx.SendBatch(ctx, all).Close()
 }
 
-// insertHistory returns the microseconds since the previous change, 0 within one write.
-const insertHistory = `INSERT INTO history AS h (payment_id, version, n, trigger, from_state, to_state, exception)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::text[])
-RETURNING h.payment_id, h.n, CASE WHEN h.n > 1 THEN 0 ELSE
-	coalesce(1000000 * extract(epoch FROM now() - (SELECT max(b.at) FROM history b WHERE b.payment_id = h.payment_id AND b.version < h.version)), 0) END::bigint`
-
-// history are rows of the table history.
-type history struct {
-	ids, triggers, from, to, exceptions []string
-	versions                            []int64
-	places                              []int
-	moves                               map[step]move
+// group is a statement that writes one row, whose arguments a pack gathers for a statement over lists of them. Where a
+// row is read, that statement returns its place in the lists first.
+type group struct {
+	one, several string
+	otherwise    error // when a row is not written
+	rows         [][]any
+	read         []func(pgx.Row) error
 }
 
-// step names a change of a payment within one write.
-type step struct {
-	id string
-	n  int
-}
-
-// move is a change of state, for the metrics and logs that follow the commit.
-type move struct {
-	Move
-	done *effects
-}
-
-func (h *history) add(next payment.Payment, n int, c payment.Change, done *effects) {
-	h.ids, h.versions, h.places = append(h.ids, next.ID), append(h.versions, next.Version), append(h.places, n)
-	h.triggers, h.exceptions = append(h.triggers, string(c.Trigger)), append(h.exceptions, string(c.Exception))
-	h.from, h.to = append(h.from, string(c.From)), append(h.to, string(c.To))
-	if c.From == c.To {
+// add has a row written, and read called with what the statement returns, unless it is nil.
+func (g *group) add(w *writes, args []any, read func(pgx.Row) error) {
+	if w.pack {
+		g.rows, g.read = append(g.rows, args), append(g.read, read)
 		return
 	}
-	if h.moves == nil {
-		h.moves = map[step]move{}
-	}
-	h.moves[step{next.ID, n}] = move{Move{Mode: next.Mode, Type: next.Type, From: c.From, To: c.To}, done}
+	g.queueOne(&w.batch, args, read)
 }
 
-func (h *history) queue(batch *pgx.Batch) {
-	if len(h.ids) == 0 {
+func (g *group) queueOne(batch *pgx.Batch, args []any, read func(pgx.Row) error) {
+	if read == nil {
+		batch.Queue(g.one, args...).Exec(exactlyOne(g.otherwise))
 		return
 	}
-	batch.Queue(insertHistory, h.ids, h.versions, h.places, h.triggers, h.from, h.to, h.exceptions).Query(func(rows pgx.Rows) error {
-		var at step
-		var microseconds int64
-		_, err := pgx.ForEachRow(rows, []any{&at.id, &at.n, &microseconds}, func() error {
-			if m, ok := h.moves[at]; ok {
-				m.After = time.Duration(microseconds) * time.Microsecond
-				m.done.moves = append(m.done.moves, m.Move)
-			}
-			return nil
-		})
-		return wrap(err, "write history")
+	batch.Queue(g.one, args...).QueryRow(func(row pgx.Row) error {
+		err := read(row)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return g.otherwise
+		}
+		return err
 	})
+}
+
+func (g *group) queue(batch *pgx.Batch) {
+	switch len(g.rows) {
+	case 0:
+		return
+	case 1:
+		g.queueOne(batch, g.rows[0], g.read[0])
+		return
+	}
+	batch.Queue(g.several, lists(g.rows)...).Query(func(rows pgx.Rows) error {
+		var place int
+		into := make([]any, len(rows.FieldDescriptions()))
+		into[0] = &place
+		n := 0
+		for ; rows.Next(); n++ {
+			if g.read[0] == nil {
+				continue
+			}
+			if err := rows.Scan(into...); err != nil {
+				return err
+			}
+			if err := g.read[place-1](placed{rows, &place}); err != nil {
+				return err
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		if n != len(g.rows) {
+			return g.otherwise
+		}
+		return nil
+	})
+}
+
+// lists are the columns of rows, as arguments of a statement over lists. Decimals become texts, which PostgreSQL makes
+// numbers of, and a list of texts becomes their lines.
+func lists(rows [][]any) []any {
+	args := make([]any, len(rows[0]))
+	for i := range args {
+		list := make([]any, len(rows))
+		for n, row := range rows {
+			switch v := row[i].(type) {
+			case decimal.Decimal:
+				list[n] = v.String()
+			case []string:
+				list[n] = strings.Join(v, "\n")
+			default:
+				list[n] = v
+			}
+		}
+		args[i] = list
+	}
+	return args
+}
+
+// past is what one write adds to the changes of a payment.
+type past struct {
+	changes []string
+	moves   []Move // for the metrics and logs that follow the commit
+	first   bool   // the first change is the first move
+}
+
+func pastOf(next payment.Payment, facts []payment.Fact) past {
+	p := past{changes: []string{}}
+	for _, f := range facts {
+		c, ok := f.(payment.Change)
+		if !ok {
+			continue
+		}
+		p.changes = append(p.changes, fmt.Sprintf("%d %d %s %s %s %s", next.Version, len(p.changes)+1, c.Trigger, c.From, c.To, c.Exception))
+		if c.From != c.To {
+			p.first = p.first || len(p.changes) == 1
+			p.moves = append(p.moves, Move{Mode: next.Mode, Type: next.Type, From: c.From, To: c.To})
+		}
+	}
+	return p
+}
+
+// written reads what updatePayment returns. The changes of one write come at one time.
+func (p past) written(done *effects) func(pgx.Row) error {
+	return func(row pgx.Row) error {
+		var since int64
+		if err := row.Scan(&since); err != nil {
+			return err
+		}
+		if p.first {
+			p.moves[0].After = microseconds(since)
+		}
+		done.moves = append(done.moves, p.moves...)
+		return nil
+	}
 }
 
 // accountPrefix begins the keys of test mode's journals and the codes of its accounts.
@@ -105,8 +195,10 @@ func accountPrefix(mode tenant.Mode) string {
 // journals are rows of the ledger. Each journal is written once: a second one with the same key changes nothing.
 // Accounts of test mode have a prefix.
 type journals struct {
-	keys, events, payments, of, codes, assets, sides, normals, owners, amounts []string
-	lines                                                                      []int
+	keys, events, payments                      []string
+	first, last                                 []int // places of a journal's entries in the lists of entries, from 1
+	of, codes, assets, amounts, normals, owners []string
+	lines                                       bool // the entries are to be rows
 }
 
 func (w *journals) add(mode tenant.Mode, all ...ledger.Journal) {
@@ -117,17 +209,27 @@ func (w *journals) add(mode tenant.Mode, all ...ledger.Journal) {
 			continue
 		}
 		w.keys, w.events, w.payments = append(w.keys, key), append(w.events, j.Event), append(w.payments, j.Payment)
-		for i, e := range j.Entries {
-			w.of, w.lines = append(w.of, key), append(w.lines, i+1)
-			w.codes, w.assets, w.sides = append(w.codes, prefix+e.Account.Code), append(w.assets, e.Account.Asset), append(w.sides, string(e.Side))
-			w.normals, w.owners, w.amounts = append(w.normals, string(e.Account.Normal)), append(w.owners, e.Account.Payment), append(w.amounts, e.Amount.String())
+		w.first, w.last = append(w.first, len(w.of)+1), append(w.last, len(w.of)+len(j.Entries))
+		for _, e := range j.Entries {
+			amount := e.Amount
+			if e.Side == ledger.Credit {
+				amount = amount.Neg()
+			}
+			w.of, w.codes, w.assets = append(w.of, key), append(w.codes, prefix+e.Account.Code), append(w.assets, e.Account.Asset)
+			w.amounts, w.normals, w.owners = append(w.amounts, amount.String()), append(w.normals, string(e.Account.Normal)), append(w.owners, e.Account.Payment)
+			w.lines = w.lines || e.Account.Sought()
 		}
 	}
 }
 
+// queue writes all journals in one way, because one statement locks the accounts in their order.
 func (w *journals) queue(batch *pgx.Batch) {
-	if len(w.keys) > 0 {
-		batch.Queue(insertJournals, w.keys, w.events, w.payments, w.of, w.lines, w.codes, w.assets, w.sides, w.normals, w.owners, w.amounts)
+	switch {
+	case len(w.keys) == 0:
+	case w.lines:
+		batch.Queue(insertJournalLines, w.keys, w.events, w.payments, w.of, w.codes, w.assets, w.amounts, w.normals, w.owners)
+	default:
+		batch.Queue(insertJournals, w.keys, w.events, w.payments, w.first, w.last, w.of, w.codes, w.assets, w.amounts, w.normals, w.owners)
 	}
 }
 
