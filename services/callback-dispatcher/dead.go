@@ -191,12 +191,7 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 	rules := messaging.Rules{Policies: map[tenant.Mode]guard.Policy{tenant.Test: allow(cfg.AllowTest), tenant.Live: allow(cfg.AllowLive)}, Bodies: bodies}
 	taken := 0
 	for _, m := range list {
-		headers := map[string]string{}
-		if m.Trace != "" {
-			headers[telemetry.TraceHeader] = m.Trace
-		}
-		err := errors.Join(messaging.Take(ctx, app.Direct{Store: s, Registry: s, Now: time.Now},
-			[]bus.Message{{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}}, rules)...)
+		err := takeIn(s, rules)(ctx, m)
 		reason := ""
 		switch {
 		case fault.IsPermanent(err):
@@ -213,6 +208,18 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 	}
 	fmt.Fprintf(out, "%d of %d messages taken in\n", taken, len(list))
 	return nil
+}
+
+// takeIn takes a dead message in beside the consumers.
+func takeIn(s *store.Store, rules messaging.Rules) func(context.Context, app.DeadMessage) error {
+	return func(ctx context.Context, m app.DeadMessage) error {
+		headers := map[string]string{}
+		if m.Trace != "" {
+			headers[telemetry.TraceHeader] = m.Trace
+		}
+		return errors.Join(messaging.Take(ctx, app.Direct{Store: s, Registry: s, Now: time.Now},
+			[]bus.Message{{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}}, rules)...)
+	}
 }
 
 func allow(cidrs []netip.Prefix) guard.Policy { return guard.Policy{Allow: cidrs} }

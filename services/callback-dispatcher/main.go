@@ -130,6 +130,7 @@ func (p *process) serve(environ map[string]string) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, httpapi.Parts{
 		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, cfg.Shard, time.Now), Log: p.store, Replays: p.store,
+		Operated: p.store, TakeIn: takeIn(p.store, messaging.Rules{Policies: p.policies, Bodies: p.bodies}),
 		Shard: cfg.Shard, CheckURL: p.checkURL, Now: time.Now, Unopened: p.leftOut,
 	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)

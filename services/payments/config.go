@@ -49,6 +49,7 @@ type settings struct {
 	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"longest time of a stop; payments asks about an order that was cut off on the wire, and never sends it again"`
 	Place              placeSettings
+	AddressStock       int           `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
 	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
 	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"source of test mode's prices: fixed, a fixed table, or market"`
 	RatesLive          string        `env:"RATES_LIVE" doc:"source of live mode's prices: market (docs/rates.md); empty keeps live mode closed"`
@@ -191,7 +192,6 @@ func (s refundSettings) keys() (refunds.Keys, error) {
 type workSettings struct {
 	Erasing
 	Bus            bus.Config
-	AddressStock   int           `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
 	TreasuryEvery  time.Duration `env:"TREASURY_EVERY" envDefault:"5m" doc:"time between two reports of the treasury (GET /v1/admin/treasury); below an hour"`
 	OwedEvery      time.Duration `env:"OWED_EVERY" envDefault:"30m" doc:"time between two lists of what is owed to payers, receivers and merchants (GET /v1/admin/owed); below an hour"`
 	BankListsEvery time.Duration `env:"BANK_LISTS_EVERY" envDefault:"24h" doc:"age at which the rails' own lists of banks are read again (docs/rails.md#banks); at least 10m; 0 reads none, and the banks are those of the lists that are kept, else of the table in the program"`

@@ -186,6 +186,7 @@ const (
 	sendPausesEvery = 20 * time.Second
 	eraseEvery      = 10 * time.Minute
 	floatEvery      = time.Minute
+	tellRailsEvery  = 5 * time.Second
 	screenEvery     = 2 * time.Second
 	unknownEvery    = 10 * time.Second
 	openEvery       = 30 * time.Second
@@ -221,6 +222,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))
 	p.group.Go("payouts", worker.Run)
 	p.group.Every("floats", floatEvery, worker.ReadFloats)
+	p.group.Every("states of rails", tellRailsEvery, worker.TellRails)
 	p.group.Go("timers", p.timers(cases, b.cfg, keep, worker.Wake))
 	p.group.Go("outbox relay", b.relay.Run)
 	return nil
@@ -229,7 +231,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 // timers runs the periodic work on the leader, which wakes its payout worker when a payout is due.
 func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Retention, payoutDue func()) func(context.Context) error {
 	metrics := newLeaderMetrics(p.tel.Registry)
-	replenisher := stock.NewReplenisher(p.store, p.families, cfg.AddressStock, time.Now, metrics.stocked)
+	replenisher := stock.NewReplenisher(p.store, p.families, p.cfg.AddressStock, time.Now, metrics.stocked)
 	return func(ctx context.Context) error {
 		return postgres.LeadSession(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context, s *postgres.Session) error {
 			defer metrics.reset()

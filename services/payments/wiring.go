@@ -208,7 +208,7 @@ func (p *process) parts(a api) usecases.Parts {
 	parts := usecases.Parts{
 		Store: p.store, Full: p.full, Providers: p.providers, Families: p.families, Policy: p.policy, Render: p.render(),
 		Refusal: httpapi.Refusal, Now: p.clock.Now, Log: p.tel.Log, Screening: p.screening, Pauses: p.pauses, Terms: p.terms, Scans: p.scans, Outages: p.outages, Daily: p.daily,
-		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, UnclaimedAfter: p.cfg.UnclaimedAfter, AccountHold: p.cfg.AccountHold, Keys: p.keys,
+		Capacity: p.capacity, Metrics: p.rails, SecondAbove: p.second, UnclaimedAfter: p.cfg.UnclaimedAfter, AccountHold: p.cfg.AccountHold, Keys: p.keys, StockLeast: p.cfg.AddressStock,
 		Shard: p.cfg.Place.Shard, Recovery: p.cfg.Recovery,
 	}
 	if a.stock != nil {

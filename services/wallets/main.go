@@ -235,5 +235,6 @@ func (p *process) serve(environ map[string]string, cases *app.App, sources keys.
 	})
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Adopt(server, p.book)
+	httpapi.Operate(server, &app.Operators{Store: p.book, Low: p.cfg.Chains.PoolLow})
 	return p.group.HTTP("api", cfg.HTTPAddr, httpapi.New(server, api))
 }

@@ -29,6 +29,9 @@ const (
 	levelEvery  = 10 * time.Second
 	sealEvery   = 5 * time.Minute
 
+	endpointsEvery = 5 * time.Second
+	rescanEvery    = 2 * time.Second
+
 	simulateEvery = time.Second
 )
 
@@ -88,6 +91,8 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 		p.group.Go("second look", func(ctx context.Context) error { return chains.SecondLook(ctx, p.cfg.Postgres) })
 	}
 	owner := rand.Text()
+	p.group.Every("health of endpoints", endpointsEvery, func(ctx context.Context) error { return p.book.TellEndpoints(ctx, owner, chains.Endpoints()) })
+	p.group.Every("rescans", rescanEvery, func(ctx context.Context) error { return chains.Rescan(ctx, owner) })
 	p.group.Go("scanners", func(ctx context.Context) error {
 		worker := scanner.NewWorker(p.book, owner, chains.Jobs, p.tel.Log, chains.Metrics)
 		return p.book.Alive(ctx, p.cfg.Postgres, owner, p.tel.Log, worker.Run)

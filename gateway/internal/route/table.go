@@ -318,7 +318,8 @@ func Table() []Route {
 		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
 		{
 			Method: http.MethodGet, Pattern: "/v1/admin/payments", Upstream: Payments, Access: Operated, Member: "reference", Query: []string{
-				"status", "type", "from", "to", "txHash", "address", "reference", "merchantId", "mode", "exception", "merchantReference", "limit", "cursor",
+				"status", "type", "from", "to", "txHash", "address", "reference", "merchantId", "mode", "exception", "merchantReference", "payout", "accountEnds",
+				"limit", "cursor",
 			},
 		},
 		operatedBy(http.MethodGet, "/v1/admin/payments/{reference}", Payments),
@@ -355,6 +356,22 @@ func Table() []Route {
 		operatedBy(http.MethodGet, "/v1/admin/owed", Payments).reads("mode", "to", "asset", "olderThanDays", "format", "limit", "cursor"),
 		operatedBy(http.MethodGet, "/v1/admin/treasury", Payments).reads("mode", "day", "format"),
 		operatedLong(http.MethodGet, "/v1/admin/journals", Payments).reads("month", "mode"),
+		operatedBy(http.MethodGet, "/v1/admin/closes", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/rails", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/address-stock", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/screenings", Payments).reads("mode", "stage", "limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/networks", Wallets),
+		operatedBy(http.MethodPost, "/v1/admin/networks/{network}/rescan", Wallets),
+		operatedBy(http.MethodGet, "/v1/admin/rescans", Wallets).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/sweeps", Wallets).reads("network", "state", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/sweeps/{id}/release", Wallets),
+		operatedBy(http.MethodGet, "/v1/admin/stations", Wallets),
+		operatedBy(http.MethodGet, "/v1/admin/address-pools", Wallets),
+		operatedBy(http.MethodGet, "/v1/admin/deliveries", Dispatcher).
+			reads("merchantId", "mode", "status", "endpointId", "eventId", "objectId", "type", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/deliveries/{id}/retry", Dispatcher),
+		operatedBy(http.MethodGet, "/v1/admin/dead-messages", Dispatcher).reads("limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/dead-messages/{id}/replay", Dispatcher),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named", "lang"),
 		page(http.MethodPost, "/pay/{reference}/fulfill").reads("lang"),

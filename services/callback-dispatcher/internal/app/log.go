@@ -14,6 +14,8 @@ var (
 	ErrEndpointUnknown  = fault.New(fault.NotFound, "endpoint_not_found", "No such endpoint.")
 	ErrDeliveryUnknown  = fault.New(fault.NotFound, "delivery_not_found", "No such delivery.")
 	ErrReplayUnknown    = fault.New(fault.NotFound, "replay_not_found", "No such replay.")
+	ErrDeadUnknown      = fault.New(fault.NotFound, "dead_message_not_found", "No such dead message.")
+	ErrStillDead        = fault.New(fault.Conflict, "dead_message_refused", "The message is refused again. The list says why.")
 	ErrEndpointsFull    = fault.New(fault.Conflict, "endpoint_limit", "A merchant may register %d endpoints in each mode.", EndpointsMax)
 	ErrEndpointDisabled = fault.New(fault.Conflict, "endpoint_disabled", "The endpoint is disabled. Enable it first; what it missed is sent then.")
 	ErrSecretsFull      = fault.New(fault.Conflict, "rotation_limit",
@@ -28,6 +30,7 @@ type DeliveryFilter struct {
 
 // DeliveryView is a delivery as its merchant sees it.
 type DeliveryView struct {
+	Owner                                        tenant.Owner // without a key
 	ID, EventID, EndpointID, URL, Type, ObjectID string
 	Sequence                                     int64
 	Status                                       string // pending, retrying, held, delivered, exhausted
@@ -74,4 +77,20 @@ type Log interface {
 	Events(ctx context.Context, o tenant.Owner, f EventFilter, limit int) ([]EventView, error)
 	// Retry makes a delivery due at once, with its schedule begun anew, and stores the answer that body makes.
 	Retry(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error)
+}
+
+// Act is what an operator had done again, and why.
+type Act struct{ Operator, Act, Object, Reason string }
+
+// Operated is what operators read of all merchants, and have sent or taken in again.
+type Operated interface {
+	// AllDeliveries lists the newest first, of the owner where one is named, without their attempts but the last.
+	AllDeliveries(ctx context.Context, o tenant.Owner, f DeliveryFilter, limit int) ([]DeliveryView, error)
+	// RetryAny is Retry for a delivery of any merchant.
+	RetryAny(ctx context.Context, id string, by Act, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error)
+	// Graves lists dead messages before an id, the newest first, without their bodies.
+	Graves(ctx context.Context, before int64, limit int) ([]DeadMessage, error)
+	// Raise takes a dead message in by a function under its lock, and stores the answer. The message stays, with the new
+	// reason, where the function refuses it for good.
+	Raise(ctx context.Context, id int64, by Act, k idempotency.Key, take func(context.Context, DeadMessage) error, body func() ([]byte, error)) (idempotency.Answer, error)
 }

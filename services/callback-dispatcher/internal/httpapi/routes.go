@@ -28,6 +28,8 @@ type Parts struct {
 	Endpoints *app.Endpoints
 	Log       app.Log
 	Replays   app.Replays
+	Operated  app.Operated
+	TakeIn    func(context.Context, app.DeadMessage) error // takes a dead message in; permanent where it is refused again
 	Bodies    Opener
 	Shard     shard.Code // of new replays
 	CheckURL  func(mode tenant.Mode, raw string) (string, error)
@@ -57,6 +59,7 @@ func Routes(s *httpkit.Server, p Parts) {
 	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/pause", httpkit.ForMerchants, api.pauseReplay)
 	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/resume", httpkit.ForMerchants, api.resumeReplay)
 	httpkit.Handle[eventPage](s, "GET /v1/events", httpkit.ForMerchants, api.listEvents)
+	operate(s, api)
 }
 
 type api struct{ Parts }

@@ -76,7 +76,7 @@ func bringBack(from, trigger, replayID string) string {
 // Behind an open breaker a delivery leaves at the next probe at the earliest.
 func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string, args []any) {
 	const status = `CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END`
-	args = []any{o.MerchantID, o.Mode, limit}
+	args = []any{limit}
 	var hot, over strings.Builder
 	and := func(column, operator, value string) {
 		if value == "" {
@@ -90,6 +90,8 @@ func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string,
 		}
 		fmt.Fprintf(&over, " AND %s %s $%d", column, operator, len(args))
 	}
+	and("merchant_id", "=", o.MerchantID)
+	and("mode", "=", string(o.Mode))
 	and("id", "<", f.Before)
 	and("id", "=", f.ID)
 	and("endpoint_id", "=", f.EndpointID)
@@ -98,23 +100,36 @@ func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string,
 	and("type", "=", f.Type)
 	and("state", "=", f.Status)
 	return `SELECT * FROM (
-	(SELECT d.id, d.event_id, d.endpoint_id, d.url, d.type, d.object_id, d.sequence, ` + status + ` AS status,
+	(SELECT d.merchant_id, d.mode, d.id, d.event_id, d.endpoint_id, d.url, d.type, d.object_id, d.sequence, ` + status + ` AS status,
 		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE greatest(d.next_at, l.probe_at) END AS next_at,
 		d.created_at, NULL::timestamptz AS done_at,
 		NULL AS trigger, NULL::timestamptz AS at, NULL AS class, NULL::smallint AS code, NULL::bigint AS dns_us, NULL::bigint AS connect_us,
 		NULL::bigint AS tls_us, NULL::bigint AS wait_us, NULL::bigint AS total_us, NULL::bytea AS excerpt
 	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id LEFT JOIN lane l ON l.target = d.target
-	WHERE d.merchant_id = $1 AND d.mode = $2` + hot.String() + ` ORDER BY d.id DESC LIMIT $3)
+	WHERE true` + hot.String() + ` ORDER BY d.id DESC LIMIT $1)
 	UNION ALL
-	(SELECT id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at,
+	(SELECT merchant_id, mode, id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at,
 		CASE WHEN remote IS NOT NULL THEN trigger END, first_attempt_at, last_class, last_status, dns_us, connect_us, tls_us, wait_us, total_us, excerpt
 	FROM delivery_done
-	WHERE merchant_id = $1 AND mode = $2` + over.String() + ` ORDER BY id DESC LIMIT $3)
-) x ORDER BY id DESC LIMIT $3`, args
+	WHERE true` + over.String() + ` ORDER BY id DESC LIMIT $1)
+) x ORDER BY id DESC LIMIT $1`, args
 }
 
 // Deliveries implements app.Log.
 func (s *Store) Deliveries(ctx context.Context, o tenant.Owner, f app.DeliveryFilter, limit int) ([]app.DeliveryView, error) {
+	if o.MerchantID == "" || o.Mode == "" { // it would list those of all merchants
+		return nil, errNoOwner
+	}
+	list, err := s.deliveries(ctx, o, f, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.attempts(ctx, list)
+}
+
+var errNoOwner = errors.New("list deliveries: the owner is missing")
+
+func (s *Store) deliveries(ctx context.Context, o tenant.Owner, f app.DeliveryFilter, limit int) ([]app.DeliveryView, error) {
 	sql, args := deliveriesSQL(o, f, limit)
 	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
@@ -123,7 +138,7 @@ func (s *Store) Deliveries(ctx context.Context, o tenant.Owner, f app.DeliveryFi
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v app.DeliveryView, err error) {
 		var endpoint *string
 		var only first
-		err = row.Scan(&v.ID, &v.EventID, &endpoint, &v.URL, &v.Type, &v.ObjectID, &v.Sequence, &v.Status, &v.Made, &v.NextAt, &v.CreatedAt, &v.DoneAt,
+		err = row.Scan(&v.Owner.MerchantID, &v.Owner.Mode, &v.ID, &v.EventID, &endpoint, &v.URL, &v.Type, &v.ObjectID, &v.Sequence, &v.Status, &v.Made, &v.NextAt, &v.CreatedAt, &v.DoneAt,
 			&only.trigger, &only.at, &only.class, &only.status, &only.dns, &only.connect, &only.tls, &only.wait, &only.total, &only.excerpt)
 		if endpoint != nil {
 			v.EndpointID = *endpoint
@@ -136,7 +151,7 @@ func (s *Store) Deliveries(ctx context.Context, o tenant.Owner, f app.DeliveryFi
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
-	return list, s.attempts(ctx, list)
+	return list, nil
 }
 
 // first is the attempt that lies in the row of a delivery that ended with it, as an earlier version wrote them.
@@ -224,23 +239,32 @@ func (s *Store) Events(ctx context.Context, o tenant.Owner, f app.EventFilter, l
 // Retry implements app.Log.
 func (s *Store) Retry(ctx context.Context, o tenant.Owner, id string, k idempotency.Key, body func(state string) ([]byte, error)) (idempotency.Answer, error) {
 	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
-		var state, target string
-		var taken bool
-		err := tx.QueryRow(ctx, whereSQL, o.MerchantID, o.Mode, id).Scan(&state, &target, &taken)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return nil, app.ErrDeliveryUnknown
-		case err != nil:
-			return nil, fmt.Errorf("look for the delivery: %w", err)
-		case !taken:
-			return nil, app.ErrEndpointDisabled
-		}
-		if _, err := tx.Exec(ctx, retrySQL, o.MerchantID, o.Mode, id); err != nil {
-			return nil, fmt.Errorf("make the delivery due: %w", err)
-		}
-		if _, err := tx.Exec(ctx, probeSQL, target); err != nil {
-			return nil, fmt.Errorf("release the delivery: %w", err)
+		state, err := retry(ctx, tx, o, id)
+		if err != nil {
+			return nil, err
 		}
 		return body(state)
 	})
+}
+
+// retry makes a delivery due at once, and returns its state before.
+func retry(ctx context.Context, tx pgx.Tx, o tenant.Owner, id string) (state string, err error) {
+	var target string
+	var taken bool
+	err = tx.QueryRow(ctx, whereSQL, o.MerchantID, o.Mode, id).Scan(&state, &target, &taken)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", app.ErrDeliveryUnknown
+	case err != nil:
+		return "", fmt.Errorf("look for the delivery: %w", err)
+	case !taken:
+		return "", app.ErrEndpointDisabled
+	}
+	if _, err := tx.Exec(ctx, retrySQL, o.MerchantID, o.Mode, id); err != nil {
+		return "", fmt.Errorf("make the delivery due: %w", err)
+	}
+	if _, err := tx.Exec(ctx, probeSQL, target); err != nil {
+		return "", fmt.Errorf("release the delivery: %w", err)
+	}
+	return state, nil
 }

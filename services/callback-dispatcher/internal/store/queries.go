@@ -21,11 +21,12 @@ var queries = map[string]string{
 	"replayMove": replayMoveSQL, "ailing": ailingSQL, "treat": treatSQL, "warned": warnedSQL, "abandon": abandonSQL,
 	"forgetLanes": forgetLanesSQL, "forgetEndpoints": forgetEndpointsSQL, "buryMessage": buryMessageSQL, "deadList": deadListSQL,
 	"kept": keptSQL, "missing": missingSQL, "deadDrop": deadDropSQL, "deadAgain": deadAgainSQL, "forgetDead": forgetDeadSQL, "deadLock": deadLockSQL,
+	"deliveryOwner": deliveryOwnerSQL, "lastAttempts": lastAttemptsSQL, "graves": gravesSQL, "deadFound": deadFoundSQL, "noteAct": noteActSQL,
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
 }
 
 func filtered(f app.DeliveryFilter) string {
-	sql, _ := deliveriesSQL(tenant.Owner{}, f, 1)
+	sql, _ := deliveriesSQL(tenant.Owner{MerchantID: "x", Mode: tenant.Test}, f, 1)
 	return sql
 }
 

@@ -80,7 +80,7 @@ var (
 )
 
 // byCode are the beginnings of keys that the code puts together.
-var byCode = []string{"=language", "=direction", "list.", "col.", "filter.", "field.", "decide.", "case.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
+var byCode = []string{"=language", "=direction", "list.", "board.", "table.", "col.", "filter.", "field.", "decide.", "case.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
 
 // Every text that a page asks for exists, and every text that exists is used.
 func TestTexts_whole(t *testing.T) {

@@ -54,6 +54,7 @@ const (
 	txHashMax   = 128
 	txHashesMax = 8
 	merchantMax = 50
+	payoutMax   = 100
 )
 
 func statuses() []string {
@@ -166,7 +167,17 @@ func (r *adminListRequest) Read(in *httpkit.Input) {
 		in.Problems.Add("reference", "must be the reference of a payment")
 		return
 	}
-	if in.Query("status") == "" && f.Reference == "" && f.Address == "" && f.TxHash == "" && f.Exception == payment.None {
+	f.Payout = in.QueryText("payout", payoutMax)
+	if f.AccountEnds = in.Query("accountEnds"); f.AccountEnds != "" {
+		if len(f.AccountEnds) != 4 || strings.Trim(f.AccountEnds, "0123456789") != "" {
+			in.Problems.Add("accountEnds", "must be the last four digits of an account number")
+		}
+		if f.Owner.Mode == "" {
+			in.Problems.Add("mode", "is required with accountEnds")
+		}
+	}
+	found := f.Reference != "" || f.Address != "" || f.TxHash != "" || f.Exception != payment.None || f.Payout != "" || f.AccountEnds != ""
+	if in.Query("status") == "" && !found {
 		r.filter.Statuses = []payment.Status{payment.StatusNeedsReview}
 	}
 }

@@ -47,6 +47,7 @@ func operatorRoutes(s *httpkit.Server, u UseCases) {
 	pauseRoutes(s, u)
 	unclaimedRoutes(s, u)
 	bookRoutes(s, u)
+	overviewRoutes(s, u)
 	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r payoutOrderRequest) (idempotency.Answer, error) {
 			in := httpkit.From(ctx)

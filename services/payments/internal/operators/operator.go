@@ -44,6 +44,8 @@ type Operators struct {
 	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
 	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
 	Shard          shard.Code
+	Families       map[tenant.Mode][]money.Family
+	StockLeast     int // smallest target of the stock of addresses
 	Now            func() time.Time
 }
 
@@ -190,6 +192,8 @@ type Store interface {
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)
 	Holds(ctx context.Context, before string, most int) ([]Held, error)
 	Differences(ctx context.Context, all bool, before string, most int) ([]books.Difference, error)
+
+	Overview
 }
 
 // page cuts a list that was read with one row more than a page holds, and names the row at which the next one begins.

@@ -182,3 +182,23 @@ func (w *Worker) ReadFloats(ctx context.Context) error {
 	}
 	return errors.Join(failures...)
 }
+
+// TellRails stores the states of the rails at this worker, for operators. Call it every few seconds.
+func (w *Worker) TellRails(ctx context.Context) error {
+	return w.Store.TellRails(ctx, w.id, w.corridors.all())
+}
+
+// all lists the states of the corridors.
+func (c *corridors) all() []provider.RailState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]provider.RailState, 0, len(c.states))
+	for k, s := range c.states {
+		one := provider.RailState{Rail: k.rail, Currency: k.cur, Unclear: s.unclear, Balance: s.left, ReadAt: s.read}
+		if c.now().Before(s.until) {
+			one.OpenUntil = s.until
+		}
+		out = append(out, one)
+	}
+	return out
+}

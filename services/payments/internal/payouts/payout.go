@@ -3,6 +3,7 @@ package payouts
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,8 @@ type Store interface {
 	SavePayout(ctx context.Context, o payout.Payout) (saved bool, err error)
 	// Senders are the addresses that sent the money of a payment, and the network that it came on.
 	Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error)
+	// TellRails keeps the states of the rails at a worker, for operators.
+	TellRails(ctx context.Context, worker string, states []provider.RailState) error
 }
 
 // Worker sends payouts and asks for their outcome, by the rules of package payout. Every replica may run one, because
@@ -52,6 +55,7 @@ type Store interface {
 type Worker struct {
 	Options
 	corridors *corridors
+	id        string // of this worker among the others
 	pace      *lifecycle.Pace
 }
 
@@ -81,7 +85,7 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), pace: lifecycle.NewPace(payoutPoll)}
+	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), id: rand.Text(), pace: lifecycle.NewPace(payoutPoll)}
 }
 
 // Wake makes Run look for due payouts at once. It never blocks.

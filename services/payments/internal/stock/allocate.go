@@ -37,8 +37,12 @@ type Level struct {
 	Shelf
 	Free int // not leased
 	Peak int // most leased in one minute of the last hour
+	Hour int // leased in the last hour
 	Open *Request
 }
+
+// Target is the number of free addresses that a shelf should have.
+func (l Level) Target(least int) int { return min(max(least, l.Peak*10), Most) }
 
 // Request is a request that wallets has not answered in full.
 type Request struct {
@@ -104,8 +108,7 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	for _, k := range due {
 		l := known[k]
 		r.gauge(k.Mode, k.Family, l.Free)
-		target := min(max(r.least, l.Peak*10), Most)
-		if err := r.ask(ctx, k, l, target); err != nil {
+		if err := r.ask(ctx, k, l, l.Target(r.least)); err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.Mode, k.Family, err)
 		}
 		r.next[k] = now.Add(time.Duration(l.Free) * countPause)

@@ -68,6 +68,7 @@ var columns = []column{
 	{"address", "text", isBorn | isShown, func(r *record) any { return (*zeronull.Text)(&r.Address) }},
 	{"payer", "bytea", isBorn | isSealed, func(r *record) any { return &r.payer }},
 	{"payer_index", "bytea", isBorn | isSealed | isDerived, func(r *record) any { return &r.payerIndex }},
+	{"account_index", "bytea", isBorn | isSealed | isDerived, func(r *record) any { return &r.accountIndex }},
 	{"receiver", "bytea", isBorn | isSealed | isShown, func(r *record) any { return &r.receiver }},
 	{"preferred_crypto", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.Preferred.Crypto }},
 	{"preferred_network", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.Preferred.Network }},
@@ -152,6 +153,7 @@ type record struct {
 	status, exception, family, fees           string
 	due                                       time.Time
 	price, tiers, payer, payerIndex, receiver []byte
+	accountIndex                              []byte
 }
 
 // price is what a payment keeps of its quote beside the amounts and the fees: the provenance of the rate. FeeTable is
@@ -190,6 +192,12 @@ func (s vault) recordOf(before, p payment.Payment) (r *record, err error) {
 		r.payerIndex = s.payerIndex(p)
 		if r.payerIndex == nil && before.Payer.ChatID != "" {
 			r.payerIndex = []byte{}
+		}
+	}
+	if p.Receiver != before.Receiver {
+		r.accountIndex = s.accountIndex(p)
+		if r.accountIndex == nil && before.Receiver.AccountNumber != "" {
+			r.accountIndex = []byte{}
 		}
 	}
 	if r.receiver, err = replaced(s.keys, before.Receiver, p.Receiver, receiverPlace(p.ID)); err != nil {

@@ -71,6 +71,12 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
 	// The index has the payments with a reference alone.
 	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
+	byPaidOut   = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13
+	UNION ALL SELECT o.payment_id FROM payouts o WHERE o.reference = $13)) AND ` + narrowed
+	// As byPayer, of the last digits of accounts.
+	byAccountEnds = `SELECT found.id FROM unnest($9::bytea[]) AS i(account) CROSS JOIN LATERAL (
+	SELECT p.id FROM payments p WHERE p.account_index = i.account AND ` + within + `) AS found
+ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 	// Of a payer with several indexes, under several master keys, each gives a page in the order of ids. A condition on
 	// all of them besides would give up that order.
 	byPayer = `SELECT found.id FROM unnest($9::bytea[]) AS i(payer) CROSS JOIN LATERAL (
@@ -99,6 +105,8 @@ var (
 	listByException   = pageOf(reviewedColumns, byException)
 	listByReference   = pageOf(reviewedColumns, byReference)
 	listByMerchants   = pageOf(reviewedColumns, byMerchants)
+	listByPayout      = pageOf(reviewedColumns, byPaidOut)
+	listByAccount     = pageOf(reviewedColumns, byAccountEnds)
 
 	listEvery = "SELECT " + reviewedColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
 	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someRuns, ""))
@@ -149,6 +157,11 @@ func (s *Store) listReviewed(ctx context.Context, f views.Filter) ([]change.View
 	switch {
 	case f.Reference != "":
 		return s.list(ctx, reviewed, f.Limit, listByReference, append(narrow, f.Reference)...)
+	case f.Payout != "":
+		return s.list(ctx, reviewed, f.Limit, listByPayout, append(narrow, f.Payout)...)
+	case f.AccountEnds != "":
+		narrow[8] = s.keys.Blinds(f.AccountEnds, accountPlace(f.Owner.Mode))
+		return s.listInOrder(ctx, reviewed, f.Limit, listByAccount, narrow...)
 	case f.Address != "":
 		return s.list(ctx, reviewed, f.Limit, listByAddress, append(narrow, families())...)
 	case f.TxHash != "":

@@ -20,7 +20,7 @@ const (
 	personalPayments = `SELECT id, merchant_id, mode, payer, receiver FROM payments WHERE id > $1 ORDER BY id LIMIT $2`
 	personalPayouts  = `SELECT id, payment_id, receiver FROM payouts WHERE id > $1 ORDER BY id LIMIT $2`
 	// A row that changed meanwhile was sealed again by that change.
-	resealPayment = `UPDATE payments SET payer = $4, payer_index = $5, receiver = $6
+	resealPayment = `UPDATE payments SET payer = $4, payer_index = $5, receiver = $6, account_index = $7
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
@@ -74,7 +74,7 @@ SELECT receiver, payouts, moved, CASE WHEN payer_index IS NULL THEN 'forgotten' 
 FROM found`
 	waitOn         = `UPDATE erasure_payments SET wait = $3, since = CASE WHEN $3 = 'open' THEN now() ELSE $4 END WHERE erasure_id = $1 AND payment_id = $2`
 	waited         = `DELETE FROM erasure_payments WHERE erasure_id = $1 AND payment_id = $2`
-	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}', description = '' WHERE id = $1`
+	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, account_index = NULL, receiver = $2, metadata = '{}', description = '' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )
@@ -147,7 +147,7 @@ func (s *Store) resealPayment(row pgx.CollectableRow, into *pgx.Batch) (id strin
 	if err != nil {
 		return "", err
 	}
-	into.Queue(resealPayment, p.ID, payer, receiver, newPayer, s.payerIndex(p), newReceiver)
+	into.Queue(resealPayment, p.ID, payer, receiver, newPayer, s.payerIndex(p), newReceiver, s.accountIndex(p))
 	return p.ID, nil
 }
 

@@ -40,7 +40,7 @@ func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
 	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) error {
-		if name == "listOwnedByPayer" {
+		if name == "listOwnedByPayer" || name == "listByAccount" {
 			if _, err := tx.Exec(w.T.Context(), store.InOrder); err != nil {
 				return err
 			}
@@ -73,14 +73,14 @@ func whole(w *fixture.Payments, n json.Number) int {
 
 const (
 	insertCrowd = `INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
-			created_at, expires_at, settled_at, family, address, payer_index, exception, merchant_reference)
+			created_at, expires_at, settled_at, family, address, payer_index, exception, merchant_reference, account_index)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
 			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
 			CASE WHEN n % 3 = 0 THEN 'expired' WHEN n BETWEEN 100 AND 200 THEN 'needs_review' ELSE 'settled' END,
 			CASE WHEN n BETWEEN 100 AND 200 THEN 'late' ELSE '' END,
 			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END,
 			'tron', 'T' || n, CASE WHEN n % 2 = 1 THEN '\x02'::bytea ELSE decode(md5((n / 100)::text), 'hex') END, CASE WHEN n % 50 = 0 THEN 'overpaid' ELSE '' END,
-			CASE WHEN n % 7 = 0 THEN 'o-' || n ELSE '' END
+			CASE WHEN n % 7 = 0 THEN 'o-' || n ELSE '' END, decode(md5((n % 1000)::text), 'hex')
 		FROM generate_series($1::int, $2) n`
 
 	insertCrowdDeposits = `INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
@@ -160,6 +160,8 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"operators', by reference":    {"listByReference", narrowed(nil, nil, nil, nil, nil, "CW-000000077777"), 100},
 		"operators', by address":      {"listByAddress", narrowed(nil, "T77777", nil, nil, nil, []string{"bitcoin", "evm", "tron", "solana"}), 100},
 		"operators', by transaction":  {"listByTransaction", narrowed(nil, nil, nil, "h777", nil), 100},
+		"operators', by account":      {"listByAccount", []any{nil, one, every, types, low, high, page, nil, [][]byte{md5Of("77")}, nil, nil, nil}, 500},
+		"operators', by payout":       {"listByPayout", narrowed(nil, nil, nil, nil, nil, "pyo_00000000000000000000077777"), 100},
 		"operators', by exception":    {"listByException", narrowed(nil, nil, nil, nil, "overpaid"), 500},
 		"operators', a merchant's":    {"listMerchants", []any{"m3", modes, every, types, low, high, page}, 1500},
 		"operators', of a mode":       {"listSome", []any{every, types, low, high, page, one}, 9000},
@@ -205,13 +207,17 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		SELECT 'test', 'k' || n, 1, 'pay_' || n, 'tron', 'tron', 'T' || n, 'USDT', '', 'h', 1, false, 1, '', now(), 1, true, '{}', 'clear' FROM generate_series(1, 20000) n`)
 	w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
 		SELECT 'pyo_' || lpad(n::text, 26, '0'), 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, '', 'succeeded', now() FROM generate_series(1, 20000) n`)
-	w.SQL(`ANALYZE deposits, payouts`)
+	w.SQL(`UPDATE payouts SET done_at = created_at WHERE id < 'pyo_00000000000000000000019990'`)
+	w.SQL(`INSERT INTO screenings (mode, payment_id, stage, verdict, reason, lists, addresses)
+		SELECT 'test', 'pay_' || n, 'deposit', CASE WHEN n % 100 = 0 THEN 'hit' ELSE 'clear' END, '', '', '{}' FROM generate_series(1, 20000) n`)
+	w.SQL(`ANALYZE deposits, payouts, screenings`)
 	for name, args := range map[string][]any{
 		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
+		"corridorEnds": {[]string{"test", "live"}, []string{"sim", "sim"}, []string{"NGN", "GHS"}, 200, 1000}, "listHits": {int64(1) << 40, "", "", 51},
 	} {
 		explain(w, name, args...).each(func(p plan) {
-			if p.Node == "Seq Scan" && (p.On == "deposits" || p.On == "payouts") {
+			if p.Node == "Seq Scan" && (p.On == "deposits" || p.On == "payouts" || p.On == "screenings") {
 				t.Errorf("%s reads the whole of %s", name, p.On)
 			}
 		})

@@ -413,10 +413,10 @@ ORDER BY m, f, a ON CONFLICT DO NOTHING`
 	finishRequest = `DELETE FROM address_requests WHERE mode = $1 AND family = $2 AND request_id = $3 AND parts >= $4`
 	insertRequest = `INSERT INTO address_requests (mode, family, request_id, count) VALUES ($1, $2, $3, $4) ON CONFLICT (mode, family) DO NOTHING`
 	touchRequest  = `UPDATE address_requests SET requested_at = now() WHERE mode = $1 AND family = $2 AND request_id = $3`
-	stockLevels   = `SELECT w.mode, w.family, free.n, coalesce(peak.n, 0), r.request_id, coalesce(r.count, 0), coalesce(r.requested_at < now() - $3 * interval '1 second', false)
+	stockLevels   = `SELECT w.mode, w.family, free.n, coalesce(peak.n, 0), coalesce(peak.sum, 0), r.request_id, coalesce(r.count, 0), coalesce(r.requested_at < now() - $3 * interval '1 second', false)
 FROM unnest($1::text[], $2::text[]) AS w(mode, family)
 CROSS JOIN LATERAL (SELECT count(*) AS n FROM address_stock s WHERE s.mode = w.mode AND s.family = w.family AND s.lease_owner IS NULL) AS free
-CROSS JOIN LATERAL (SELECT max(leased) AS n FROM address_usage u WHERE u.mode = w.mode AND u.family = w.family AND u.minute > now() - interval '1 hour') AS peak
+CROSS JOIN LATERAL (SELECT max(leased) AS n, sum(leased) AS sum FROM address_usage u WHERE u.mode = w.mode AND u.family = w.family AND u.minute > now() - interval '1 hour') AS peak
 LEFT JOIN address_requests r ON r.mode = w.mode AND r.family = w.family`
 	// While addresses are used, the stock is work.
 	usedStock   = `SELECT (SELECT 0::float8 FROM address_usage WHERE minute > now() - interval '2 minutes' LIMIT 1)`
@@ -472,7 +472,7 @@ func Statements() map[string]string {
 		"sumStatistics": sumStatistics, "foldStatistics": foldStatistics,
 		"listSettled": listSettled, "listOwned": listOwned, "listNewest": listNewest, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,
 		"listMerchants": listMerchants, "listByAddress": listByAddress, "listByTransaction": listByTransaction, "listByException": listByException,
-		"listByReference": listByReference, "listByMerchants": listByMerchants, "listOwnedByMerchants": listOwnedByMerchants, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
+		"listByReference": listByReference, "listByMerchants": listByMerchants, "listByPayout": listByPayout, "listByAccount": listByAccount, "listOwnedByMerchants": listOwnedByMerchants, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,
@@ -518,6 +518,8 @@ func Statements() map[string]string {
 		"insertBook": insertBook, "removeBook": removeBook, "findBook": findBook, "listBook": listBook, "databaseTime": databaseTime,
 		"lockDrawer": lockDrawer, "drawer": drawer, "spentDraws": spentDraws, "insertDraw": insertDraw, "saveDraw": saveDraw, "lockDraw": lockDraw, "findDraw": findDraw,
 		"anyDraw": anyDraw, "listDraw": listDraw, "waitingDraws": waitingDraws, "orderedDraws": orderedDraws,
+		"corridorEnds": corridorEnds, "listRailStates": listRailStates, "tellRailStates": tellRailStates, "forgetRailStates": forgetRailStates,
+		"listHits": listHits, "listCloses": listCloses,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

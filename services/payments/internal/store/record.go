@@ -43,6 +43,9 @@ func blindPlace(mode tenant.Mode, merchantID string) string {
 	return "payer/" + string(mode) + "/" + merchantID
 }
 
+// accountPlace separates the accounts of one mode from those of the other.
+func accountPlace(mode tenant.Mode) string { return "account/" + string(mode) }
+
 // sealed returns the stored form of a value, nil for the zero value.
 func sealed[T comparable](keys *keyring.Ring, v T, place string) ([]byte, error) {
 	var zero T
@@ -79,6 +82,19 @@ func (s vault) payerIndex(p payment.Payment) []byte {
 		return nil
 	}
 	return s.keys.Blind(p.Payer.ChatID, blindPlace(p.Mode, p.MerchantID))
+}
+
+// accountEnds is how many last digits of an account number operators search by.
+const accountEnds = 4
+
+// accountIndex is the index by which operators find the payments to an account by its last digits, nil without an
+// account. It is keyed: ten thousand values are soon tried.
+func (s vault) accountIndex(p payment.Payment) []byte {
+	number := p.Receiver.AccountNumber
+	if len(number) < accountEnds {
+		return nil
+	}
+	return s.keys.Blind(number[len(number)-accountEnds:], accountPlace(p.Mode))
 }
 
 // familyOf returns the address family of a payment, "" before it has an address.

@@ -105,7 +105,7 @@ func (s *Store) Levels(ctx context.Context, of []stock.Shelf, stale time.Duratio
 	levels, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l stock.Level, err error) {
 		var open *string
 		var r stock.Request
-		err = row.Scan(&l.Mode, &l.Family, &l.Free, &l.Peak, &open, &r.Count, &r.Stale)
+		err = row.Scan(&l.Mode, &l.Family, &l.Free, &l.Peak, &l.Hour, &open, &r.Count, &r.Stale)
 		if open != nil {
 			r.ID = *open
 			l.Open = &r

@@ -84,6 +84,7 @@ type Parts struct {
 	SecondAbove    map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
 	UnclaimedAfter time.Duration                      // rest after which money that is owed can be booked as unclaimed
 	AccountHold    time.Duration                      // no live money leaves to a merchant's account this long after its confirmation
+	StockLeast     int                                // smallest target of the stock of addresses
 	Keys           *keyring.Ring
 	Shard          shard.Code
 	Recovery       bool // the database was restored
@@ -151,6 +152,7 @@ func New(p Parts) *Set {
 		Operators: &operators.Operators{
 			Store: p.Store, Access: access, Providers: p.Providers, Receivers: receivers, Destinations: destinations, Policy: p.Policy,
 			Render: p.Render, Keys: p.Keys, SecondAbove: p.SecondAbove, UnclaimedAfter: p.UnclaimedAfter, Shard: p.Shard,
+			Families: p.Families, StockLeast: p.StockLeast,
 			Now: p.Now,
 		},
 		Refunds: &refunds.Refunds{

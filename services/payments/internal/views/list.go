@@ -26,6 +26,9 @@ type Filter struct {
 
 	Reference string            // in an operator's list alone
 	Exception payment.Exception // in an operator's list alone
+	Payout    string            // id or reference of a payout; in an operator's list alone
+	// AccountEnds are the last four digits of the receiver's account, within one mode; in an operator's list alone.
+	AccountEnds string
 
 	Before string // id of the last payment of the page before
 	Limit  int

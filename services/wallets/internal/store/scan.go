@@ -36,7 +36,7 @@ WHERE mode = $1 AND network = $2 AND epoch = $3 AND height = $4 AND hash = $5`
 	// The caller holds the row's lock, so that the times of two messages are in the order of their commits.
 	toldSQL = `UPDATE cursors SET told = told + $3 WHERE mode = $1 AND network = $2 RETURNING told, clock_timestamp()`
 
-	judgeSQL = `UPDATE cursors SET scan_state = $3, judged_at = now() WHERE mode = $1 AND network = $2`
+	judgeSQL = `UPDATE cursors SET scan_state = $3, judged_at = now(), head = $4, head_time = $5 WHERE mode = $1 AND network = $2`
 
 	headerSQL = `SELECT height, hash, parent, time FROM headers WHERE mode = $1 AND network = $2 AND height = $3`
 
@@ -428,7 +428,11 @@ type announced struct {
 
 // through is the message of how far a chain is scanned. Refunds read the health from the cursor's row.
 func (s *Store) through(ctx context.Context, tx pgx.Tx, at scanner.Cursor, a announced) (outbox.Message, error) {
-	if _, err := tx.Exec(ctx, judgeSQL, a.lease.Mode, a.lease.Network, a.health.State); err != nil {
+	var headTime *time.Time
+	if head := a.health.Head; !head.Time.IsZero() {
+		headTime = &head.Time
+	}
+	if _, err := tx.Exec(ctx, judgeSQL, a.lease.Mode, a.lease.Network, a.health.State, a.health.Head.Height, headTime); err != nil {
 		return outbox.Message{}, fmt.Errorf("storing the health of the scan: %w", err)
 	}
 	return s.messages.ScannedThrough(ctx, wallet.Progress{

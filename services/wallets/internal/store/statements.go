@@ -74,5 +74,9 @@ func Statements() map[string]string {
 		"follow on": followOnSQL, "paid outputs": paidOutputsSQL, "absent outputs": absentOutputsSQL, "spend outputs": spendOutputsSQL,
 		"unspent outputs": unspentOutputsSQL, "cut moves": cutMovesSQL, "cut spends": cutSpendsSQL, "cut follows": cutFollowsSQL,
 		"elsewhere": elsewhereSQL, "accept output": acceptOutputSQL,
+		"progress": progressSQL, "endpoint states": endpointStatesSQL, "tell endpoints": tellEndpointsSQL, "forget endpoints": forgetEndpointsSQL,
+		"newest rescans": newestRescansSQL, "list rescans": listRescansSQL, "scanned to": scannedToSQL, "order rescan": orderRescanSQL,
+		"take rescan": takeRescanSQL, "move rescan": moveRescanSQL, "fail rescan": failRescanSQL, "leave rescan": leaveRescanSQL,
+		"sweep page": sweepPageSQL, "station needs": stationNeedsSQL, "pools": poolsSQL,
 	}
 }

@@ -413,7 +413,7 @@ func lockFree(ctx context.Context, tx pgx.Tx, sweepID string) error {
 		return err
 	}
 	if !unfinished {
-		return fmt.Errorf("%.40q is not an open or blocked sweep", sweepID)
+		return fmt.Errorf("%.40q %w", sweepID, errEnded)
 	}
 	var busy int64
 	if err := tx.QueryRow(ctx, blockedSweepSQL, sweepID).Scan(&busy); err != nil {
@@ -1004,19 +1004,23 @@ func (e ending) book(ctx context.Context, tx pgx.Tx, p sweep.Part, owner *wallet
 var ErrSweepBusy = errors.New("a transaction of this sweep is under way, or its authorization is valid, or the sweeper has not yet seen " +
 	"on the chain that it ended unused: it cannot be released yet")
 
+var errEnded = errors.New("is not an open or blocked sweep")
+
 // ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed
 // the cause.
 func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
-	return s.tx(ctx, func(tx pgx.Tx) error {
-		if err := lockFree(ctx, tx, sweepID); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, endSweepSQL, sweepID, "released", "released by an operator"); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, releaseSweepSQL, sweepID)
+	return s.tx(ctx, func(tx pgx.Tx) error { return release(ctx, tx, sweepID) })
+}
+
+func release(ctx context.Context, tx pgx.Tx, sweepID string) error {
+	if err := lockFree(ctx, tx, sweepID); err != nil {
 		return err
-	})
+	}
+	if _, err := tx.Exec(ctx, endSweepSQL, sweepID, "released", "released by an operator"); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, releaseSweepSQL, sweepID)
+	return err
 }
 
 // Unfinished is a sweep that has not ended, in the form for an operator.

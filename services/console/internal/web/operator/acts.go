@@ -176,6 +176,14 @@ func acts() []act {
 		},
 		{Name: "pause_end", Path: "/pauses/{id}/end", Method: http.MethodDelete, API: "/v1/admin/pauses/{id}", Back: "/pauses", Fields: []field{reason}},
 		{
+			Name: "network_rescan", Path: "/networks/{mode}/{network}/rescan", Method: http.MethodPost, API: "/v1/admin/networks/{network}/rescan", Back: "/networks",
+			Fields: []field{{Name: "from", Kind: number, Needed: true}, {Name: "to", Kind: number, Needed: true}, reason},
+			Body:   map[string]string{"mode": "{mode}"}, Fits: func(r row) bool { return r.text("height") != "" },
+		},
+		simple("delivery_retry", "/v1/admin/deliveries", "retry", "deliveries", nil),
+		simple("dead_replay", "/v1/admin/dead-messages", "replay", "dead", nil),
+		simple("sweep_release", "/v1/admin/sweeps", "release", "sweeps", nil),
+		{
 			Name: "passkey_revoke", Path: "/passkeys/{id}/revoke", Method: http.MethodDelete, API: "/v1/admin/operators/passkeys/{id}", Back: "/passkeys",
 			Fits: func(r row) bool { return r.text("revokedAt") == "" },
 		},

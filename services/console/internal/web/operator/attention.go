@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"net/url"
+	"regexp"
 
 	"causeway.internal/services/console/internal/api"
 	"causeway.internal/services/console/internal/web"
@@ -19,7 +20,7 @@ type queue struct {
 }
 
 // waits are the lists that need somebody, in the order of urgency.
-var waits = []string{"payments", "payouts", "refunds", "withdrawals", "draws", "holds", "deposits", "differences", "fraud", "pauses"}
+var waits = []string{"payments", "payouts", "refunds", "withdrawals", "draws", "holds", "deposits", "differences", "sweeps", "dead", "fraud", "pauses"}
 
 // shown is how many cases of a kind the first page shows.
 const shown = 5
@@ -35,9 +36,7 @@ func attention(v *web.Visit) error {
 	byName := actsByName()
 	for _, name := range waits {
 		l := all[name]
-		if name == "payments" {
-			l.Fixed = reviewed
-		}
+		l.Fixed = stuck[name]
 		q := queue{Title: "list." + name + ".title", Link: "/" + name}
 		rows, next, err := l.read(v, "")
 		if shut(err) {
@@ -57,18 +56,7 @@ func attention(v *web.Visit) error {
 			q.Heads = append(q.Heads, "col."+c.Name)
 		}
 		for _, r := range rows[:min(shown, len(rows))] {
-			one := line{}
-			for _, c := range l.Columns {
-				one.Cells = append(one.Cells, c.of(r))
-			}
-			for _, act := range l.Rows {
-				if a := byName[act]; a.fits(r) {
-					if to, ok := r.filled(a.RowPath()); ok {
-						one.Acts = append(one.Acts, button{"decide." + act, to})
-					}
-				}
-			}
-			q.Lines = append(q.Lines, one)
+			q.Lines = append(q.Lines, lineOf(r, l.Columns, l.Rows, byName))
 		}
 		page.Queues = append(page.Queues, q)
 	}
@@ -81,9 +69,7 @@ func attentionVersion(v *web.Visit) (string, error) {
 	all := listsByName()
 	for _, name := range waits {
 		l := all[name]
-		if name == "payments" {
-			l.Fixed = reviewed
-		}
+		l.Fixed = stuck[name]
 		rows, _, err := l.read(v, "")
 		if err != nil && !shut(err) {
 			return "", err
@@ -101,12 +87,15 @@ func listsByName() map[string]list {
 	return out
 }
 
-// search leads to what a text names: a payment by its reference or id, else payments by a hash or an address, a payout,
-// a merchant, or a reported address.
+// search leads to what a text names: a payment by its reference or id, else payments by a hash, an address, a payout, the
+// last four digits of an account, or a merchant.
 func search(v *web.Visit) error {
 	text := v.Query("q")
 	if text == "" {
 		return v.Render("search", "search.title", searchPage{})
+	}
+	if number := account.FindString(text); len(number) > ends { // the address of the page keeps no whole number
+		return v.Redirect("/search?q=" + number[len(number)-ends:])
 	}
 	page := searchPage{Text: text}
 	var one map[string]any
@@ -118,9 +107,9 @@ func search(v *web.Visit) error {
 		return err
 	}
 	payments := listsByName()["payments"]
-	for _, by := range []string{"txHash", "address", "merchantId"} {
+	for _, query := range queriesFor(text) {
 		var answer map[string]any
-		query := url.Values{by: {text}, "limit": {"10"}}
+		query.Set("limit", "10")
 		err := v.API.Get(v.Context(), payments.API, query, &answer)
 		if refusedText(err) || missing(err) {
 			continue
@@ -138,7 +127,7 @@ func search(v *web.Visit) error {
 				page.Lines = append(page.Lines, found)
 			}
 		}
-		if len(page.Lines) > 0 {
+		if len(page.Lines) > 0 && !account.MatchString(text) {
 			break
 		}
 	}
@@ -151,6 +140,20 @@ func search(v *web.Visit) error {
 		return err
 	}
 	return v.Render("search", "search.title", page)
+}
+
+// account is an account number, of which the search uses the last digits.
+var account = regexp.MustCompile(`^[0-9]{4,20}$`)
+
+const ends = 4
+
+// queriesFor are the lists of payments that a text may find, in the order in which they are asked. The last four digits
+// of an account find payments of both modes.
+func queriesFor(text string) []url.Values {
+	if account.MatchString(text) {
+		return []url.Values{{"accountEnds": {text}, "mode": {"live"}}, {"accountEnds": {text}, "mode": {"test"}}}
+	}
+	return []url.Values{{"txHash": {text}}, {"address": {text}}, {"payout": {text}}, {"merchantId": {text}}}
 }
 
 type searchPage struct {

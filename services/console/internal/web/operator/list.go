@@ -20,6 +20,7 @@ const (
 	when   = "time"
 	amount = "money" // of the currency in the member Of
 	word   = "word"  // a value with a text of its own under Words
+	share  = "share" // of one, in percent
 )
 
 // column is a member of a row, and how it is shown. Its label is the text of "col." and the name.
@@ -29,6 +30,7 @@ type column struct {
 	As   string
 	Of   string // with amount: the member that names the currency
 	To   string // the address of the row's case, with {member}; "" leads nowhere
+	Says string // a value that is the same in each row, in place of a member's
 }
 
 // list is a list of the API as a page. Its texts have the keys "list.NAME.title", ".text" and ".none".
@@ -98,15 +100,30 @@ func textOf(value any) string {
 // filled fills the {members} of an address with the row's, escaped; ok is false if one is missing.
 func (r row) filled(address string) (out string, ok bool) {
 	ok = true
-	parts := strings.Split(address, "/")
-	for i, part := range parts {
-		if name, braced := strings.CutPrefix(part, "{"); braced {
-			value := r.text(strings.TrimSuffix(name, "}"))
-			ok = ok && value != ""
-			parts[i] = url.PathEscape(value)
+	path, query, asks := strings.Cut(address, "?")
+	fill := func(text string, escape func(string) string, separator string) string {
+		parts := strings.Split(text, separator)
+		for i, part := range parts {
+			name, value, named := strings.Cut(part, "=")
+			if !named {
+				name, value = "", part
+			}
+			if member, braced := strings.CutPrefix(value, "{"); braced {
+				filled := r.text(strings.TrimSuffix(member, "}"))
+				ok = ok && filled != ""
+				parts[i] = escape(filled)
+				if named {
+					parts[i] = name + "=" + parts[i]
+				}
+			}
 		}
+		return strings.Join(parts, separator)
 	}
-	return strings.Join(parts, "/"), ok
+	out = fill(path, url.PathEscape, "/")
+	if asks {
+		out += "?" + fill(query, url.QueryEscape, "&")
+	}
+	return out, ok
 }
 
 // cell is a value as a template shows it.
@@ -132,6 +149,14 @@ type button struct {
 
 func (c column) of(r row) cell {
 	out := cell{Label: "col." + c.Name, As: c.As, Text: r.text(c.From)}
+	if c.Says != "" {
+		out.Text = c.Says
+	}
+	if c.As == share {
+		if of, err := strconv.ParseFloat(out.Text, 64); err == nil {
+			out.Text = strconv.FormatFloat(of*100, 'f', 1, 64) + " %"
+		}
+	}
 	if c.As == amount {
 		if out.Currency = r.text(c.Of); out.Text == "" {
 			out.As = plain
@@ -154,6 +179,7 @@ type listPage struct {
 	Heads             []button
 	Pager             *web.Pager
 	Act               bool // the operator may act
+	Acts              bool // and a row may have acts
 	Shut              bool // the part of the product behind it does not answer, or has no such list yet
 }
 
@@ -200,24 +226,14 @@ func (l list) show(v *web.Visit) error {
 	if page.Shut = shut(err); err != nil && !page.Shut {
 		return err
 	}
+	page.Acts = page.Act && len(l.Rows) > 0
 	v.More(page.Pager, next)
 	for _, c := range l.Columns {
 		page.Columns = append(page.Columns, "col."+c.Name)
 	}
 	byName := actsByName()
 	for _, r := range rows {
-		one := line{}
-		for _, c := range l.Columns {
-			one.Cells = append(one.Cells, c.of(r))
-		}
-		for _, name := range l.Rows {
-			if a := byName[name]; a.fits(r) {
-				if to, ok := r.filled(a.RowPath()); ok {
-					one.Acts = append(one.Acts, button{"decide." + a.Name, to})
-				}
-			}
-		}
-		page.Lines = append(page.Lines, one)
+		page.Lines = append(page.Lines, lineOf(r, l.Columns, l.Rows, byName))
 	}
 	for _, name := range l.Heads {
 		page.Heads = append(page.Heads, button{"decide." + name, byName[name].Path})

@@ -178,6 +178,22 @@ func lists() []list {
 			Filters: []filter{modes},
 		},
 		{
+			Name: "screenings", API: "/v1/admin/screenings", Items: "screenings", Menu: true, Live: true,
+			Columns: []column{
+				{Name: "at", From: "at", As: when},
+				{Name: "mode", From: "mode", As: word},
+				{Name: "stage", From: "stage", As: word},
+				{Name: "reason", From: "reason"},
+				{Name: "list", From: "lists"},
+				{Name: "address", From: "addresses", As: code},
+				{Name: "payment", From: "paymentId", As: code, To: "/payments/{paymentId}"},
+				{Name: "merchant", From: "merchantId"},
+				{Name: "status", From: "status", As: word},
+				{Name: "hold", From: "hold"},
+			},
+			Filters: []filter{modes, {Name: "stage", Options: []string{"deposit", "payout", "refund"}}},
+		},
+		{
 			Name: "merchants", API: "/v1/admin/merchants", Items: "merchants", Menu: true,
 			Columns: []column{
 				{Name: "merchant", From: "merchantId", To: "/merchants/{merchantId}"},
@@ -233,6 +249,77 @@ func lists() []list {
 			Filters: []filter{modes, merchants, {Name: "fiatCurrency"}}, Menu: true,
 		},
 		{
+			Name: "sweeps", API: "/v1/admin/sweeps", Items: "sweeps", Menu: true, Live: true,
+			Columns: []column{
+				{Name: "sweep", From: "id", As: code},
+				{Name: "state", From: "state", As: word},
+				{Name: "reason", From: "reason"},
+				{Name: "amount", From: "amount", As: amount, Of: "crypto"},
+				{Name: "network", From: "network"},
+				{Name: "address", From: "address", As: code},
+				{Name: "kind", From: "transaction.kind", As: word},
+				{Name: "step", From: "transaction.state", As: word},
+				{Name: "transaction", From: "transaction.txHash", As: code},
+				{Name: "created", From: "createdAt", As: when},
+			},
+			Filters: []filter{{Name: "network"}, {Name: "state", Options: []string{"open", "blocked"}}}, Rows: []string{"sweep_release"},
+		},
+		{
+			Name: "rescans", API: "/v1/admin/rescans", Items: "rescans", Live: true,
+			Columns: []column{
+				{Name: "rescan", From: "id"},
+				{Name: "network", From: "network"},
+				{Name: "mode", From: "mode", As: word},
+				{Name: "state", From: "state", As: word},
+				{Name: "from", From: "from"},
+				{Name: "to", From: "to"},
+				{Name: "found", From: "found"},
+				{Name: "problem", From: "problem"},
+				{Name: "by", From: "operator"},
+				{Name: "reason", From: "reason"},
+				{Name: "created", From: "orderedAt", As: when},
+			},
+		},
+		{
+			Name: "closes", API: "/v1/admin/closes", Items: "closes", Menu: true,
+			Columns: []column{
+				{Name: "day", From: "day", To: "/treasury?day={day}"},
+				{Name: "closed", From: "closedAt", As: when},
+				{Name: "journal", From: "lastJournal"},
+				{Name: "differences", From: "differences", To: "/differences?status=all"},
+				{Name: "snapshot_live", Says: "csv", As: word, To: "/closes/{day}/live/treasury.csv"},
+				{Name: "snapshot_test", Says: "csv", As: word, To: "/closes/{day}/test/treasury.csv"},
+			},
+		},
+		{
+			Name: "deliveries", API: "/v1/admin/deliveries", Items: "deliveries", Menu: true, Live: true,
+			Columns: []column{
+				{Name: "merchant", From: "merchantId"},
+				{Name: "mode", From: "mode", As: word},
+				{Name: "type", From: "type"},
+				{Name: "object", From: "objectId", As: code},
+				{Name: "url", From: "url"},
+				{Name: "status", From: "status", As: word},
+				{Name: "attempts", From: "attemptCount"},
+				{Name: "last", From: "lastAttempt.class"},
+				{Name: "code", From: "lastAttempt.status"},
+				{Name: "tried", From: "lastAttempt.at", As: when},
+			},
+			Filters: []filter{merchants, modes, {Name: "status", Options: []string{"pending", "retrying", "held", "delivered", "exhausted"}}, {Name: "objectId"}},
+			Rows:    []string{"delivery_retry"},
+		},
+		{
+			Name: "dead", API: "/v1/admin/dead-messages", Items: "messages", Menu: true, Live: true,
+			Columns: []column{
+				{Name: "message", From: "id"},
+				{Name: "at", From: "at", As: when},
+				{Name: "name", From: "name"},
+				{Name: "reason", From: "reason"},
+				{Name: "sent_as", From: "messageId", As: code},
+			},
+			Rows: []string{"dead_replay"},
+		},
+		{
 			Name: "passkeys", API: "/v1/admin/operators/passkeys", Items: "passkeys", Whole: true, Menu: true,
 			Columns: []column{
 				{Name: "passkey", From: "id"},
@@ -274,5 +361,5 @@ func lists() []list {
 	}
 }
 
-// reviewed is the attention queue's own view of payments.
-var reviewed = url.Values{"status": {"needs_review"}}
+// stuck are the filters of the attention queue's own view of lists.
+var stuck = map[string]url.Values{"payments": {"status": {"needs_review"}}, "sweeps": {"state": {"blocked"}}}

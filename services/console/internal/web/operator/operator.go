@@ -24,6 +24,7 @@ func pages() []web.Page {
 		web.Get("/attention", people.OperatorRead, attention).WithLive(attentionVersion),
 		web.Get("/search", people.OperatorRead, search),
 		web.Get("/treasury", people.OperatorRead, treasury),
+		web.Get("/closes/{day}/{mode}/treasury.csv", people.OperatorRead, closeReport),
 		web.Get("/approve", people.OperatorAct, approve),
 		script(web.Post("/approve/begin", people.OperatorAct, beginApproval)),
 		script(web.Post("/approve/finish", people.OperatorAct, finishApproval)),
@@ -34,6 +35,9 @@ func pages() []web.Page {
 			page = page.WithLive(l.version)
 		}
 		all = append(all, page)
+	}
+	for _, b := range boards() {
+		all = append(all, web.Get("/"+b.Name, people.OperatorRead, b.show).WithLive(b.version))
 	}
 	for _, c := range cases() {
 		all = append(all, web.Get(c.Path, people.OperatorRead, c.show))
@@ -54,5 +58,9 @@ func menu() []web.Item {
 			items = append(items, web.Item{Name: l.Name, Path: "/" + l.Name})
 		}
 	}
-	return append(items, web.Item{Name: "treasury", Path: "/treasury"}, web.Item{Name: "team", Path: "/team"})
+	items = append(items, web.Item{Name: "treasury", Path: "/treasury"})
+	for _, b := range boards() {
+		items = append(items, web.Item{Name: b.Name, Path: "/" + b.Name})
+	}
+	return append(items, web.Item{Name: "team", Path: "/team"})
 }

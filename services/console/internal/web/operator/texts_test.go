@@ -44,6 +44,17 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
+	need("value.csv", "board.none")
+	for _, b := range boards() {
+		need("board."+b.Name+".title", "board."+b.Name+".text")
+		for _, one := range b.Tables {
+			need("table." + one.Name)
+			columns(one.Columns)
+		}
+		for _, name := range b.Links {
+			need("list." + name + ".title")
+		}
+	}
 	filters(treasuryFilters)
 	for _, table := range treasuryTables {
 		need("treasury." + table.Name)
@@ -80,6 +91,9 @@ func TestRow(t *testing.T) {
 	}
 	if got, ok := r.filled("/payouts/{id}/ask"); !ok || got != "/payouts/po%201/ask" {
 		t.Errorf("fill an address: got %s, %t", got, ok)
+	}
+	if got, ok := r.filled("/treasury?day={id}&mode=live"); !ok || got != "/treasury?day=po+1&mode=live" {
+		t.Errorf("fill the query of an address: got %s, %t", got, ok)
 	}
 	if _, ok := r.filled("/payments/{paymentId}"); ok {
 		t.Error("an address without its member is filled")

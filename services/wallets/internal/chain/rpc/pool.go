@@ -54,6 +54,7 @@ type Metrics struct {
 	answers *prometheus.CounterVec
 	healthy *prometheus.GaugeVec
 	heads   *prometheus.GaugeVec
+	states  states
 }
 
 // NewMetrics registers the metrics of all endpoints of a process.
@@ -172,8 +173,7 @@ func (p *Pool) verify(ctx context.Context, e *Endpoint) error {
 
 func (p *Pool) ok(e *Endpoint) {
 	e.succeeded()
-	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, "ok").Inc()
-	p.metrics.healthy.WithLabelValues(p.cfg.Network, e.Name).Set(1)
+	p.metrics.read(p.cfg.Network, e, "ok")
 }
 
 // Failed marks an endpoint that failed, or gave an impossible answer, outside of Read.
@@ -185,8 +185,7 @@ func (p *Pool) Failed(ctx context.Context, e *Endpoint, err error) {
 	if errors.As(err, &node) || errors.As(err, &status) || errors.As(err, &none) {
 		outcome = "failed"
 	}
-	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, outcome).Inc()
-	p.metrics.healthy.WithLabelValues(p.cfg.Network, e.Name).Set(0)
+	p.metrics.read(p.cfg.Network, e, outcome)
 	if e.failed(err, time.Now()) {
 		p.log.WarnContext(ctx, "RPC endpoint marked bad", "endpoint", e.Name, "outcome", outcome, "err", err)
 	}
@@ -259,7 +258,7 @@ func Agreed[T interface{ Same(as T) bool }](ctx context.Context, p *Pool, read f
 // that does not advance answers everything and is wrong. height is its head.
 func (p *Pool) Judge(ctx context.Context, height int64) {
 	at := p.current.Load()
-	p.metrics.heads.WithLabelValues(p.cfg.Network, p.endpoints[at].Name).Set(float64(height))
+	p.metrics.head(p.cfg.Network, p.endpoints[at], height)
 	if len(p.endpoints) < 2 || !p.judgeDue() {
 		return
 	}
@@ -281,7 +280,7 @@ func (p *Pool) Judge(ctx context.Context, height int64) {
 				return
 			}
 			p.ok(e)
-			p.metrics.heads.WithLabelValues(p.cfg.Network, e.Name).Set(float64(heights[i]))
+			p.metrics.head(p.cfg.Network, e, heights[i])
 		})
 	}
 	asked.Wait()
