@@ -27,10 +27,14 @@ func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies ide
 	if err := errors.Join(tel.Registry.Register(bound), group.HTTP("api", cfg.HTTPAddr, door, bound.Listener)); err != nil {
 		return err
 	}
-	ready := func(context.Context) error { return group.Ready() }
 	// Readiness does not depend on the database: one outage would make every gateway unready at once. Without the
 	// database a gateway serves public routes and answers the others with Retry-After.
-	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(telemetry.Check{Name: "process", Ready: ready}))
+	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(checks(group)...))
+}
+
+// checks decide whether this process is ready.
+func checks(group *lifecycle.Group) []telemetry.Check {
+	return []telemetry.Check{{Name: "process", Ready: func(context.Context) error { return group.Ready() }}}
 }
 
 // background adds the work beside requests: listening for changes of keys, writing audit rows and times of use, and

@@ -35,6 +35,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 )
 
@@ -90,6 +91,7 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	known.processes = presence.Lister(db, "gateway")
 	door, err := newDoor(cfg, known, acts, tel)
 	if err != nil {
 		return err
@@ -106,6 +108,8 @@ func serve(ctx context.Context, in command.Input) error {
 		return err
 	}
 	group.Go("changes of merchants", known.teller.Run)
+	present := presence.Teller{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks(group) }}
+	group.Every("presence", presence.Every, present.Start().Tell)
 	return group.Run(ctx)
 }
 
@@ -117,6 +121,7 @@ type registries struct {
 	merchants *merchant.Registry
 	teller    *merchant.Teller
 	operators *operator.Door
+	processes func(context.Context) (presence.Answer, error)
 }
 
 func newRegistries(cfg inputs, keys *store.Store, tel *telemetry.Telemetry) (registries, error) {
@@ -157,7 +162,7 @@ func newDoor(cfg inputs, known registries, acts *journal.Journal, tel *telemetry
 		Keys: known.keys, Merchants: known.merchants, Answers: known.store, Audit: known.store, Requests: known.store,
 		Tokens: operator.NewRegistry(known.store, cfg.peppers), Passkeys: operator.NewPasskeys(known.store), Two: cfg.SecondOperator,
 		Payments: reading(cfg.targets[route.Payments]), Wallets: reading(cfg.targets[route.Wallets]),
-		Ring: cfg.ring, Caller: proxy.KeyOf, Log: tel.Log,
+		Ring: cfg.ring, Caller: proxy.KeyOf, Log: tel.Log, Processes: known.processes,
 	}, pages, tel)
 	router, err := route.NewRouter(table(cfg.targets))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestDeliveriesOfOperators: operators alone see the deliveries of all merchants, with whose they are, and have one sent
-// again.
+// TestDeliveriesOfOperators: operators alone see the deliveries of all merchants, with whose they are, and have one
+// sent again.
 func TestDeliveriesOfOperators(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

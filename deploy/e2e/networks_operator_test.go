@@ -71,7 +71,7 @@ func TestNetworksOfOperators(t *testing.T) {
 	})
 }
 
-// TestSweepsOfOperators: a sweep that waits is on the list of operators, and one that does not exist cannot be released.
+// TestSweepsOfOperators: the list of sweeps has filters and pages, and a sweep that does not exist cannot be released.
 func TestSweepsOfOperators(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -322,6 +322,8 @@ func TestTenancy_walk(t *testing.T) {
 	v.ids["/v1/admin/withdrawals/"] = v.ids["/v1/withdrawals/"]
 	v.ids["/v1/admin/fee-schedules/"] = "fee_ngn_1"
 	v.ids["/v1/admin/unclaimed/"] = "unc_none"
+	v.ids["/v1/admin/deliveries/"], v.ids["/v1/admin/dead-messages/"] = v.ids["/v1/webhooks/deliveries/"], "1"
+	v.ids["/v1/admin/networks/"], v.ids["/v1/admin/sweeps/"] = "ethereum", "swp_none" // no merchant's
 	v.ids["/v1/admin/payouts/"] = v.client.Call(t, http.MethodGet, "/v1/payments/"+v.ids["/v1/sandbox/payouts/"], nil).Want(t, http.StatusOK).Text(t, "payment.payout.id")
 	callers := intruders(t, s, c, v)
 	before := v.read(t)

@@ -216,6 +216,7 @@ type inspector struct {
 	conn    *connection
 	asked   time.Time
 	verdict error
+	depths  map[string]Depth // of the queues when they were last measured
 }
 
 func (i *inspector) close() {

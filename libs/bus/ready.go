@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -71,6 +74,7 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 			short = fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
 		}
 		i.metrics.waiting.WithLabelValues(h.queue).Set(float64(queue.Messages))
+		i.note(h.queue, func(d *Depth) { d.Messages = queue.Messages })
 	}
 	i.dead(channel, handlers)
 	return short
@@ -89,7 +93,32 @@ func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 			return
 		}
 		i.metrics.buried.WithLabelValues(label).Set(float64(state.Messages))
+		i.note(label, func(d *Depth) { d.Dead = state.Messages })
 	}
+}
+
+// Depth is how many messages wait in a queue, and how many in its dead queue.
+type Depth struct {
+	Queue          string
+	Messages, Dead int
+}
+
+// note remembers a measurement; the caller holds the lock.
+func (i *inspector) note(queue string, change func(*Depth)) {
+	if i.depths == nil {
+		i.depths = map[string]Depth{}
+	}
+	d := i.depths[queue]
+	d.Queue = queue
+	change(&d)
+	i.depths[queue] = d
+}
+
+// Depths lists the queues of the service as they were last measured, by name.
+func (l *Link) Depths() []Depth {
+	l.inspect.mu.Lock()
+	defer l.inspect.mu.Unlock()
+	return slices.SortedFunc(maps.Values(l.inspect.depths), func(a, b Depth) int { return strings.Compare(a.Queue, b.Queue) })
 }
 
 // measureEvery is the interval of queue measurements, which do not depend on readiness requests.

@@ -32,7 +32,7 @@ func (t *Telemetry) Ops(checks ...Check) http.Handler {
 		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "service": t.Service, "version": version.Read().Version})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		results, ready := examine(r.Context(), checks)
+		results, ready := Examine(r.Context(), checks)
 		status, word := http.StatusOK, "ready"
 		if !ready {
 			status, word = http.StatusServiceUnavailable, "not ready"
@@ -46,8 +46,8 @@ func (t *Telemetry) Ops(checks ...Check) http.Handler {
 	return mux
 }
 
-// examine runs all checks at once and gives each result as "ok" or the error's text.
-func examine(ctx context.Context, checks []Check) (results map[string]string, ready bool) {
+// Examine asks every check at once, within the time of a readiness request, and returns "ok" or the problem of each.
+func Examine(ctx context.Context, checks []Check) (results map[string]string, ready bool) {
 	ctx, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
 	var (

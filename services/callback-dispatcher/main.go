@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/outbound"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -58,6 +59,9 @@ type process struct {
 	policies map[tenant.Mode]guard.Policy
 	bodies   keyring.Optional // opens events
 	unopened prometheus.Counter
+
+	processes func(context.Context) (presence.Answer, error)
+	link      *bus.Link // of a process that works
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -99,6 +103,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: p.store.Ready},
 	}
+	p.processes = presence.Lister(db, wire.Dispatcher)
 	if serves {
 		if err := p.serve(environ); err != nil {
 			return err
@@ -111,6 +116,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		}
 		defer closeLink()
 	}
+	present := (&presence.Teller{DB: db, Role: presence.Roles(serves, works), Checks: func() []telemetry.Check { return p.checks }}).Start()
+	if works {
+		present.Queues = p.link.Depths
+	}
+	p.group.Every("presence", presence.Every, present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}
@@ -130,7 +140,7 @@ func (p *process) serve(environ map[string]string) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, httpapi.Parts{
 		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, cfg.Shard, time.Now), Log: p.store, Replays: p.store,
-		Operated: p.store, TakeIn: takeIn(p.store, messaging.Rules{Policies: p.policies, Bodies: p.bodies}),
+		Processes: p.processes, Operated: p.store, TakeIn: takeIn(p.store, messaging.Rules{Policies: p.policies, Bodies: p.bodies}),
 		Shard: cfg.Shard, CheckURL: p.checkURL, Now: time.Now, Unopened: p.leftOut,
 	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
@@ -188,6 +198,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
+	p.link = link
 	clients := map[tenant.Mode]*outbound.Client{}
 	for mode, policy := range p.policies {
 		clients[mode] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})

@@ -22,6 +22,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
@@ -86,6 +87,10 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 			return err
 		}
 	}
+	if p.present.Role = presence.Roles(serves, works); works {
+		p.present.Queues = b.link.Depths
+	}
+	p.group.Every("presence", presence.Every, p.present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}
@@ -172,7 +177,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 	httpapi.Routes(server, httpapi.UseCases{
 		Intake: cases.Intake, Payments: cases.Reader, Checkouts: cases.Checkouts, Merchants: cases.Merchants, Receivers: cases.Receivers,
 		Pricing: cases.Pricing, Sandbox: cases.Sandbox, Operators: cases.Operators, Refunds: cases.Refunds, Hints: cases.Hints,
-		Withdrawals: cases.Withdrawals, Statistics: cases.Statistics, Links: cases.Links, Draws: cases.Draws, Books: cases.Books,
+		Withdrawals: cases.Withdrawals, Statistics: cases.Statistics, Links: cases.Links, Draws: cases.Draws, Books: cases.Books, Processes: p.processes,
 	})
 	return p.group.HTTP("api", a.cfg.HTTPAddr, server)
 }

@@ -12,8 +12,10 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/httpapi"
@@ -37,6 +39,8 @@ type process struct {
 	closers   []func(context.Context) // the last one runs first
 	clock     *store.Clock
 	store     *store.Store
+	present   *presence.Teller
+	processes func(context.Context) (presence.Answer, error)
 	full      func(context.Context) error // an error while the outbox is too full for new work
 	providers map[tenant.Mode]provider.Set
 	families  map[tenant.Mode][]money.Family
@@ -81,6 +85,8 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 		Render: p.render(), Keys: p.keys, EventKeys: p.eventKeys, TokenKeys: p.tokenKeys, TokenLife: p.policy.TokenLife, Daily: p.daily,
 		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Log: tel.Log,
 	})
+	p.present = (&presence.Teller{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
+	p.processes = presence.Lister(db, wire.Payments)
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
 	if cfg.Recovery {
 		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry and refunds of live mode paused")

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -44,6 +45,7 @@ type process struct {
 	store  *store.Store
 	relay  *outbox.Relay // nil in a process that only serves
 	checks []telemetry.Check
+	link   *bus.Link // of a process that works
 }
 
 // wake signals the relay of this process, if it has one, that a message waits.
@@ -103,6 +105,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		}
 		defer closeLink()
 	}
+	present := (&presence.Teller{DB: db, Role: presence.Roles(serves, works), Checks: func() []telemetry.Check { return p.checks }}).Start()
+	if works {
+		present.Queues = p.link.Depths
+	}
+	p.group.Every("presence", presence.Every, present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}
@@ -134,7 +141,7 @@ func (p *process) serve(environ map[string]string) error {
 		Lookups:      limit.New(cfg.LookupRate, time.Second, cfg.LookupBurst, time.Now),
 		Guesses:      limit.New(cfg.Guesses, time.Minute, cfg.Guesses, time.Now),
 		NewReference: id.ReportReference, Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }, Log: p.tel.Log,
-	}))
+	}), presence.Lister(p.db, wire.Reports))
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
 }
 
@@ -177,6 +184,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
+	p.link = link
 	p.checks = append(p.checks, telemetry.Check{Name: "broker", Ready: link.Ready})
 	p.group.Go("broker", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })

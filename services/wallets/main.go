@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
@@ -78,6 +79,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if works {
 		p.group.Go("outbox relay", p.relay.Run)
 	}
+	p.present.Role, p.present.Checks = presence.Roles(serves, works), func() []telemetry.Check { return p.checks(chains) }
+	if works {
+		p.present.Queues = p.link.Depths
+	}
+	p.group.Every("presence", presence.Every, p.present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, p.cfg.OpsAddr, p.tel.Ops(p.checks(chains)...)); err != nil {
 		return err
 	}
@@ -100,6 +106,9 @@ type process struct {
 	worker workSettings
 	link   *bus.Link
 	relay  *outbox.Relay
+
+	present   *presence.Teller
+	processes func(context.Context) (presence.Answer, error)
 
 	ends []func()
 }
@@ -151,6 +160,7 @@ func open(ctx context.Context, environ map[string]string, works bool) (_ *proces
 		return nil, err
 	}
 	p.ends = append(p.ends, db.Close)
+	p.present, p.processes = (&presence.Teller{DB: db}).Start(), presence.Lister(db, service)
 	p.ping, p.backlog = db.Ping, outbox.NewBacklog(db, outbox.MaxRows)
 	seen := deposit.NewObserver(p.tel.Registry, p.tel.Log)
 	out := messaging.Out{Now: time.Now, Untraced: p.cfg.Chains.Live.Untraced(), Events: events}
@@ -235,6 +245,6 @@ func (p *process) serve(environ map[string]string, cases *app.App, sources keys.
 	})
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Adopt(server, p.book)
-	httpapi.Operate(server, &app.Operators{Store: p.book, Low: p.cfg.Chains.PoolLow})
+	httpapi.Operate(server, &app.Operators{Store: p.book, Low: p.cfg.Chains.PoolLow}, p.processes)
 	return p.group.HTTP("api", cfg.HTTPAddr, httpapi.New(server, api))
 }

@@ -22,6 +22,7 @@ func TestConsoleOverview(t *testing.T) {
 		"/operators/networks":                              {"Scans", "RPC hosts", "ethereum"},
 		"/operators/stock":                                 {"For payments", "Issued by wallets", "evm"},
 		"/operators/stations":                              {"Waiting", "Balances"},
+		"/operators/health":                                {"Processes", "Queues", "payments", "wallets"},
 		"/operators/sweeps":                                {"Sweeps"},
 		"/operators/closes":                                {"Daily closes", "CSV"},
 		"/operators/screenings":                            {"Screening hits"},

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 )
@@ -51,6 +52,7 @@ type API struct {
 	Ring      *keyring.Ring
 	Caller    func(ctx context.Context) *apikey.Key // the key that authenticated a call
 	Log       *slog.Logger
+	Processes func(ctx context.Context) (presence.Answer, error)
 }
 
 // Register adds the endpoints to a server.
@@ -68,10 +70,19 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "POST /v1/admin/operators", httpkit.ForOperators, a.makeToken)
 	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", httpkit.ForOperators, a.rotateToken)
 	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", httpkit.ForOperators, a.revokeToken)
+	httpkit.Handle(s, "GET /v1/admin/health/gateway", httpkit.ForOperators, func(ctx context.Context, _ healthRequest) (presence.Answer, error) {
+		return a.Processes(ctx)
+	})
 	a.registerPasskeys(s)
 	a.registerMerchants(s)
 	a.registerOwnKeys(s)
 }
+
+// healthRequest asks for the processes of the gateway.
+type healthRequest struct{}
+
+// Read implements httpkit.Reader.
+func (*healthRequest) Read(*httpkit.Input) {}
 
 // KeyView is a key as operators see it. Only the answer to its creation has Secret.
 type KeyView struct {

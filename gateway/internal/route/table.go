@@ -367,6 +367,11 @@ func Table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/sweeps/{id}/release", Wallets),
 		operatedBy(http.MethodGet, "/v1/admin/stations", Wallets),
 		operatedBy(http.MethodGet, "/v1/admin/address-pools", Wallets),
+		operated(http.MethodGet, "/v1/admin/health/gateway"),
+		operatedBy(http.MethodGet, "/v1/admin/health/payments", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/health/wallets", Wallets),
+		operatedBy(http.MethodGet, "/v1/admin/health/reports", Reports),
+		operatedBy(http.MethodGet, "/v1/admin/health/callback-dispatcher", Dispatcher),
 		operatedBy(http.MethodGet, "/v1/admin/deliveries", Dispatcher).
 			reads("merchantId", "mode", "status", "endpointId", "eventId", "objectId", "type", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/deliveries/{id}/retry", Dispatcher),

@@ -39,7 +39,7 @@ CREATE TABLE rescans (
     problem     text        NOT NULL DEFAULT '',
     blocks      bigint      NOT NULL DEFAULT 0,
     found       bigint      NOT NULL DEFAULT 0,
-    told        bigint      NOT NULL DEFAULT 0,
+    repeated    bigint      NOT NULL DEFAULT 0,
     ended_at    timestamptz
 );
 CREATE UNIQUE INDEX rescans_one_open ON rescans (mode, network) WHERE ended_at IS NULL;

@@ -9,12 +9,16 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
 func operate(s *httpkit.Server, a *api) {
+	httpkit.Handle[nothing](s, "GET /v1/admin/health/callback-dispatcher", httpkit.ForOperators, func(ctx context.Context, _ nothing) (presence.Answer, error) {
+		return a.Processes(ctx)
+	})
 	httpkit.Handle[operatedPage](s, "GET /v1/admin/deliveries", httpkit.ForOperators, a.allDeliveries)
 	httpkit.Handle[decision](s, "POST /v1/admin/deliveries/{id}/retry", httpkit.ForOperators, a.retryAny)
 	httpkit.Handle[gravePage](s, "GET /v1/admin/dead-messages", httpkit.ForOperators, a.graves)

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
@@ -29,6 +30,7 @@ type Parts struct {
 	Log       app.Log
 	Replays   app.Replays
 	Operated  app.Operated
+	Processes func(context.Context) (presence.Answer, error)
 	TakeIn    func(context.Context, app.DeadMessage) error // takes a dead message in; permanent where it is refused again
 	Bodies    Opener
 	Shard     shard.Code // of new replays

@@ -91,8 +91,8 @@ func (s *Store) Graves(ctx context.Context, before int64, limit int) ([]app.Dead
 	})
 }
 
-// Raise implements app.Operated. What the function writes is kept by the id of the event, so a crash before the end of
-// this transaction leaves a message that changes nothing when it is taken in again.
+// Raise implements app.Operated. The function writes an event once by its id, so a crash before the end of this
+// transaction leaves a message that changes nothing when it is taken in again.
 func (s *Store) Raise(ctx context.Context, id int64, by app.Act, k idempotency.Key, take func(context.Context, app.DeadMessage) error, body func() ([]byte, error)) (idempotency.Answer, error) {
 	var refused error
 	answer, err := s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {

@@ -19,6 +19,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, presence.Schema)
 	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Listed(t, "queries")
 	pg.Prepare(t, pg.New(t, migrations.FS), queries)

@@ -15,6 +15,7 @@ var operators = map[string]string{
 	"GET /closes/{day}/{mode}/treasury.csv": everybody,
 	"GET /networks/{mode}/{network}/rescan": deciders, "POST /networks/{mode}/{network}/rescan": deciders,
 	"GET /deliveries":            everybody,
+	"GET /health":                everybody,
 	"GET /dead":                  everybody,
 	"GET /deliveries/{id}/retry": deciders, "POST /deliveries/{id}/retry": deciders,
 	"GET /dead/{id}/replay": deciders, "POST /dead/{id}/replay": deciders,

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/checkouts"
@@ -46,6 +47,7 @@ type UseCases struct {
 	Withdrawals *withdrawals.Withdrawals
 	Statistics  *statistics.Statistics
 	Links       *links.Links
+	Processes   func(ctx context.Context) (presence.Answer, error)
 }
 
 // Intake creates payments and completes them; *intake.Intake does it.

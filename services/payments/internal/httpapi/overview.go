@@ -7,10 +7,14 @@ import (
 	"time"
 
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/presence"
 	"causeway.internal/services/payments/internal/operators"
 )
 
 func overviewRoutes(s *httpkit.Server, u UseCases) {
+	httpkit.Handle(s, "GET /v1/admin/health/payments", httpkit.ForOperators, func(ctx context.Context, _ noRequest) (presence.Answer, error) {
+		return u.Processes(ctx)
+	})
 	httpkit.Handle(s, "GET /v1/admin/rails", httpkit.ForOperators, func(ctx context.Context, _ noRequest) ([]byte, error) {
 		return u.Operators.Rails(ctx)
 	})

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/timestamp"
@@ -64,7 +66,7 @@ type Close struct {
 type Overview interface {
 	// Traffic reads the ends of at most so many payouts of each corridor within a day, and counts those without an end.
 	Traffic(ctx context.Context, of []Corridor, most int) ([]Traffic, error)
-	// RailStates lists the states that workers have told within a minute.
+	// RailStates lists the states that workers have reported within a minute.
 	RailStates(ctx context.Context) ([]provider.RailState, error)
 	// Levels counts the shelves of the stock of addresses.
 	Levels(ctx context.Context, of []stock.Shelf, stale time.Duration) ([]stock.Level, error)
@@ -95,12 +97,12 @@ type railView struct {
 
 // recentView is what became of the newest payouts. Rate is the part that succeeded, null without payouts.
 type recentView struct {
-	Payouts   int      `json:"payouts"`
-	Succeeded int      `json:"succeeded"`
-	Failed    int      `json:"failed"`
-	Returned  int      `json:"returned"`
-	Rate      *float64 `json:"successRate"`
-	NewestAt  *string  `json:"newestAt"`
+	Payouts   int           `json:"payouts"`
+	Succeeded int           `json:"succeeded"`
+	Failed    int           `json:"failed"`
+	Returned  int           `json:"returned"`
+	Rate      *money.Number `json:"successRate"`
+	NewestAt  *string       `json:"newestAt"`
 }
 
 // The states of a breaker. A rail whose workers tell nothing, or that is simulated, has none.
@@ -153,7 +155,7 @@ func (a *Operators) Rails(ctx context.Context) ([]byte, error) {
 		v.Open, v.OldestOpenAt = t.Open, timestamp.OrNull(t.OldestOpen)
 		v.Recent = recentView{Payouts: t.Ended, Succeeded: t.Succeeded, Failed: t.Failed, Returned: t.Returned, NewestAt: timestamp.OrNull(t.Newest)}
 		if t.Ended > 0 {
-			rate := float64(t.Succeeded*1000/t.Ended) / 1000
+			rate := money.N(decimal.New(int64(t.Succeeded*1000/t.Ended), -3))
 			v.Recent.Rate = &rate
 		}
 		out.Rails = append(out.Rails, v)

@@ -178,6 +178,9 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	if left() != 2 || fixture.Ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NULL AND erased = 1 AND left_over = 2`) != 1 {
 		t.Errorf("%d payments have their payer, want the paid one and the open one: %s", left(), fixture.Ask[string](w, `SELECT string_agg(e::text, ' ') FROM erasures e`))
 	}
+	if found := fixture.Ask[string](w, `SELECT count(*) FILTER (WHERE payer IS NULL) || ' of ' || count(*) FROM payments WHERE account_index IS NOT NULL`); found != "0 of 2" {
+		t.Errorf("look for accounts by their last digits after an erasure: got %s found ones whose payer is erased, want 0 of 2", found)
+	}
 	later := w.Make(personal())
 	w.SQL(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, liveIndex(w), later.ID)
 	w.SQL(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
@@ -43,6 +44,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, presence.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 

@@ -10,5 +10,5 @@ import (
 )
 
 func TestRoutes_callers(t *testing.T) {
-	callers.Check(t, "reports", func(s *httpkit.Server) { httpapi.Routes(s, &app.App{}) })
+	callers.Check(t, "reports", func(s *httpkit.Server) { httpapi.Routes(s, &app.App{}, nil) })
 }

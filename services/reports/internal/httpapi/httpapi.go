@@ -10,13 +10,17 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
 
 // Routes adds every route of the service.
-func Routes(s *httpkit.Server, u *app.App) {
+func Routes(s *httpkit.Server, u *app.App, processes func(context.Context) (presence.Answer, error)) {
+	httpkit.Handle(s, "GET /v1/admin/health/reports", httpkit.ForOperators, func(ctx context.Context, _ nothing) (presence.Answer, error) {
+		return processes(ctx)
+	})
 	httpkit.Handle(s, "POST /v1/reports", httpkit.ForMerchants, func(ctx context.Context, r fileRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
 		return u.File(ctx, in.Owner, r.filing, &r.problems, r.unread, in.Key())
@@ -261,3 +265,9 @@ func (r *judgeRequest) Read(in *httpkit.Input) {
 
 // reasonMax is how long an operator's reason may be.
 const reasonMax = 1000
+
+// nothing is the input of a request that needs none.
+type nothing struct{}
+
+// Read implements httpkit.Reader.
+func (*nothing) Read(*httpkit.Input) {}

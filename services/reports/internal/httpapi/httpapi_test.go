@@ -148,7 +148,7 @@ func newService(s *strict) service {
 		Filing: s, Reading: s, Changing: s, Oversight: s, Backlog: s, PublicModes: tenant.Modes(), NewReference: id.ReportReference,
 		Lookups: limit.New(0, 0, 0, time.Now), Guesses: limit.New(0, 0, 0, time.Now), Refused: func(string) {}, Log: slog.New(slog.DiscardHandler),
 	})
-	httpapi.Routes(server, a)
+	httpapi.Routes(server, a, nil)
 	return service{server, &a.Deps}
 }
 

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
@@ -47,6 +48,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, presence.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 

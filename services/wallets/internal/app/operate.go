@@ -54,7 +54,7 @@ type Rescan struct {
 	Taken              bool // a worker has begun
 	Problem            string
 	Blocks, Found      int64
-	Told               int64
+	Repeated           int64
 }
 
 // state is the word for where a rescan is.
@@ -170,7 +170,7 @@ type rescanView struct {
 	State     string      `json:"state"`
 	Blocks    int64       `json:"blocks"`
 	Found     int64       `json:"found"`
-	Told      int64       `json:"told"`
+	Repeated  int64       `json:"repeated"`
 	Problem   *string     `json:"problem"`
 	Operator  string      `json:"operator"`
 	Reason    string      `json:"reason"`
@@ -180,7 +180,7 @@ type rescanView struct {
 
 func rescanViewOf(r Rescan) rescanView {
 	return rescanView{
-		r.ID, r.Mode, r.Network, r.From, r.To, r.Next, r.state(), r.Blocks, r.Found, r.Told, textOrNull(r.Problem), r.Operator, r.Reason,
+		r.ID, r.Mode, r.Network, r.From, r.To, r.Next, r.state(), r.Blocks, r.Found, r.Repeated, textOrNull(r.Problem), r.Operator, r.Reason,
 		timestamp.Text(r.OrderedAt), timestamp.OrNull(r.EndedAt),
 	}
 }

@@ -13,6 +13,6 @@ func TestRoutes_callers(t *testing.T) {
 	callers.Check(t, "wallets", func(s *httpkit.Server) {
 		httpapi.New(s, &app.API{})
 		httpapi.Adopt(s, nil)
-		httpapi.Operate(s, &app.Operators{})
+		httpapi.Operate(s, &app.Operators{}, nil)
 	})
 }

@@ -8,12 +8,16 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 )
 
 // Operate adds the routes of operators.
-func Operate(s *httpkit.Server, u *app.Operators) {
+func Operate(s *httpkit.Server, u *app.Operators, processes func(context.Context) (presence.Answer, error)) {
+	httpkit.Handle(s, "GET /v1/admin/health/wallets", httpkit.ForOperators, func(ctx context.Context, _ noRequest) (presence.Answer, error) {
+		return processes(ctx)
+	})
 	httpkit.Handle(s, "GET /v1/admin/networks", httpkit.ForOperators, func(ctx context.Context, _ noRequest) ([]byte, error) {
 		return u.Networks(ctx)
 	})

@@ -36,7 +36,7 @@ answered_at = excluded.answered_at, failed_at = excluded.failed_at, told_at = no
 
 	forgetEndpointsSQL = `DELETE FROM endpoint_states WHERE told_at < now() - interval '10 minutes'`
 
-	rescanColumns = `id, mode, network, from_height, to_height, next_height, operator, reason, ordered_at, ended_at, worker <> '', problem, blocks, found, told`
+	rescanColumns = `id, mode, network, from_height, to_height, next_height, operator, reason, ordered_at, ended_at, worker <> '', problem, blocks, found, repeated`
 
 	newestRescansSQL = `SELECT r.* FROM cursors c CROSS JOIN LATERAL (SELECT ` + rescanColumns + ` FROM rescans
 	WHERE mode = c.mode AND network = c.network ORDER BY id DESC LIMIT 1) AS r`
@@ -53,7 +53,7 @@ ON CONFLICT (mode, network) WHERE ended_at IS NULL DO NOTHING RETURNING ` + resc
 RETURNING ` + rescanColumns
 
 	// The position is compared, so that a worker that was too slow counts nothing twice.
-	moveRescanSQL = `UPDATE rescans SET next_height = $4, blocks = blocks + $5, found = found + $6, told = told + $7, failures = 0, problem = '',
+	moveRescanSQL = `UPDATE rescans SET next_height = $4, blocks = blocks + $5, found = found + $6, repeated = repeated + $7, failures = 0, problem = '',
 taken_until = now() + interval '5 minutes', ended_at = CASE WHEN $4 > to_height THEN now() END
 WHERE id = $1 AND worker = $2 AND next_height = $3 AND ended_at IS NULL`
 
@@ -148,7 +148,7 @@ func orNull(t time.Time) *time.Time {
 func scanRescan(row pgx.CollectableRow) (r app.Rescan, err error) {
 	var ended *time.Time
 	err = row.Scan(&r.ID, &r.Mode, &r.Network, &r.From, &r.To, &r.Next, &r.Operator, &r.Reason, &r.OrderedAt, &ended, &r.Taken, &r.Problem,
-		&r.Blocks, &r.Found, &r.Told)
+		&r.Blocks, &r.Found, &r.Repeated)
 	r.EndedAt = orZero(ended)
 	return r, err
 }

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
@@ -99,6 +100,7 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, presence.Schema)
 	_, pool := open(t)
 	pg.Listed(t, "Statements")
 	pg.Prepare(t, pool, store.Statements())

@@ -87,8 +87,8 @@ func listsByName() map[string]list {
 	return out
 }
 
-// search leads to what a text names: a payment by its reference or id, else payments by a hash, an address, a payout, the
-// last four digits of an account, or a merchant.
+// search leads to what a text names: a payment by its reference or id, else payments by a hash, an address, a payout,
+// the last four digits of an account, or a merchant.
 func search(v *web.Visit) error {
 	text := v.Query("q")
 	if text == "" {

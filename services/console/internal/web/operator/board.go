@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"causeway.internal/services/console/internal/api"
@@ -24,7 +25,9 @@ type board struct {
 type table struct {
 	Name    string
 	API     string
+	Also    []string // further paths of the API with such rows
 	Query   url.Values
+	Once    string // a member that no two rows share: further rows with a value are left out
 	Items   string // member of the answer that holds the rows
 	Each    string // a member of each row that is a list: its items become the rows, with the row's other members
 	Columns []column
@@ -105,11 +108,29 @@ type answered struct {
 	err  error
 }
 
+// read reads the rows of all paths; with an error it returns those of the paths that answer.
 func (t table) read(v *web.Visit, answers map[string]answered) (rows []row, err error) {
-	address := t.API + "?" + t.Query.Encode()
+	seen := map[string]bool{}
+	for _, path := range append([]string{t.API}, t.Also...) {
+		some, failed := t.readOne(v, path, answers)
+		if failed != nil && (err == nil || !shut(failed)) {
+			err = failed
+		}
+		for _, r := range some {
+			if t.Once == "" || !seen[r.text(t.Once)] {
+				rows = append(rows, r)
+			}
+			seen[r.text(t.Once)] = true
+		}
+	}
+	return rows, err
+}
+
+func (t table) readOne(v *web.Visit, path string, answers map[string]answered) (rows []row, err error) {
+	address := path + "?" + t.Query.Encode()
 	got, known := answers[address]
 	if !known {
-		got.err = v.API.Get(v.Context(), t.API, t.Query, &got.body)
+		got.err = v.API.Get(v.Context(), path, t.Query, &got.body)
 		answers[address] = got
 	}
 	if api.Is(got.err, "treasury_not_ready") {
@@ -138,6 +159,26 @@ func (t table) read(v *web.Visit, answers map[string]answered) (rows []row, err 
 		}
 	}
 	return rows, nil
+}
+
+// services are the paths of the processes of all services but the gateway.
+func services() (paths []string) {
+	for _, name := range []string{"payments", "wallets", "reports", "callback-dispatcher"} {
+		paths = append(paths, "/v1/admin/health/"+name)
+	}
+	return paths
+}
+
+// problems are the checks of a process that fail.
+func problems(r row) string {
+	var out []string
+	checks, _ := r["checks"].([]any)
+	for _, one := range checks {
+		if check, ok := one.(map[string]any); ok && check["problem"] != nil {
+			out = append(out, row(check).text("name")+": "+row(check).text("problem"))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // boards are all boards, in the order of the navigation.
@@ -183,6 +224,26 @@ func boards() []board {
 					{Name: "head", From: "head"},
 					{Name: "answered", From: "answeredAt", As: when},
 					{Name: "fault", From: "failedAt", As: when},
+				},
+			},
+		}},
+		{Name: "health", Tables: []table{
+			{
+				Name: "processes", API: "/v1/admin/health/gateway", Also: services(), Items: "processes", Columns: []column{
+					{Name: "service", From: "service"},
+					{Name: "role", From: "role", As: word},
+					{Name: "ready", From: "ready", As: word},
+					{Name: "problem", Made: problems},
+					{Name: "version", From: "version"},
+					{Name: "started", From: "startedAt", As: when},
+					{Name: "process", From: "name", As: code},
+				},
+			},
+			{
+				Name: "queues", API: "/v1/admin/health/gateway", Also: services(), Items: "processes", Each: "queues", Once: "queue", Columns: []column{
+					{Name: "queue", From: "queue", As: code},
+					{Name: "messages", From: "messages"},
+					{Name: "dead", From: "dead"},
 				},
 			},
 		}},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"math/big"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,6 +32,7 @@ type column struct {
 	Of   string // with amount: the member that names the currency
 	To   string // the address of the row's case, with {member}; "" leads nowhere
 	Says string // a value that is the same in each row, in place of a member's
+	Made func(r row) string
 }
 
 // list is a list of the API as a page. Its texts have the keys "list.NAME.title", ".text" and ".none".
@@ -149,12 +151,15 @@ type button struct {
 
 func (c column) of(r row) cell {
 	out := cell{Label: "col." + c.Name, As: c.As, Text: r.text(c.From)}
-	if c.Says != "" {
+	switch {
+	case c.Says != "":
 		out.Text = c.Says
+	case c.Made != nil:
+		out.Text = c.Made(r)
 	}
 	if c.As == share {
-		if of, err := strconv.ParseFloat(out.Text, 64); err == nil {
-			out.Text = strconv.FormatFloat(of*100, 'f', 1, 64) + " %"
+		if of, ok := new(big.Rat).SetString(out.Text); ok {
+			out.Text = of.Mul(of, big.NewRat(100, 1)).FloatString(1) + " %"
 		}
 	}
 	if c.As == amount {

@@ -208,6 +208,28 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// The health of hosts is that of the last reads, with no access key.
+func TestStates(t *testing.T) {
+	a := newNode(t, 100)
+	var log bytes.Buffer
+	p := newPool(t, &log, a)
+	if _, err := p.height(t); err != nil {
+		t.Fatal(err)
+	}
+	p.Judge(t.Context(), 100)
+	got := p.metrics.States()
+	if len(got) != 1 || !got[0].Healthy || got[0].Outcome != "ok" || got[0].Head != 100 || got[0].AnsweredAt.IsZero() || got[0].Host != "127.0.0.1" {
+		t.Errorf("read the health of a host that answers: got %+v", got)
+	}
+	a.set(func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) })
+	if _, err := p.height(t); err == nil {
+		t.Fatal("read from a host that fails: got no error")
+	}
+	if got = p.metrics.States(); got[0].Healthy || got[0].Outcome != "failed" || got[0].FailedAt.IsZero() || got[0].Head != 100 {
+		t.Errorf("read the health of a host that fails: got %+v", got)
+	}
+}
+
 func TestRead_noBlockIsAnAnswer(t *testing.T) {
 	a, b := newNode(t, 1), newNode(t, 2)
 	var log bytes.Buffer

@@ -1,0 +1,176 @@
+// Package presence shows operators which processes of a service run. Each process writes a row every few seconds with
+// its version, what its readiness checks say, and how many messages wait for it. The package knows one table.
+package presence
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/timestamp"
+	"causeway.internal/libs/version"
+)
+
+// Schema is the table that every service creates in a migration, word for word.
+const Schema = `CREATE TABLE processes (
+    name       text        PRIMARY KEY,
+    role       text        NOT NULL,
+    version    text        NOT NULL,
+    revision   text        NOT NULL,
+    started_at timestamptz NOT NULL,
+    ready      boolean     NOT NULL,
+    checks     json        NOT NULL,
+    queues     json        NOT NULL,
+    told_at    timestamptz NOT NULL DEFAULT now()
+);`
+
+const (
+	tellSQL = `INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (name) DO UPDATE SET ready = excluded.ready, checks = excluded.checks, queues = excluded.queues, told_at = now()`
+	forgetSQL = `DELETE FROM processes WHERE told_at < now() - interval '10 minutes'`
+	listSQL   = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes
+WHERE told_at > now() - interval '1 minute' ORDER BY role, started_at, name LIMIT 200`
+)
+
+// Statements lists the SQL texts of the package by name.
+func Statements() map[string]string {
+	return map[string]string{"tellProcess": tellSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL}
+}
+
+// Every is the interval of Tell.
+const Every = 5 * time.Second
+
+// Teller tells of one process.
+type Teller struct {
+	DB     postgres.Querier
+	Role   string // serve, work, or both
+	Checks func() []telemetry.Check
+	Queues func() []bus.Depth // nil for a process that consumes nothing
+
+	name    string
+	started time.Time
+}
+
+// Start gives the process its name. Call it once before Tell.
+func (t *Teller) Start() *Teller {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	const most = 8
+	t.name, t.started = host+" "+strings.ToLower(rand.Text()[:most]), time.Now()
+	return t
+}
+
+// Roles is the word for what a process does.
+func Roles(serves, works bool) string {
+	switch {
+	case serves && works:
+		return "serve and work"
+	case works:
+		return "work"
+	}
+	return "serve"
+}
+
+type check struct {
+	Name    string  `json:"name"`
+	Problem *string `json:"problem"`
+}
+
+type queue struct {
+	Queue    string `json:"queue"`
+	Messages int    `json:"messages"`
+	Dead     int    `json:"dead"`
+}
+
+// Tell writes the row of this process, and forgets processes that are gone.
+func (t *Teller) Tell(ctx context.Context) error {
+	results, ready := telemetry.Examine(ctx, t.Checks())
+	checks := make([]check, 0, len(results))
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		one := check{Name: name}
+		if problem := results[name]; problem != "ok" {
+			one.Problem = &problem
+		}
+		checks = append(checks, one)
+	}
+	queues := []queue{}
+	if t.Queues != nil {
+		for _, d := range t.Queues() {
+			queues = append(queues, queue(d))
+		}
+	}
+	checked, err := json.Marshal(checks)
+	if err != nil {
+		return fmt.Errorf("encode the checks: %w", err)
+	}
+	waiting, err := json.Marshal(queues)
+	if err != nil {
+		return fmt.Errorf("encode the queues: %w", err)
+	}
+	build := version.Read()
+	if _, err := t.DB.Exec(ctx, tellSQL, t.name, t.Role, build.Version, build.Revision, t.started, ready, string(checked), string(waiting)); err != nil {
+		return fmt.Errorf("tell of the process: %w", err)
+	}
+	if _, err := t.DB.Exec(ctx, forgetSQL); err != nil {
+		return fmt.Errorf("forget processes: %w", err)
+	}
+	return nil
+}
+
+// View is a process as operators see it.
+type View struct {
+	Service   string          `json:"service"`
+	Name      string          `json:"name"`
+	Role      string          `json:"role"`
+	Version   string          `json:"version"`
+	Revision  string          `json:"revision"`
+	StartedAt string          `json:"startedAt"`
+	Ready     bool            `json:"ready"`
+	Checks    json.RawMessage `json:"checks"`
+	Queues    json.RawMessage `json:"queues"`
+	ToldAt    string          `json:"toldAt"`
+}
+
+// Answer is the body of GET /v1/admin/health/{service}.
+type Answer struct {
+	Processes []View `json:"processes"`
+}
+
+// List reads the processes of a service that have reported within a minute.
+func List(ctx context.Context, db postgres.Querier, service string) (Answer, error) {
+	rows, err := db.Query(ctx, listSQL)
+	if err != nil {
+		return Answer{}, fmt.Errorf("list the processes: %w", err)
+	}
+	defer rows.Close()
+	out := Answer{Processes: []View{}}
+	for rows.Next() {
+		v := View{Service: service}
+		var started, told time.Time
+		if err := rows.Scan(&v.Name, &v.Role, &v.Version, &v.Revision, &started, &v.Ready, &v.Checks, &v.Queues, &told); err != nil {
+			return Answer{}, fmt.Errorf("list the processes: %w", err)
+		}
+		v.StartedAt, v.ToldAt = timestamp.Text(started), timestamp.Text(told)
+		out.Processes = append(out.Processes, v)
+	}
+	if err := rows.Err(); err != nil {
+		return Answer{}, fmt.Errorf("list the processes: %w", err)
+	}
+	return out, nil
+}
+
+// Lister reads the processes of a service, for its route.
+func Lister(db postgres.Querier, service string) func(context.Context) (Answer, error) {
+	return func(ctx context.Context) (Answer, error) { return List(ctx, db, service) }
+}
