@@ -73,13 +73,18 @@ func TestBook_banks(t *testing.T) {
 		t.Errorf("without a list: %v, want the table", got)
 	}
 	b.Keep(money.GHS, List{
-		{Code: "GH280100", Name: "ACCESS", Kind: "ghipss"}, {Code: "030100", Name: "Absa Ghana", Kind: "ghipss"}, {Code: "ATL", Name: "AT", Kind: "mobile_money"},
-		{Code: "PAYBILL", Name: "Bills", Kind: "mobile_money_business"}, {Code: "190100", Name: "Stanbic", Kind: "ghipss", Gone: true},
+		{Code: "GH280100", Name: "ACCESS", Kind: "ghipss"},
+		{Code: "030100", Name: "Absa Ghana", Kind: "ghipss"},
+		{Code: "ATL", Name: "AT", Kind: "mobile_money"},
+		{Code: "PAYBILL", Name: "Bills", Kind: "mobile_money_business"},
+		{Code: "190100", Name: "Stanbic", Kind: "ghipss", Gone: true},
 		{Code: "999999", Name: "Old", Kind: "ghipss", Gone: true},
 	})
 	want := []Bank{
 		{"280100", "Access Bank Ghana", money.GHS},
-		{"MTN", "MTN Mobile Money", money.GHS}, {"VOD", "Telecel Cash", money.GHS}, {"ATL", "AirtelTigo Money", money.GHS}, // no list needed
+		{"MTN", "MTN Mobile Money", money.GHS},
+		{"VOD", "Telecel Cash", money.GHS},
+		{"ATL", "AirtelTigo Money", money.GHS}, // no list needed
 		{"030100", "Absa Ghana", money.GHS},
 	}
 	if got := b.Banks(money.GHS); !slices.Equal(got, want) {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"causeway.internal/libs/testkit/page"
+	pages "causeway.internal/libs/testkit/page"
 )
 
 // The page of the sandbox and the API's document name every magic value of the simulated chains.
 func TestDocs_nameEveryMagicValue(t *testing.T) {
-	got := page.Values(t, "../../../../docs/sandbox.md", "Transactions that are named")
+	got := pages.Values(t, "../../../../docs/sandbox.md", "Transactions that are named")
 	if want := []string{endMissing, endNotFinal, endLess}; !slices.Equal(got, want) {
 		t.Errorf("docs/sandbox.md: hashes end in %v, want %v", got, want)
 	}
@@ -25,7 +25,7 @@ func TestDocs_nameEveryMagicValue(t *testing.T) {
 		}
 	}
 	for _, outcome := range Outcomes() {
-		if !slices.Contains(page.Values(t, "../../../../docs/sandbox.md", "Outcomes of a deposit"), outcome) {
+		if !slices.Contains(pages.Values(t, "../../../../docs/sandbox.md", "Outcomes of a deposit"), outcome) {
 			t.Errorf("docs/sandbox.md does not name the outcome %s", outcome)
 		}
 	}
