@@ -221,7 +221,9 @@ func (w *liveRails) banks(t *testing.T) {
 // testKey: a test key sees the prices, banks and limits of test mode while live mode is open, and `mode` names another.
 func (w *liveRails) testKey(t *testing.T) {
 	test := key(t, w.s, client(t, w.s), "test", unique("mode"), "*")
-	read := func(path string) string { return string(test.Call(t, http.MethodGet, path, nil).Want(t, http.StatusOK).Body) }
+	read := func(path string) string {
+		return string(test.Call(t, http.MethodGet, path, nil).Want(t, http.StatusOK).Body)
+	}
 	if text := read("/v1/rates?fiat=NGN&crypto=USDT"); !strings.Contains(text, `"simulated":true`) {
 		t.Errorf("rates: %s, want those of test mode", text)
 	}
