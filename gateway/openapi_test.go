@@ -372,6 +372,43 @@ func TestOpenAPI_generated(t *testing.T) {
 	}
 }
 
+// A member of a request that may be left out may be null as well (docs/api-contract.md#validation).
+func TestOpenAPI_null(t *testing.T) {
+	var check func(place string, s *openapi3.Schema)
+	members, seen := 0, map[*openapi3.Schema]bool{}
+	check = func(place string, s *openapi3.Schema) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		for name, member := range s.Properties {
+			m := member.Value
+			null := m.Type.IncludesNull() || slices.ContainsFunc(m.OneOf, func(one *openapi3.SchemaRef) bool { return one.Value.Type.IncludesNull() })
+			if !slices.Contains(s.Required, name) && !null {
+				t.Errorf("%s: the optional member %s may not be null", place, name)
+			}
+			members++
+			check(place+"."+name, m)
+		}
+		if s.Items != nil {
+			check(place, s.Items.Value)
+		}
+	}
+	for path, item := range document(t).Paths.Map() {
+		for method, o := range item.Operations() {
+			if o.RequestBody == nil {
+				continue
+			}
+			if media := o.RequestBody.Value.Content.Get("application/json"); media != nil {
+				check(method+" "+path, media.Schema.Value)
+			}
+		}
+	}
+	if members < 150 {
+		t.Errorf("walk the requests: found %d members, want all", members)
+	}
+}
+
 // A name is the name of one thing: generators make a type of the same name of each component.
 func TestOpenAPI_names(t *testing.T) {
 	var doc struct {

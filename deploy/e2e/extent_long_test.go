@@ -2,7 +2,17 @@
 
 package e2e
 
+import "time"
+
 var slowPages []string
+
+// documentRounds is how many requests of each operation the walk of the document makes at most, those of operators too, on
+// a stack of its own.
+const (
+	documentRounds = 40
+	documentWithin = 4 * time.Minute
+	documentWhole  = true
+)
 
 // killCases are kills of every service, also of the one that no payment needs.
 var killCases = []killCase{

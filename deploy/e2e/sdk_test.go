@@ -23,6 +23,12 @@ func TestSDK_typescript(t *testing.T) {
 	t.Run("shop", sellLamp) // with the client that has just been built
 }
 
+// TestSDK_go: the client in gateway/sdk/go passes its own tests, and it works with the product, and so do its examples.
+func TestSDK_go(t *testing.T) {
+	t.Parallel()
+	sdk(t, "go", []string{"go", "vet", "./..."}, []string{"go", "test", "./..."}, []string{"go", "test", "-tags", "live", "-run", "TestLive_", "-count", "1", "."})
+}
+
 // sdk runs the commands of a client in its directory, one after the other, with a key of a new merchant.
 func sdk(t *testing.T, language string, commands ...[]string) {
 	t.Helper()

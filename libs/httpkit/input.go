@@ -30,8 +30,11 @@ type Input struct {
 	Problems fault.Problems
 }
 
-// Path returns the value of a {name} in the route's pattern.
-func (in *Input) Path(name string) string { return in.request.PathValue(name) }
+// Path returns the value of a {name} in the route's pattern. What PostgreSQL cannot compare with a text becomes U+FFFD,
+// which no object has in its name.
+func (in *Input) Path(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(in.request.PathValue(name), "\uFFFD"), "\x00", "\uFFFD")
+}
 
 // Query returns a query parameter, "" when it is absent.
 func (in *Input) Query(name string) string {

@@ -3,12 +3,26 @@ package httpkit
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
 
 	"causeway.internal/libs/fault"
 )
+
+// A path that PostgreSQL would refuse names no object, and breaks no query.
+func TestInput_Path(t *testing.T) {
+	for given, want := range map[string]string{"fee_1": "fee_1", "a\x00b": "a\uFFFDb", "\xff\xfe": "\uFFFD", "ẹ̀kọ́": "ẹ̀kọ́"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.SetPathValue("id", given)
+		in := Input{request: r}
+		if got := in.Path("id"); got != want {
+			t.Errorf("read the path %q: got %q, want %q", given, got, want)
+		}
+	}
+}
 
 func TestBody_members(t *testing.T) {
 	raw := ` { "a" : 1 ,"b":"x\"}," , "c":{"d":[1,{"e":null}]},"f":null,"g\u0041":true,"h":""} `

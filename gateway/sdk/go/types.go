@@ -620,11 +620,10 @@ type NetworkListAnswerNetworks struct {
 
 // NetworkListAnswerPauses is a part of the API.
 type NetworkListAnswerPauses struct {
-	FiatCurrency string `json:"fiatCurrency"`
-	Network      string `json:"network"`
-	// `quotes`: no payment is priced; `payouts`: none leaves.
-	Paused string `json:"paused"`
-	Rail   string `json:"rail"`
+	FiatCurrency string     `json:"fiatCurrency"`
+	Network      string     `json:"network"`
+	Paused       PausedPart `json:"paused"`
+	Rail         string     `json:"rail"`
 	// ISO 8601, UTC, with milliseconds.
 	Since string `json:"since"`
 }
@@ -679,6 +678,17 @@ type Pagination struct {
 	Limit      int64  `json:"limit"`
 	NextCursor string `json:"nextCursor"`
 }
+
+// PausedPart is of the API: `quotes`: prices of new payments; `payouts`: money to banks; `refunds`: money back
+// to payers, and withdrawals of crypto.
+type PausedPart string
+
+// The values of PausedPart.
+const (
+	PausedPartQuotes  PausedPart = "quotes"
+	PausedPartPayouts PausedPart = "payouts"
+	PausedPartRefunds PausedPart = "refunds"
+)
 
 // Payment is a part of the API.
 type Payment struct {
@@ -1075,8 +1085,7 @@ type PaymentLinkAnswer struct {
 // PaymentLinkChange is a part of the API.
 type PaymentLinkChange struct {
 	Description string `json:"description,omitzero"`
-	// ISO 8601, UTC, with milliseconds.
-	ExpiresAt string `json:"expiresAt,omitzero"`
+	ExpiresAt   string `json:"expiresAt,omitzero"`
 	// `ended` ends the link, `active` takes that back.
 	Status     string `json:"status,omitzero"`
 	Title      string `json:"title,omitzero"`
@@ -1087,8 +1096,7 @@ type PaymentLinkChange struct {
 type PaymentLinkCreate struct {
 	// Payers see it.
 	Description string `json:"description,omitzero"`
-	// ISO 8601, UTC, with milliseconds.
-	ExpiresAt string `json:"expiresAt,omitzero"`
+	ExpiresAt   string `json:"expiresAt,omitzero"`
 	// Without it the payer names the amount.
 	FiatAmount   Decimal      `json:"fiatAmount,omitzero"`
 	FiatCurrency FiatCurrency `json:"fiatCurrency"`

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -114,6 +115,13 @@ func WithBadRequest(ctx context.Context) context.Context {
 	return context.WithValue(ctx, badRequestKey{}, true)
 }
 
+type breachKey struct{}
+
+// WithBreach is WithBadRequest, and tells in breach how the request breaks the document, if it does.
+func WithBreach(ctx context.Context, breach *error) context.Context {
+	return context.WithValue(WithBadRequest(ctx), breachKey{}, breach)
+}
+
 // Violation is an exchange that broke the contract.
 type Violation struct {
 	Exchange string
@@ -166,12 +174,15 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *Contract) check(r *http.Request, response *http.Response, received []byte) error {
 	problems := []error{checkRequestID(response, received)}
-	if response.StatusCode >= 400 {
+	route, params, err := c.find(r)
+	page := err == nil && strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") // which the document must name
+	switch {
+	case page:
+	case response.StatusCode >= 400:
 		problems = append(problems, checkError(response, received))
-	} else {
+	default:
 		problems = append(problems, checkSuccess(response, received))
 	}
-	route, params, err := c.router.FindRoute(r)
 	if err != nil {
 		if response.StatusCode != http.StatusNotFound && response.StatusCode != http.StatusMethodNotAllowed {
 			problems = append(problems, fmt.Errorf("the route is not in the document: %w", err))
@@ -182,8 +193,13 @@ func (c *Contract) check(r *http.Request, response *http.Response, received []by
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
 	}
 	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route, Options: options}
-	if r.Context().Value(badRequestKey{}) == nil {
-		if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
+	breach, asked := r.Context().Value(breachKey{}).(*error)
+	if bad := r.Context().Value(badRequestKey{}) != nil; !bad || asked {
+		err := openapi3filter.ValidateRequest(r.Context(), input)
+		switch {
+		case asked:
+			*breach = err
+		case err != nil:
 			problems = append(problems, fmt.Errorf("the request breaks the document: %w", err))
 		}
 	}
@@ -195,6 +211,26 @@ func (c *Contract) check(r *http.Request, response *http.Response, received []by
 		problems = append(problems, fmt.Errorf("the answer breaks the document: %w", err))
 	}
 	return errors.Join(problems...)
+}
+
+// find is the operation of a request. A slash that is part of a parameter divides no path.
+func (c *Contract) find(r *http.Request) (*routers.Route, map[string]string, error) {
+	escaped := *r
+	escaped.URL = &url.URL{Path: r.URL.EscapedPath()}
+	route, params, err := c.router.FindRoute(&escaped)
+	for name, value := range params {
+		if plain, err := url.PathUnescape(value); err == nil {
+			params[name] = plain
+		}
+	}
+	return route, params, err
+}
+
+// init lets the answers that are no data be texts.
+func init() {
+	for _, kind := range []string{"text/html", "text/css", "text/javascript", "image/svg+xml", "image/png"} {
+		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
+	}
 }
 
 var codePattern = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
@@ -226,7 +262,7 @@ func checkError(response *http.Response, received []byte) error {
 		return errors.New("an error whose two messages differ or are empty")
 	case !codePattern.MatchString(e.Error.Code):
 		return fmt.Errorf("the code %q is not snake_case", e.Error.Code)
-	case e.Error.RequestID != response.Header.Get("X-Request-Id"):
+	case e.Error.RequestID != response.Header.Get("X-Request-Id") && response.Header.Get("Idempotent-Replayed") == "": // a replay names the first request
 		return fmt.Errorf("requestId %q is not the header's %q", e.Error.RequestID, response.Header.Get("X-Request-Id"))
 	case !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json"):
 		return fmt.Errorf("an error of type %q", response.Header.Get("Content-Type"))

@@ -16,7 +16,7 @@ namespace Causeway;
  * @phpstan-type AddressRemovedAnswer array{success: true}
  * @phpstan-type BalancesAnswer array{balances: list<array{available: string, crypto: string, network: string, pending: string, missing?: string}>, success: true, fiat?: list<array{available: Decimal, currency: FiatCurrency, pending: Decimal}>}
  * @phpstan-type BankListAnswer array{banks: list<array{code: string, currency: FiatCurrency, name: string}>, success: true}
- * @phpstan-type ChangeSettlementSettings array{daily?: list<ChooseDailySettlement>, merchantPayments?: 'self'|'balance'}
+ * @phpstan-type ChangeSettlementSettings array{daily?: list<ChooseDailySettlement>|null, merchantPayments?: 'self'|'balance'|null}
  * @phpstan-type Charge array{crypto: Decimal, fiat: Decimal, usd: Decimal}
  * @phpstan-type CheckoutAnswer array{payment: array{confirmations: int, exception: PaymentException, expiresAt: string, fiatAmount: Decimal, fiatCurrency: FiatCurrency, mode: Mode, receivedAmount: Decimal, reference: string, settledAt: string|null, status: PaymentStatus, takesRefundAddress: bool, takesTransactionHash: bool, txHash: string, type: PaymentType, charge?: Charge, claimed?: bool, crypto?: string, cryptoAmount?: Decimal, depositAddress?: string, description?: string, ignoredAmount?: Decimal, locale?: string, merchantReference?: string, network?: string, options?: list<array{crypto: string, cryptoAmount: Decimal, network: string, rate: Decimal}>, paymentUri?: string, payoutAmount?: Decimal, preferred?: PaymentPreferred, rate?: Decimal, refundAddress?: string, refundAddressHeldUntil?: string, refundAddressProposed?: string, refunds?: list<Refund>, remainingAmount?: Decimal, requiredConfirmations?: int, returnUrl?: string, transactionUsd?: Decimal}, success: true}
  * @phpstan-type ChooseDailySettlement array{currency: FiatCurrency, minimum: Decimal|int, settlementAccountId: string}
@@ -37,17 +37,18 @@ namespace Causeway;
  * @phpstan-type FulfillRequest array{crypto: string, network: string, payer: array{chatId: string, phone?: string|null}}
  * @phpstan-type GiftClaimedAnswer array{message: 'Gift claimed successfully. Payout is being processed.', payment: array{receiver: array{accountName: string, accountNumber: string, bankName: string}, reference: string, status: 'settling'}, success: true}
  * @phpstan-type LinkAnswer array{link: PublicLink, success: true}
- * @phpstan-type LinkPayment array{crypto?: string, fiatAmount?: Decimal|int, network?: string}
+ * @phpstan-type LinkPayment array{crypto?: string|null, fiatAmount?: Decimal|int|null, network?: string|null}
  * @phpstan-type MeAnswer array{key: array{allowedCidrs: list<string>, createdAt: string, expiresAt: string|null, id: int, mode: Mode, name: string, publicKey: string}, limits: array{burst: int|null, perSecond: int|null, tier: Tier}, merchant: array{id: string}, permissions: list<string>, success: true}
  * @phpstan-type Metadata array<string, mixed>
  * @phpstan-type Mode 'live'|'test'
  * @phpstan-type NameTransaction array{txHash: string}
  * @phpstan-type NamedTransactionAnswer array{message: string, success: true}
- * @phpstan-type NetworkListAnswer array{limits: list<array{fiatCurrency: FiatCurrency, maximum: Decimal, minimum: Decimal}>, networks: list<array{aliases: list<string>, confirmations: int|null, cryptos: list<array{crypto: string, decimals: int, minimum: Decimal|null, minimums: array{live: Decimal|null, test: Decimal|null}, seesContractTransfers: bool}>, family: 'bitcoin'|'evm'|'tron'|'solana', finality: bool, modes: array{live: NetworkOpen, test: NetworkOpen}, network: string}>, pauses: list<array{fiatCurrency: string|null, network: string|null, paused: 'quotes'|'payouts', rail: string|null, since: string}>, success: true}
+ * @phpstan-type NetworkListAnswer array{limits: list<array{fiatCurrency: FiatCurrency, maximum: Decimal, minimum: Decimal}>, networks: list<array{aliases: list<string>, confirmations: int|null, cryptos: list<array{crypto: string, decimals: int, minimum: Decimal|null, minimums: array{live: Decimal|null, test: Decimal|null}, seesContractTransfers: bool}>, family: 'bitcoin'|'evm'|'tron'|'solana', finality: bool, modes: array{live: NetworkOpen, test: NetworkOpen}, network: string}>, pauses: list<array{fiatCurrency: string|null, network: string|null, paused: PausedPart, rail: string|null, since: string}>, success: true}
  * @phpstan-type NetworkOpen array{open: bool, reason: 'mode_disabled'|'no_addresses'|'paused'|'not_followed'|'silent'|'unreachable'|'stalled'|'behind'|'halted'|'mismatched'|'cannot_be_judged'|null}
  * @phpstan-type NewAddressBookEntry array{address: string, network: string, label?: string|null}
  * @phpstan-type NewWalletWithdrawal array{addressId: string, amount: Decimal|int|string, crypto: string, network: string, fee?: Decimal|int|string|null}
  * @phpstan-type Pagination array{hasMore: bool, limit: int, nextCursor: string|null}
+ * @phpstan-type PausedPart 'quotes'|'payouts'|'refunds'
  * @phpstan-type Payment PaymentFields
  * @phpstan-type PaymentAnswer array{payment: Payment, success: true}
  * @phpstan-type PaymentCommon array{confirmations: int, confirmedAt: string|null, createdAt: string, exception: PaymentException, expiresAt: string, fiatAmount: Decimal, metadata: Metadata, receivedAmount: Decimal, settledAt: string|null, status: PaymentStatus, transfers: list<PaymentTransfer>, txHash: string, bankRef?: string, charge?: Charge, checkoutUrl?: string, crypto?: string, cryptoAmount?: Decimal, depositAddress?: string, description?: string, feeScheduleId?: string, ignoredAmount?: Decimal, locale?: string, merchantReference?: string, network?: string, paymentUri?: string, payoutAmount?: Decimal, preferred?: PaymentPreferred, rate?: Decimal, receiver?: PaymentReceiver, refundAddress?: string, refundAddressHeldUntil?: string, refundAddressProposed?: string, refunds?: list<Refund>, returnUrl?: string, settlementReference?: string, transactionUsd?: Decimal}
@@ -59,8 +60,8 @@ namespace Causeway;
  * @phpstan-type PaymentInEvent PaymentFields&array{sequence: int, settlementToken?: string}
  * @phpstan-type PaymentLink array{createdAt: string, description: string, endedAt: string|null, expiresAt: string|null, fiatAmount: Decimal|null, fiatCurrency: FiatCurrency, id: string, maximumAmount: Decimal|null, minimumAmount: Decimal|null, settlementAccountId: string|null, status: 'active'|'ended'|'expired'|'used_up', title: string, type: 'request'|'merchant', usageLimit: int|null, uses: int, url?: string}
  * @phpstan-type PaymentLinkAnswer array{paymentLink: PaymentLink, success: true}
- * @phpstan-type PaymentLinkChange array{description?: string, expiresAt?: string, status?: 'active'|'ended', title?: string, usageLimit?: int}
- * @phpstan-type PaymentLinkCreate array{fiatCurrency: FiatCurrency, title: string, type: 'request'|'merchant', description?: string, expiresAt?: string, fiatAmount?: Decimal|int, maximumAmount?: Decimal|int, minimumAmount?: Decimal|int, settlementAccountId?: string, usageLimit?: int}
+ * @phpstan-type PaymentLinkChange array{description?: string|null, expiresAt?: string|null, status?: 'active'|'ended'|null, title?: string|null, usageLimit?: int|null}
+ * @phpstan-type PaymentLinkCreate array{fiatCurrency: FiatCurrency, title: string, type: 'request'|'merchant', description?: string|null, expiresAt?: string|null, fiatAmount?: Decimal|int|null, maximumAmount?: Decimal|int|null, minimumAmount?: Decimal|int|null, settlementAccountId?: string|null, usageLimit?: int|null}
  * @phpstan-type PaymentLinkListAnswer array{pagination: Pagination, paymentLinks: list<PaymentLink>, success: true}
  * @phpstan-type PaymentListAnswer array{pagination: Pagination, payments: list<Payment>, success: true}
  * @phpstan-type PaymentPayout array{amount: Decimal, currency: FiatCurrency, id: string, reference: string, status: string}
@@ -156,7 +157,7 @@ namespace Causeway;
  * @phpstan-type WebhookReplayAnswer array{replay: array{createdAt: string|null, endpointId: string|null, from: string, id: string|null, sent: int, state: 'dry_run'|'running'|'paused'|'finished', statuses: list<'exhausted'|'delivered'>, to: string, total: int, types: list<EventTypeName>}, success: true}
  * @phpstan-type WebhookReplayCreate array{from: string, dryRun?: bool|null, endpointId?: string|null, status?: 'exhausted'|'delivered'|'all'|null, to?: string|null, types?: list<EventTypeName>|null}
  * @phpstan-type WebhookRetryAnswer array{delivery: array{id: string, status: 'retrying'}, success: true}
- * @phpstan-type WebhookRotation array{revokePrevious?: bool}
+ * @phpstan-type WebhookRotation array{revokePrevious?: bool|null}
  * @phpstan-type WebhookSecretAnswer array{createdAt: string, previous: array{expiresAt: string}|null, success: true, secret?: string}
  * @phpstan-type Withdrawal array{amount: Decimal, createdAt: string, currency: FiatCurrency, endedAt: string|null, id: string, receiver: SettlementReceiver, settlementAccountId: string, status: WithdrawalStatus, failure?: string}
  * @phpstan-type WithdrawalAnswer array{success: true, withdrawal: Withdrawal}

@@ -83,12 +83,12 @@ export interface BankListAnswer {
 }
 
 export interface ChangeSettlementSettings {
-  daily?: readonly ChooseDailySettlement[] | undefined;
+  daily?: readonly ChooseDailySettlement[] | null | undefined;
   /**
    * `self`: the caller pays out and confirms with a token; `balance`: the money goes into the merchant's
    * balance.
    */
-  merchantPayments?: 'self' | 'balance' | undefined;
+  merchantPayments?: 'self' | 'balance' | null | undefined;
 }
 
 /**
@@ -391,11 +391,11 @@ export interface LinkAnswer {
 
 export interface LinkPayment {
   /** For a link of type merchant. */
-  crypto?: string | undefined;
+  crypto?: string | null | undefined;
   /** Where the link has no amount. */
-  fiatAmount?: DecimalInput | undefined;
+  fiatAmount?: DecimalInput | null | undefined;
   /** For a link of type merchant. */
-  network?: string | undefined;
+  network?: string | null | undefined;
 }
 
 export interface MeAnswer {
@@ -481,8 +481,7 @@ export interface NetworkListAnswer {
   pauses: {
     fiatCurrency: string | null;
     network: string | null;
-    /** `quotes`: no payment is priced; `payouts`: none leaves. */
-    paused: 'quotes' | 'payouts';
+    paused: PausedPart;
     rail: string | null;
     /** ISO 8601, UTC, with milliseconds. */
     since: string;
@@ -532,6 +531,12 @@ export interface Pagination {
   limit: number;
   nextCursor: string | null;
 }
+
+/**
+ * `quotes`: prices of new payments; `payouts`: money to banks; `refunds`: money back to payers, and withdrawals
+ * of crypto.
+ */
+export type PausedPart = 'quotes' | 'payouts' | 'refunds';
 
 export type Payment = PaymentFields;
 
@@ -708,13 +713,12 @@ export interface PaymentLinkAnswer {
 }
 
 export interface PaymentLinkChange {
-  description?: string | undefined;
-  /** ISO 8601, UTC, with milliseconds. */
-  expiresAt?: string | undefined;
+  description?: string | null | undefined;
+  expiresAt?: string | null | undefined;
   /** `ended` ends the link, `active` takes that back. */
-  status?: 'active' | 'ended' | undefined;
-  title?: string | undefined;
-  usageLimit?: number | undefined;
+  status?: 'active' | 'ended' | null | undefined;
+  title?: string | null | undefined;
+  usageLimit?: number | null | undefined;
 }
 
 export interface PaymentLinkCreate {
@@ -724,18 +728,17 @@ export interface PaymentLinkCreate {
   /** `request` pays out to a settlement account; the money of `merchant` is the merchant's. */
   type: 'request' | 'merchant';
   /** Payers see it. */
-  description?: string | undefined;
-  /** ISO 8601, UTC, with milliseconds. */
-  expiresAt?: string | undefined;
+  description?: string | null | undefined;
+  expiresAt?: string | null | undefined;
   /** Without it the payer names the amount. */
-  fiatAmount?: DecimalInput | undefined;
+  fiatAmount?: DecimalInput | null | undefined;
   /** Of an open amount. */
-  maximumAmount?: DecimalInput | undefined;
+  maximumAmount?: DecimalInput | null | undefined;
   /** Of an open amount. */
-  minimumAmount?: DecimalInput | undefined;
+  minimumAmount?: DecimalInput | null | undefined;
   /** A confirmed account in the currency; required for a request. */
-  settlementAccountId?: string | undefined;
-  usageLimit?: number | undefined;
+  settlementAccountId?: string | null | undefined;
+  usageLimit?: number | null | undefined;
 }
 
 export interface PaymentLinkListAnswer {
@@ -1847,7 +1850,7 @@ export interface WebhookRetryAnswer {
 
 export interface WebhookRotation {
   /** Whether the earlier secrets end now, because one of them has leaked. */
-  revokePrevious?: boolean | undefined;
+  revokePrevious?: boolean | null | undefined;
 }
 
 export interface WebhookSecretAnswer {

@@ -39,7 +39,7 @@ func main() {
 	if _, err := client.SandboxDepositPayment(ctx, reference, causeway.SandboxDeposit{}); err != nil {
 		log.Fatal(err)
 	}
-	for {
+	for range time.Tick(500 * time.Millisecond) { // a shop waits for the webhook instead
 		now, err := client.GetPayment(ctx, reference)
 		if err != nil {
 			log.Fatal(err)
@@ -48,6 +48,5 @@ func main() {
 		if now.Payment.Status == causeway.PaymentStatusSettled {
 			return
 		}
-		time.Sleep(500 * time.Millisecond) // a shop waits for the webhook instead
 	}
 }

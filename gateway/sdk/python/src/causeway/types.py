@@ -94,8 +94,8 @@ BankListAnswer = TypedDict("BankListAnswer", {
 })
 
 class ChangeSettlementSettings(TypedDict, total=False):
-    daily: "Sequence[ChooseDailySettlement]"
-    merchantPayments: "Literal[\"self\", \"balance\"]"
+    daily: "Optional[Sequence[ChooseDailySettlement]]"
+    merchantPayments: "Optional[Literal[\"self\", \"balance\"]]"
 
 #: The fee, in three units. Once the money is converted, GET and events show the taken fee: if more or less than
 #: the quote is paid out, it is the fee of the converted amount.
@@ -356,9 +356,9 @@ LinkAnswer = TypedDict("LinkAnswer", {
 })
 
 class LinkPayment(TypedDict, total=False):
-    crypto: "str"
-    fiatAmount: "Union[Decimal, int]"
-    network: "str"
+    crypto: "Optional[str]"
+    fiatAmount: "Optional[Union[Decimal, int]]"
+    network: "Optional[str]"
 
 MeAnswerKey = TypedDict("MeAnswerKey", {
     "allowedCidrs": "List[str]",
@@ -437,10 +437,14 @@ NetworkListAnswerNetworks = TypedDict("NetworkListAnswerNetworks", {
     "network": "str",
 })
 
+#: `quotes`: prices of new payments; `payouts`: money to banks; `refunds`: money back to payers, and withdrawals
+#: of crypto.
+PausedPart = Literal["quotes", "payouts", "refunds"]
+
 NetworkListAnswerPauses = TypedDict("NetworkListAnswerPauses", {
     "fiatCurrency": "Optional[str]",
     "network": "Optional[str]",
-    "paused": "Literal[\"quotes\", \"payouts\"]",
+    "paused": "PausedPart",
     "rail": "Optional[str]",
     "since": "str",
 })
@@ -618,11 +622,11 @@ PaymentLinkAnswer = TypedDict("PaymentLinkAnswer", {
 })
 
 class PaymentLinkChange(TypedDict, total=False):
-    description: "str"
-    expiresAt: "str"
-    status: "Literal[\"active\", \"ended\"]"
-    title: "str"
-    usageLimit: "int"
+    description: "Optional[str]"
+    expiresAt: "Optional[str]"
+    status: "Optional[Literal[\"active\", \"ended\"]]"
+    title: "Optional[str]"
+    usageLimit: "Optional[int]"
 
 _PaymentLinkCreate = TypedDict("_PaymentLinkCreate", {
     "fiatCurrency": "FiatCurrency",
@@ -631,13 +635,13 @@ _PaymentLinkCreate = TypedDict("_PaymentLinkCreate", {
 })
 
 class PaymentLinkCreate(_PaymentLinkCreate, total=False):
-    description: "str"
-    expiresAt: "str"
-    fiatAmount: "Union[Decimal, int]"
-    maximumAmount: "Union[Decimal, int]"
-    minimumAmount: "Union[Decimal, int]"
-    settlementAccountId: "str"
-    usageLimit: "int"
+    description: "Optional[str]"
+    expiresAt: "Optional[str]"
+    fiatAmount: "Optional[Union[Decimal, int]]"
+    maximumAmount: "Optional[Union[Decimal, int]]"
+    minimumAmount: "Optional[Union[Decimal, int]]"
+    settlementAccountId: "Optional[str]"
+    usageLimit: "Optional[int]"
 
 PaymentLinkListAnswer = TypedDict("PaymentLinkListAnswer", {
     "pagination": "Pagination",
@@ -1619,7 +1623,7 @@ WebhookRetryAnswer = TypedDict("WebhookRetryAnswer", {
 })
 
 class WebhookRotation(TypedDict, total=False):
-    revokePrevious: "bool"
+    revokePrevious: "Optional[bool]"
 
 WebhookSecretAnswerPrevious = TypedDict("WebhookSecretAnswerPrevious", {
     "expiresAt": "str",
