@@ -64,6 +64,7 @@ docs: ## render the generated pages of docs/, the golden messages and schemas, a
 	go test -count=1 -run Docs ./services/payments/internal/payment -update
 	UPDATE=1 go test -count=1 -run 'TestSchemas$$' ./gateway
 	UPDATE=1 go test -count=1 -run 'TestClients$$' ./gateway/sdk/generate
+	UPDATE=1 go test -count=1 -run 'TestGuide$$' ./gateway/internal/page
 	UPDATE=1 go test -count=1 -run TestHelp_everywhere ./gateway/cmd/causeway
 
 verify: tools ## modules tidy, listed, unchanged and licensed, generated pages current, files formatted, go vet

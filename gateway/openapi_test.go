@@ -73,6 +73,9 @@ func TestOpenAPI_access(t *testing.T) {
 			schemes = slices.AppendSeq(schemes, maps.Keys(s))
 		}
 		want := map[route.Access][]string{route.Open: nil, route.Keyed: {"bearerKey", "headerKey"}, route.Operated: {"operatorToken"}}[r.Access]
+		if r.Permission != "" && !slices.Contains(apikey.Grantable(), string(r.Permission)) {
+			want = []string{"consoleAssertion"}
+		}
 		if r.Knows { // the empty requirement says that a key may be left out
 			want = []string{"bearerKey", "headerKey"}
 		}

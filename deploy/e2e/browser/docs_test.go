@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -19,6 +20,19 @@ func TestDocs(t *testing.T) {
 		b.press("#operations-payments-createPayment button.opblock-summary-control")
 		b.await("#operations-payments-createPayment .responses-table")
 		b.shoot("docs")
+		b.shows("A guide for merchants")
+		shown := js[string](b, `document.querySelector("#operations-payments-createPayment").innerText`)
+		for _, want := range []string{`"bankCode": "058"`, `"fiatAmount": 50000`, `"depositAddress": "T`} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("open the create of a payment: got %s, want the example %s", shown, want)
+			}
+		}
+		const most = 600_000
+		wire := js[int](b, `["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind)).reduce((sum, one) => sum + one.transferSize, 0)`)
+		if wire == 0 || wire > most {
+			t.Errorf("load the reference: got %d bytes on the wire, want %d at most", wire, most)
+		}
+		t.Logf("the reference takes %d bytes on the wire", wire)
 		if wide := js[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 			t.Errorf("the page is %d pixels wider than the screen", wide)
 		}
@@ -43,5 +57,17 @@ func TestDocsWithoutScript(t *testing.T) {
 		b.scriptless()
 		b.visit("/docs")
 		b.do(chromedp.WaitVisible(chromedp.CSS(`noscript a[href="/openapi.yaml"]`)))
+	})
+}
+
+// TestGuide: the guide for merchants is a page beside the reference, on a phone too.
+func TestGuide(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		b.visit("/guide")
+		b.shows("A guide for merchants", "Choose a type", "Idempotency-Key: order-17")
+		b.shoot("guide")
+		if wide := js[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+			t.Errorf("the page is %d pixels wider than the screen", wide)
+		}
 	})
 }

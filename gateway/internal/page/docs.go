@@ -11,3 +11,8 @@ func (p *Pages) showDocs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", docsPolicy)
 	p.render(w, r, languages[0], http.StatusOK, "docs", nil)
 }
+
+// showGuide serves docs/merchants.md, in English alone like the document.
+func (p *Pages) showGuide(w http.ResponseWriter, r *http.Request) {
+	p.render(w, r, languages[0], http.StatusOK, "guide", nil)
+}

@@ -88,6 +88,7 @@ func New(payments Payments, brands Brands, offer language.List, log *slog.Logger
 		}
 		for name, files := range map[string][]string{
 			"pay": {"layout", "pay", "coins"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "home": {"layout", "home"}, "link": {"layout", "link", "coins"}, "docs": {"docs"},
+			"guide": {"guide", "guide_text"},
 		} {
 			view := template.New(files[0] + ".html").Funcs(helpers)
 			for _, file := range files {
@@ -178,6 +179,7 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/{id}", p.showLink)
 	mux.HandleFunc("POST /link/{id}", p.payLink)
 	mux.HandleFunc("GET /docs", p.showDocs)
+	mux.HandleFunc("GET /guide", p.showGuide)
 	mux.HandleFunc("GET /assets/{name}", p.showAsset)
 }
 

@@ -392,6 +392,7 @@ func Table() []Route {
 		open(http.MethodGet, "/logos/{name}", Self),
 		{Method: http.MethodGet, Pattern: "/", Upstream: Self, Access: Open, Static: true, Page: true, Query: []string{"lang"}},
 		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
+		{Method: http.MethodGet, Pattern: "/guide", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}
 }

@@ -31,6 +31,10 @@ func (keys) OperatorToken(context.Context, client.OperationName) (client.Operato
 	return client.OperatorToken{}, ogenerrors.ErrSkipClientSecurity
 }
 
+func (keys) ConsoleAssertion(context.Context, client.OperationName) (client.ConsoleAssertion, error) {
+	return client.ConsoleAssertion{}, ogenerrors.ErrSkipClientSecurity
+}
+
 func main() {
 	if err := run(context.Background(), os.Args[1], os.Args[2], decimal.RequireFromString(os.Args[3])); err != nil {
 		log.Fatal(err)
