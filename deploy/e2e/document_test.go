@@ -23,8 +23,9 @@ import (
 )
 
 // TestDocument walks through the whole document: valid and hostile requests of every operation, drawn from its schemas
-// with the names that earlier answers brought, and the requests that its links name. Each answer is one that the document
-// describes, nothing is an internal error, and what the document forbids is refused. DOCUMENT_SEED repeats a walk.
+// with the names that earlier answers brought, and the requests that its links name. Each answer is one that the
+// document describes, nothing is an internal error, and what the document forbids is refused. DOCUMENT_SEED repeats a
+// walk.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

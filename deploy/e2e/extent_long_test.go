@@ -6,8 +6,8 @@ import "time"
 
 var slowPages []string
 
-// documentRounds is how many requests of each operation the walk of the document makes at most, those of operators too, on
-// a stack of its own.
+// documentRounds is how many requests of each operation the walk of the document makes at most, those of operators too,
+// on a stack of its own.
 const (
 	documentRounds = 40
 	documentWithin = 4 * time.Minute

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/libs/testkit/receiver"
 )
 
-// What belongs to the merchant's shop is shown wherever the payment is, and one order has one payment at a time.
+// TestShop: the fields of the merchant's shop are shown wherever the payment is, and one order has one payment at a time.
 func TestShop(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -30,8 +30,8 @@ type Input struct {
 	Problems fault.Problems
 }
 
-// Path returns the value of a {name} in the route's pattern. What PostgreSQL cannot compare with a text becomes U+FFFD,
-// which no object has in its name.
+// Path returns the value of a {name} in the route's pattern. Bytes that PostgreSQL cannot compare with a text become
+// U+FFFD, which no object has in its name.
 func (in *Input) Path(name string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(in.request.PathValue(name), "\uFFFD"), "\x00", "\uFFFD")
 }

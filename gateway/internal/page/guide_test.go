@@ -42,8 +42,8 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// rendered is a page of docs as a template. A link to the document leads to /docs; one to another page of the repository,
-// which a gateway does not serve, is its text alone.
+// rendered is a page of docs as a template. A link to the document leads to /docs; one to another page of the
+// repository, which a gateway does not serve, is its text alone.
 func rendered(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	m := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
