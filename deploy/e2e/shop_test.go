@@ -14,7 +14,8 @@ import (
 	"causeway.internal/libs/testkit/receiver"
 )
 
-// TestShop: the fields of the merchant's shop are shown wherever the payment is, and one order has one payment at a time.
+// TestShop: the fields of the merchant's shop are shown wherever the payment is, and one order has one payment at a
+// time.
 func TestShop(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
