@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/merchant"
+	"causeway.internal/gateway/internal/route"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
@@ -203,6 +205,40 @@ func TestGateway_ownKeys(t *testing.T) {
 	if a := w.call(t, "GET", "/v1/admin/audit?actor=person:ann@shop.example&act=key.created", operatorToken, "").want(t, 200, ""); strings.Count(string(a.raw), `"key.created"`) != 2 {
 		t.Errorf("the audit of the person: got %s, want two keys", a.raw)
 	}
+}
+
+// Anybody may register a merchant. Its people do nothing in live mode before operators have approved it, and a suspended
+// merchant makes no payment links either.
+func TestGateway_draftActsInTestModeAlone(t *testing.T) {
+	t.Parallel()
+	w := startOn(t, pg.URL(t, migrations.FS), "CONSOLE_KEYS", doorKeys)
+	live := person.Assertion{Door: person.Merchant, User: "usr_ann", Name: "ann@shop.example", MerchantID: "acme", Mode: tenant.Live}
+	acts := map[string]route.Route{}
+	for _, r := range route.Table() {
+		if r.Permission != "" && !slices.Contains(live.Permissions, string(r.Permission)) {
+			live.Permissions = append(live.Permissions, string(r.Permission))
+		}
+		if r.Access == route.Keyed && r.Method != http.MethodGet && r.Upstream != route.Self && !r.TestOnly {
+			acts[r.Name()] = r
+		}
+	}
+	test := live
+	test.Mode = tenant.Test
+	w.as(t, test, "POST", "/v1/merchant", `{"name":"Acme Stores","country":"NG"}`).want(t, 201, "")
+	for _, r := range acts {
+		path := regexp.MustCompile(`{[^}]*}`).ReplaceAllString(r.Pattern, "x")
+		w.as(t, live, r.Method, path, "{}").want(t, 403, "merchant_not_approved")
+	}
+	if len(acts) < 30 {
+		t.Errorf("tried %d acts of merchants, want all", len(acts))
+	}
+	w.as(t, live, "GET", "/v1/payments", "").want(t, 200, "")
+	w.as(t, test, "POST", "/v1/payment-links", "{}").want(t, 200, "")
+	w.call(t, "POST", merchantsPath+"/acme/suspend", operatorToken, `{"reason":"fraud"}`).want(t, 200, "")
+	eventually(t, func() bool {
+		return w.as(t, test, "POST", "/v1/payment-links", "{}").StatusCode == http.StatusForbidden
+	})
+	w.as(t, test, "POST", "/v1/payment-links", "{}").want(t, 403, "merchant_suspended")
 }
 
 // A logo is drawn anew, and is served under the hash of its bytes.

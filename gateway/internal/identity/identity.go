@@ -195,8 +195,11 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 	if rt.Permission != "" && !key.Grants.Allows(rt.Permission) {
 		return fault.New(fault.Forbidden, "permission_missing", "This %s lacks the permission %s.", whose(key), rt.Permission)
 	}
-	if rt.Creates {
+	switch {
+	case rt.Creates:
 		return key.Merchant.MayCreate(key.Mode)
+	case rt.Method != http.MethodGet && rt.Upstream != route.Self:
+		return key.Merchant.MayAct(key.Mode)
 	}
 	return nil
 }

@@ -93,10 +93,16 @@ var (
 
 // MayCreate refuses what a merchant in this standing may not make in a mode.
 func (s Standing) MayCreate(mode tenant.Mode) error {
-	switch {
-	case s.Status == Suspended:
+	if s.Status == Suspended {
 		return ErrSuspended
-	case s.Status == Draft && mode == tenant.Live:
+	}
+	return s.MayAct(mode)
+}
+
+// MayAct refuses every act in live mode to a draft. Anybody can register one, and its people have a console key of
+// either mode, so nothing of live money may follow from an act of theirs.
+func (s Standing) MayAct(mode tenant.Mode) error {
+	if s.Status == Draft && mode == tenant.Live {
 		return errNotApproved
 	}
 	return nil

@@ -53,7 +53,7 @@ type Route struct {
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Live       bool              // streams events to a browser: slots of its own
 	Browser    bool              // pages of a console: cookies and the headers of forms pass, and its answers are not JSON
-	Creates    bool              // makes something new of a merchant: suspended merchants, and live keys of drafts, are refused
+	Creates    bool              // makes something new of a merchant: suspended merchants are refused
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
 	Member     string            // member of the body, or parameter of a GET, that names the object that the path does not name
@@ -191,7 +191,7 @@ func Table() []Route {
 		long(http.MethodGet, "/v1/payments/export", Payments, apikey.PaymentRead).reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address"),
 		keyed(http.MethodGet, "/v1/payments/{reference}/timeline", Payments, apikey.PaymentRead),
 		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format"),
-		keyed(http.MethodPost, "/v1/payment-links", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payment-links", Payments, apikey.PaymentCreate).creating(),
 		keyed(http.MethodGet, "/v1/payment-links", Payments, apikey.PaymentRead).reads("limit", "cursor"),
 		keyed(http.MethodGet, "/v1/payment-links/{id}", Payments, apikey.PaymentRead),
 		keyed(http.MethodPatch, "/v1/payment-links/{id}", Payments, apikey.PaymentCreate),
