@@ -190,7 +190,8 @@ func (c *Client) GetLink(ctx context.Context, id string, opts ...Option) (*LinkA
 //
 // For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that has ended,
 // has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments that expired or were
-// cancelled do not count.
+// cancelled do not count. While 200 payments that it made within 30 minutes wait for their money, it is 429
+// `payment_link_busy`.
 func (c *Client) PayLink(ctx context.Context, id string, body LinkPayment, opts ...Option) (*PaymentCreatedAnswer, error) {
 	var out PaymentCreatedAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/links/{id}/payments", "none", true}, request{path: []string{id}, body: body}, opts, &out); err != nil {

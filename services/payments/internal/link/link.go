@@ -22,6 +22,11 @@ const (
 	DescriptionMax = 500
 	UsesMost       = 100_000
 	OpenMost       = 1_000 // links of a merchant and mode that have not ended
+
+	// WaitingMost bounds the payments of one link that were made within WaitingWithin and wait for their money. Anybody can
+	// make them, and each takes an address, and in live mode a part of the capacity and of the key's daily limit.
+	WaitingMost   = 200
+	WaitingWithin = 30 * time.Minute
 )
 
 // Link is what payments are made of. Zero values are absent: an amount of zero leaves the amount to the payer.
@@ -68,6 +73,7 @@ func (l Link) Status(now time.Time) string {
 var (
 	ErrUnknown = fault.New(fault.NotFound, "payment_link_not_found", "Payment link not found")
 	ErrClosed  = fault.New(fault.Conflict, "payment_link_closed", "This payment link takes no more payments.")
+	ErrBusy    = fault.New(fault.RateLimited, "payment_link_busy", "Too many payments of this link wait for their money. Try again later.").After(time.Minute)
 	ErrMany    = fault.New(fault.Conflict, "too_many_payment_links", "A merchant has at most %d payment links that have not ended. End one first.", OpenMost)
 )
 

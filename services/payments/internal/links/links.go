@@ -2,6 +2,7 @@
 package links
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,10 @@ type Store interface {
 	FindLink(ctx context.Context, linkID string) (link.Link, error)
 	// LinksOf are a merchant's links, newest first, that were made before one of them.
 	LinksOf(ctx context.Context, o tenant.Owner, before string, most int) ([]link.Link, error)
+	// FreeLink counts the payments of a link again that has as many as it may, and reports whether there is a place.
+	FreeLink(ctx context.Context, linkID string) (bool, error)
+	// WaitingPayments counts the payments of a link that were made within a time and wait for their money.
+	WaitingPayments(ctx context.Context, linkID string, most int, within time.Duration) (int, error)
 	SettlementAccounts(ctx context.Context, o tenant.Owner) ([]withdrawal.Account, error)
 }
 
@@ -278,15 +283,15 @@ func (a *Links) Public(ctx context.Context, linkID string) (body []byte, merchan
 	return body, l.Owner.MerchantID, err
 }
 
-// open is an amount at which every pair of a currency has a price, for the options of a link whose amount is open.
-var open = map[money.Currency]int64{money.NGN: 500_000, money.GHS: 5_000, money.KES: 50_000, money.ZAR: 5_000}
+// likely is an amount at which every pair of a currency has a price, for the options of a link whose amount is open.
+var likely = map[money.Currency]int64{money.NGN: 500_000, money.GHS: 5_000, money.KES: 50_000, money.ZAR: 5_000}
 
 func (a *Links) options(l link.Link) []option {
 	draft := payment.Payment{
 		Type: payment.Request, MerchantID: l.Owner.MerchantID, KeyID: l.Owner.KeyID, Mode: l.Owner.Mode, Currency: l.Currency, FiatAmount: l.Amount,
 	}
 	if l.Amount.IsZero() {
-		draft.FiatAmount = decimal.NewFromInt(open[l.Currency])
+		draft.FiatAmount = decimal.NewFromInt(likely[l.Currency])
 	}
 	out := []option{}
 	for _, o := range a.Pricing.Options(draft) {
@@ -305,6 +310,23 @@ type Order struct {
 	Crypto, Network string
 }
 
+// open refuses a link that takes no payment now.
+func (a *Links) open(ctx context.Context, l link.Link, now time.Time) error {
+	switch l.Status(now) {
+	case link.Ended, link.Expired:
+		return link.ErrClosed
+	case link.UsedUp:
+		if free, err := a.Store.FreeLink(ctx, l.ID); err != nil || !free {
+			return cmp.Or(err, error(link.ErrClosed))
+		}
+	}
+	waiting, err := a.Store.WaitingPayments(ctx, l.ID, link.WaitingMost, link.WaitingWithin)
+	if err == nil && waiting >= link.WaitingMost {
+		err = link.ErrBusy
+	}
+	return err
+}
+
 // Pay makes a payment out of a link. The link is checked again in the transaction that writes the payment.
 func (a *Links) Pay(ctx context.Context, linkID string, order Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	l, err := a.find(ctx, linkID)
@@ -315,8 +337,8 @@ func (a *Links) Pay(ctx context.Context, linkID string, order Order, problems *f
 		return earlier, err
 	}
 	now := a.Now()
-	if status := l.Status(now); status == link.Ended || status == link.Expired {
-		return idempotency.Answer{}, link.ErrClosed
+	if err := a.open(ctx, l, now); err != nil {
+		return idempotency.Answer{}, err
 	}
 	c := payment.Command{Type: string(l.Type), FiatAmount: l.Priced(order.FiatAmount, problems), FiatCurrency: string(l.Currency)}
 	if c.Metadata, err = json.Marshal(map[string]string{"paymentLink": l.ID}); err != nil {

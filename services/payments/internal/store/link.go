@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,9 +30,16 @@ WHERE (SELECT count(*) FROM payment_links WHERE merchant_id = $2 AND mode = $3 A
 
 	useLink = `UPDATE payment_links SET uses = uses + 1 WHERE id = $1 AND ended_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 	AND (usage_limit = 0 OR uses < usage_limit)`
-	// Payments that came to nothing give their place back. The row of the link is locked before they are counted.
+	// Payments that came to nothing give their place back. Every payment of the link is written under the lock of its row,
+	// so the lock comes first, and a statement of its own counts: one that waits for the lock would count what it saw
+	// before. Many payments are counted every few seconds at most, since anybody can ask.
+	usedUpLink = `SELECT usage_limit > 0 AND uses >= usage_limit, usage_limit > $2 AND recounted_at > clock_timestamp() - interval '5 seconds'
+FROM payment_links WHERE id = $1 FOR UPDATE`
 	recountLink = `UPDATE payment_links l SET uses = (SELECT count(*) FROM payment_link_uses u JOIN payments p ON p.id = u.payment_id
-	WHERE u.link_id = l.id AND p.status NOT IN ('expired', 'cancelled')) WHERE l.id = $1 AND l.usage_limit > 0`
+	WHERE u.link_id = l.id AND p.status NOT IN ('expired', 'cancelled')), recounted_at = clock_timestamp() WHERE l.id = $1 RETURNING uses < usage_limit`
+	// Of the newest payments of a link alone, so that the cost has a bound.
+	waitingOfLink = `SELECT count(*) FROM (SELECT u.payment_id FROM payment_link_uses u WHERE u.link_id = $1 ORDER BY u.payment_id DESC LIMIT 2 * $2) AS newest
+	JOIN payments p ON p.id = newest.payment_id WHERE p.status IN ('created', 'pending') AND p.created_at > now() - make_interval(secs => $3)`
 	noteUse = `INSERT INTO payment_link_uses (link_id, payment_id) VALUES ($1, $2)`
 )
 
@@ -107,22 +115,40 @@ func (s *Store) ChangeLink(ctx context.Context, o tenant.Owner, linkID string, c
 	return changed, err
 }
 
+// recountFree is the limit up to which the payments of a link are counted whenever somebody asks.
+const recountFree = 1000
+
+// FreeLink implements links.Store.
+func (s *Store) FreeLink(ctx context.Context, linkID string) (free bool, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		var full bool
+		var lately *bool
+		if err := tx.QueryRow(ctx, usedUpLink, linkID, recountFree).Scan(&full, &lately); err != nil {
+			return err
+		}
+		if free = !full; free || lately != nil && *lately {
+			return nil
+		}
+		return tx.QueryRow(ctx, recountLink, linkID).Scan(&free)
+	})
+	return free, wrap(err, "count the payments of a link")
+}
+
+// WaitingPayments implements links.Store.
+func (s *Store) WaitingPayments(ctx context.Context, linkID string, most int, within time.Duration) (n int, err error) {
+	err = s.pool.QueryRow(ctx, waitingOfLink, linkID, most, within.Seconds()).Scan(&n)
+	return n, wrap(err, "count the payments of a link that wait")
+}
+
 // use counts a payment against its link, in the transaction that writes the payment.
 func use(ctx context.Context, tx pgx.Tx, linkID, paymentID string) error {
-	for _, again := range []bool{false, true} {
-		if again {
-			if _, err := tx.Exec(ctx, recountLink, linkID); err != nil {
-				return fmt.Errorf("count the payments of a link: %w", err)
-			}
-		}
-		tag, err := tx.Exec(ctx, useLink, linkID)
-		if err != nil {
-			return fmt.Errorf("use a payment link: %w", err)
-		}
-		if tag.RowsAffected() == 1 {
-			_, err = tx.Exec(ctx, noteUse, linkID, paymentID)
-			return wrap(err, "use a payment link")
-		}
+	tag, err := tx.Exec(ctx, useLink, linkID)
+	if err != nil {
+		return fmt.Errorf("use a payment link: %w", err)
 	}
-	return link.ErrClosed
+	if tag.RowsAffected() == 0 {
+		return link.ErrClosed
+	}
+	_, err = tx.Exec(ctx, noteUse, linkID, paymentID)
+	return wrap(err, "use a payment link")
 }

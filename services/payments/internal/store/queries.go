@@ -467,7 +467,7 @@ func Statements() map[string]string {
 		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
-		"findLink": findLink, "lockLink": lockLink, "listLinks": listLinks, "lockLinks": lockLinks, "insertLink": insertLink, "saveLink": saveLink, "useLink": useLink, "recountLink": recountLink, "noteUse": noteUse,
+		"findLink": findLink, "lockLink": lockLink, "listLinks": listLinks, "lockLinks": lockLinks, "insertLink": insertLink, "saveLink": saveLink, "useLink": useLink, "usedUpLink": usedUpLink, "recountLink": recountLink, "waitingOfLink": waitingOfLink, "noteUse": noteUse,
 		"selectHistory": selectHistory, "selectPayouts": selectPayouts,
 		"sumStatistics": sumStatistics, "foldStatistics": foldStatistics,
 		"listSettled": listSettled, "listOwned": listOwned, "listNewest": listNewest, "listOwnedByAddress": listOwnedByAddress, "listOwnedByTransaction": listOwnedByTransaction, "listOwnedByPayer": listOwnedByPayer,

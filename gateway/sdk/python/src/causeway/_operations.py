@@ -204,7 +204,8 @@ class Operations(ABC):
 
         For payers; paced by address. The link's id is in the payment's `metadata.paymentLink`. A link that
         has ended, has expired or has made as many payments as it may is 409 `payment_link_closed`. Payments
-        that expired or were cancelled do not count.
+        that expired or were cancelled do not count. While 200 payments that it made within 30 minutes wait
+        for their money, it is 429 `payment_link_busy`.
 
         POST /v1/links/{id}/payments
         """
