@@ -86,6 +86,10 @@ func TestGateway_passkeys(t *testing.T) {
 	w.call(t, "POST", keys, ada, live).want(t, 409, "second_operator_required") // the same person with a token
 	w.approvedBy(t, bens, inPerson("ben.ade"), "POST", keys, live).want(t, 201, "")
 	w.approvedBy(t, adas, inPerson("ada.obi"), "POST", list, ordered(t, "ada.obi", authenticator.New(t, site))).want(t, 403, "passkey_by_token")
+	// A console that somebody has taken over sees the answer: a token in it would act without a passkey.
+	for _, path := range []string{"/v1/admin/operators", "/v1/admin/operators/1/rotate"} {
+		w.approvedBy(t, adas, inPerson("ada.obi"), "POST", path, `{"name":"ada.obi"}`).want(t, 403, "token_by_token")
+	}
 	rows := w.call(t, "GET", "/v1/admin/audit?act=key.created&actor=operator:ben.ade", ada, "").want(t, 200, "")
 	if got := string(rows.raw); !strings.Contains(got, `"door":"operator"`) || !strings.Contains(got, `"requestedBy":"ada.obi"`) {
 		t.Errorf("audit: %s", got)

@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/timestamp"
@@ -47,7 +48,14 @@ type tokenAnswer struct {
 	Operator TokenView `json:"operator"`
 }
 
+// errTokenByToken refuses the console, which would see the token: somebody who has taken the console over could have
+// an operator approve what looks like something else, and then act without any passkey.
+var errTokenByToken = fault.New(fault.Forbidden, "token_by_token", "Make and replace operators' tokens with a token or on the command line, not through the console.")
+
 func (a *API) makeToken(ctx context.Context, r tokenRequest) (idempotency.Answer, error) {
+	if httpkit.From(ctx).Identity.Door != "" {
+		return idempotency.Answer{}, errTokenByToken
+	}
 	by := byOperator(ctx)
 	waits, err := a.seconded(ctx, &by, approval.Request{Action: makeToken}, r.order, idempotency.Key{})
 	if err != nil || waits != nil {
@@ -58,6 +66,9 @@ func (a *API) makeToken(ctx context.Context, r tokenRequest) (idempotency.Answer
 }
 
 func (a *API) rotateToken(ctx context.Context, r oneRequest) (idempotency.Answer, error) {
+	if httpkit.From(ctx).Identity.Door != "" {
+		return idempotency.Answer{}, errTokenByToken
+	}
 	issued, err := a.Tokens.Rotate(ctx, r.id, httpkit.From(ctx).Identity.Operator, byOperator(ctx))
 	return a.tokenMade(ctx, http.StatusOK, issued, err)
 }
