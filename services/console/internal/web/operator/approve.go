@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +57,15 @@ func (d decision) keep(v *web.Visit) error {
 	return nil
 }
 
+// name names a decision, so that a page approves the one that it shows: another form in the same session may have
+// replaced it meanwhile.
+func (d decision) name() string {
+	sum := sha256.Sum256([]byte(d.Method + "\n" + d.Path + "\n" + d.Key + "\n" + string(d.Body)))
+	return hex.EncodeToString(sum[:])
+}
+
+var errOther = fault.New(fault.Conflict, "other_decision", "Another decision waits for your approval now. Open it again and look at it.")
+
 var errNothing = fault.New(fault.NotFound, "nothing_to_approve", "There is nothing to approve. Decide again.")
 
 // waiting is the decision that waits in this session; it goes on waiting.
@@ -102,12 +113,13 @@ func passkeysOf(v *web.Visit) (own []registered, err error) {
 
 // approvePage is the content of the page that asks for an approval.
 type approvePage struct {
-	Title string // key of a text
-	Facts []cell
-	Back  string
-	Keys  []registered
-	Own   []web.OwnPasskey // of the account, for an operator who has registered none
-	Who   string
+	Title    string // key of a text
+	Decision string // its name
+	Facts    []cell
+	Back     string
+	Keys     []registered
+	Own      []web.OwnPasskey // of the account, for an operator who has registered none
+	Who      string
 }
 
 func approve(v *web.Visit) error {
@@ -115,7 +127,7 @@ func approve(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := approvePage{Title: "decide." + d.Act, Back: d.Back, Who: v.API.Who().Name, Facts: []cell{{Label: "approve.request", As: code, Text: d.Method + " " + d.Path}}}
+	page := approvePage{Title: "decide." + d.Act, Decision: d.name(), Back: d.Back, Who: v.API.Who().Name, Facts: []cell{{Label: "approve.request", As: code, Text: d.Method + " " + d.Path}}}
 	var body row
 	if len(d.Body) > 0 {
 		if err := json.Unmarshal(d.Body, &body); err != nil {
@@ -143,11 +155,18 @@ func approve(v *web.Visit) error {
 	return v.Render("approve", "approve.title", page)
 }
 
-// beginApproval gives the browser the options of the ceremony.
+// beginApproval gives the browser the options of the ceremony, for the decision that its page shows.
 func beginApproval(v *web.Visit) error {
 	d, err := waiting(v)
 	if err != nil {
 		return err
+	}
+	var shown struct{ Decision string }
+	if err := json.NewDecoder(io.LimitReader(v.R.Body, ceremonyMax)).Decode(&shown); err != nil {
+		return fault.New(fault.Invalid, "body_invalid", "The request is no JSON.")
+	}
+	if shown.Decision != d.name() {
+		return errOther
 	}
 	keys, err := passkeysOf(v)
 	if err != nil {
