@@ -22,8 +22,8 @@ type settings struct {
 	Place
 	Gateway   string        `env:"GATEWAY_URL,required" doc:"base URL of the gateway, whose API the console calls in the name of the person who is signed in"`
 	DoorKey   config.Secret `env:"DOOR_KEY,required" doc:"base64 of the 32 bytes of this door's ed25519 seed; the gateway lists its public half in CONSOLE_KEYS. Each door has a key of its own"`
-	Master    config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the secrets of authenticator apps, all open them"`
-	SignUp    bool          `env:"SIGN_UP" envDefault:"true" doc:"merchants may register themselves; each begins as a draft with test keys. Of the merchants' door alone"`
+	Master    config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the secrets of authenticator apps and the sessions, all open them"`
+	SignUp    bool          `env:"SIGN_UP" envDefault:"true" doc:"merchants may register themselves; each begins as a draft with test keys. Of the merchants' door alone, and on https with SMTP_URL alone: a letter proves an address"`
 	HTTPAddr  string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the pages, for the gateway alone"`
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"longest time of a stop"`
@@ -53,6 +53,12 @@ func (p Place) read() (people.Door, *url.URL, error) {
 		return "", nil, errors.New("PUBLIC_URL: only https protects sessions on a host that is not localhost")
 	}
 	return door, origin, nil
+}
+
+// signUp reports whether strangers may make accounts. Without letters anybody could make one under any address, and wait
+// until somebody gives that address a role.
+func (s settings) signUp(at *url.URL, letters bool) bool {
+	return s.SignUp && (letters || at.Scheme == "http")
 }
 
 func (s settings) keys() (ed25519.PrivateKey, *keyring.Ring, error) {

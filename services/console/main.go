@@ -83,10 +83,13 @@ func serve(ctx context.Context, in command.Input) error {
 	}
 	pages, err := web.New(web.Parts{
 		Door: door, Origin: origin, Store: keep, Gateway: api.New(cfg.Gateway, key, time.Now), Mail: letters, Area: area,
-		Log: tel.Log, Registry: tel.Registry, Now: time.Now, Stopping: group.Ready, SignUp: cfg.SignUp,
+		Log: tel.Log, Registry: tel.Registry, Now: time.Now, Stopping: group.Ready, SignUp: cfg.signUp(origin, letters.Sends()),
 	})
 	if err != nil {
 		return err
+	}
+	if door == people.Merchants && cfg.SignUp && !cfg.signUp(origin, letters.Sends()) {
+		tel.Log.Warn("registration closed: without SMTP_URL no letter proves an address")
 	}
 	if err := group.HTTP("pages", cfg.HTTPAddr, httpkit.Verified(tel.Log, verifier, pages)); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/command"
@@ -27,8 +28,8 @@ type operateSettings struct {
 // operations make the first people, and let one in who has lost every way to sign in. The link that they print works
 // once, for as long as linkLife; its bearer is that person.
 var operations = []command.Verb{
-	{Name: "create-operator", Args: "--name ada.obi [--role operator|approver|auditor]", Run: createOperator},
-	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only]", Run: createOwner},
+	{Name: "create-operator", Args: "--name ada.obi [--role operator|approver|auditor] [--existing]", Run: createOperator},
+	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only] [--existing]", Run: createOwner},
 	{Name: "link", Args: "--login NAME-OR-ADDRESS", Run: makeLink},
 	{Name: "reset", Args: "--login NAME-OR-ADDRESS", Run: reset},
 }
@@ -70,21 +71,27 @@ func reset(ctx context.Context, in command.Input) error {
 	return err
 }
 
+const existingHelp = "the account of this name exists, and its person has confirmed to have made it"
+
 func createOperator(ctx context.Context, in command.Input) error {
 	var login, role string
+	var existing bool
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.BoolVar(&existing, "existing", false, existingHelp)
 		f.StringVar(&login, "name", "", "name of the operator, such as ada.obi")
 		f.StringVar(&role, "role", string(people.Operator), "operator, approver or auditor")
 	})
 	if err != nil {
 		return err
 	}
-	return create(ctx, in, people.Operators, login, people.Membership{Role: people.Role(role)})
+	return create(ctx, in, people.Operators, login, people.Membership{Role: people.Role(role)}, existing)
 }
 
 func createOwner(ctx context.Context, in command.Input) error {
 	var login, role, merchantID string
+	var existing bool
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.BoolVar(&existing, "existing", false, existingHelp)
 		f.StringVar(&merchantID, "merchant", "", "id of the merchant")
 		f.StringVar(&login, "email", "", "e-mail address of the person")
 		f.StringVar(&role, "role", string(people.Owner), "role of the person")
@@ -95,7 +102,7 @@ func createOwner(ctx context.Context, in command.Input) error {
 	if merchantID == "" {
 		return in.Usage()
 	}
-	return create(ctx, in, people.Merchants, login, people.Membership{MerchantID: merchantID, Role: people.Role(role)})
+	return create(ctx, in, people.Merchants, login, people.Membership{MerchantID: merchantID, Role: people.Role(role)}, existing)
 }
 
 func makeLink(ctx context.Context, in command.Input) error {
@@ -103,12 +110,12 @@ func makeLink(ctx context.Context, in command.Input) error {
 	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&login, "login", "", "operator's name or e-mail address") }); err != nil {
 		return err
 	}
-	return create(ctx, in, "", login, people.Membership{})
+	return create(ctx, in, "", login, people.Membership{}, false)
 }
 
 // create makes a person, unless there is one, with a membership, and prints a link that signs the person in. With no
 // role it prints a link for a person who exists.
-func create(ctx context.Context, in command.Input, want people.Door, login string, m people.Membership) error {
+func create(ctx context.Context, in command.Input, want people.Door, login string, m people.Membership, existing bool) error {
 	cfg, err := config.Read[operateSettings](in.Environ)
 	if err != nil {
 		return err
@@ -131,7 +138,7 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 	defer db.Close()
 	keep := store.New(db, nil, time.Now)
 	if m.Role != "" {
-		if err := admit(ctx, keep, door, login, m, in.Operator()); err != nil {
+		if err := admit(ctx, keep, door, login, m, in.Operator(), existing); err != nil {
 			return err
 		}
 	} else if _, err := keep.PersonOf(ctx, login); err != nil {
@@ -146,17 +153,23 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 	return err
 }
 
-func admit(ctx context.Context, keep *store.Store, door people.Door, login string, m people.Membership, by string) error {
-	known := false
-	for _, role := range people.Roles(door) {
-		known = known || role == m.Role
-	}
-	if !known {
+var errExisting = errors.New("there is an account of this name already, which another one may have made: ask the person whether it is theirs, and add --existing")
+
+func admit(ctx context.Context, keep *store.Store, door people.Door, login string, m people.Membership, by string, existing bool) error {
+	if !slices.Contains(people.Roles(door), m.Role) {
 		return errors.New("no such role: " + string(m.Role))
 	}
 	who, err := keep.Admit(ctx, login, "")
 	if err != nil {
 		return err
+	}
+	of, err := keep.Memberships(ctx, who.ID)
+	if err != nil {
+		return err
+	}
+	member := slices.ContainsFunc(of, func(one people.Membership) bool { return one.MerchantID == m.MerchantID })
+	if who.Secured() && !member && !existing {
+		return errExisting
 	}
 	m.PersonID = who.ID
 	return keep.Join(ctx, m, by)
