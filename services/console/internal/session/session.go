@@ -5,6 +5,8 @@ package session
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -30,19 +32,22 @@ type Store interface {
 	FindSession(ctx context.Context, token string) (data []byte, ok bool, err error)
 	CommitSession(ctx context.Context, token, personID string, data []byte, about store.Seen, expires time.Time) error
 	EndSession(ctx context.Context, token string) error
+	SessionOf(ctx context.Context, token string) (personID string, err error)
 }
 
 // Manager reads and writes the session of a request, which is in the request's context.
 type Manager struct {
-	scs *scs.SessionManager
-	now func() time.Time
+	scs  *scs.SessionManager
+	keep Store
+	now  func() time.Time
 }
 
 // Parked is a form that was sent when nobody was signed in, or not freshly: it is shown again, filled in.
 type Parked struct {
-	Path string // below the door
-	Form url.Values
-	At   time.Time
+	Person string // whose form it is; "" is of nobody, and has a path alone
+	Path   string // below the door
+	Form   url.Values
+	At     time.Time
 }
 
 // Ceremony is the state of a passkey's ceremony between its two requests.
@@ -70,16 +75,20 @@ func New(keep Store, cookie string, secure bool, now func() time.Time, fail func
 		m.Cookie.Name = "__Host-" + cookie
 	}
 	m.Store = adapter{keep: keep, scs: m}
-	return &Manager{scs: m, now: now}
+	return &Manager{scs: m, keep: keep, now: now}
 }
 
 // Load puts the session of a request into its context, and writes it back if it has changed.
 func (m *Manager) Load(next http.Handler) http.Handler { return m.scs.LoadAndSave(next) }
 
-// Cookie reports whether a request carries a cookie of a session, of whatever state.
-func (m *Manager) Cookie(r *http.Request) bool {
-	_, err := r.Cookie(m.scs.Cookie.Name)
-	return err == nil
+// Knew is the person who was signed in with the cookie of a request, perhaps until the session ended; "" is nobody.
+func (m *Manager) Knew(r *http.Request) (personID string, err error) {
+	cookie, err := r.Cookie(m.scs.Cookie.Name)
+	if err != nil {
+		return "", nil //nolint:nilerr // no cookie
+	}
+	sum := sha256.Sum256([]byte(cookie.Value)) // as the library hashes tokens for the store
+	return m.keep.SessionOf(r.Context(), base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
 // The names of what a session holds.
@@ -100,9 +109,12 @@ const (
 
 const agentMax = 200
 
-// Begin signs a person in: the session has a new token, and nothing of what it held before but a parked form.
+// Begin signs a person in: the session has a new token, and nothing of what it held before but a parked form that is
+// nobody else's.
 func (m *Manager) Begin(ctx context.Context, personID, address, agent string) error {
-	parked, link := m.scs.Get(ctx, keyParked), m.scs.Get(ctx, keyLink)
+	parked, keep := m.scs.Get(ctx, keyParked).(Parked)
+	keep = keep && (parked.Person == "" || parked.Person == personID)
+	link := m.scs.Get(ctx, keyLink)
 	if err := m.scs.RenewToken(ctx); err != nil {
 		return err
 	}
@@ -115,7 +127,7 @@ func (m *Manager) Begin(ctx context.Context, personID, address, agent string) er
 	m.scs.Put(ctx, keyAddress, address)
 	m.scs.Put(ctx, keyAgent, agent[:min(len(agent), agentMax)])
 	m.Prove(ctx)
-	if parked != nil {
+	if keep {
 		m.scs.Put(ctx, keyParked, parked)
 	}
 	if link != nil {
@@ -159,9 +171,9 @@ func (m *Manager) Choose(ctx context.Context, merchantID string, mode tenant.Mod
 // parkedLife is how long a parked form waits.
 const parkedLife = time.Hour
 
-// Park keeps a form until the person has signed in.
-func (m *Manager) Park(ctx context.Context, path string, form url.Values) {
-	m.scs.Put(ctx, keyParked, Parked{Path: path, Form: form, At: m.now().UTC()})
+// Park keeps a form until its person has signed in.
+func (m *Manager) Park(ctx context.Context, personID, path string, form url.Values) {
+	m.scs.Put(ctx, keyParked, Parked{Person: personID, Path: path, Form: form, At: m.now().UTC()})
 }
 
 // Parked returns the path of the parked form, "" without one.

@@ -13,15 +13,25 @@ import (
 // Idle is the time without a request after which a session ends.
 const Idle = 12 * time.Hour
 
+// sessionPlace is where the data of a session may be opened. It is sealed, because a session holds what is shown once:
+// the secrets of new keys and authenticator apps, and recovery codes.
+func sessionPlace(token string) string { return "session/" + token }
+
 // FindSession returns the data of a session that is neither revoked nor expired nor idle for too long. It notes that
-// the session was seen, at most once a minute.
+// the session was seen, at most once a minute. A session whose key is gone is none.
 func (s *Store) FindSession(ctx context.Context, token string) (data []byte, ok bool, err error) {
 	var stale bool
+	var sealed []byte
 	err = s.pool.QueryRow(ctx, `SELECT data, seen_at < now() - interval '1 minute' FROM sessions
 		WHERE token = $1 AND revoked_at IS NULL AND expires_at > now() AND seen_at > now() - make_interval(secs => $2)`,
-		token, Idle.Seconds()).Scan(&data, &stale)
+		token, Idle.Seconds()).Scan(&sealed, &stale)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
+	}
+	if err == nil {
+		if data, err = s.ring.Open(sealed, sessionPlace(token)); err != nil {
+			return nil, false, nil //nolint:nilerr // its person signs in again
+		}
 	}
 	if err == nil && stale {
 		_, err = s.pool.Exec(ctx, `UPDATE sessions SET seen_at = now() WHERE token = $1`, token)
@@ -44,8 +54,14 @@ func (s *Store) CommitSession(ctx context.Context, token, personID string, data 
 		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7)
 		ON CONFLICT (token) DO UPDATE SET person_id = excluded.person_id, data = excluded.data, address = excluded.address,
 			expires_at = excluded.expires_at, seen_at = now() WHERE sessions.revoked_at IS NULL`,
-		token, about.ID, personID, data, about.Address, about.Agent, expires)
+		token, about.ID, personID, s.ring.Seal(data, sessionPlace(token)), about.Address, about.Agent, expires)
 	return err
+}
+
+// SessionOf is the person who was signed in under a token, in whatever state the session is now; "" is nobody.
+func (s *Store) SessionOf(ctx context.Context, token string) (personID string, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT coalesce((SELECT person_id FROM sessions WHERE token = $1), '')`, token).Scan(&personID)
+	return personID, err
 }
 
 // EndSession revokes a session by its token.
@@ -83,18 +99,17 @@ func (s *Store) RevokeOthers(ctx context.Context, personID, but string) error {
 // window is the time in which failed attempts count together.
 const window = 15 * time.Minute
 
-// Failures returns the failed attempts against a subject in its window.
-func (s *Store) Failures(ctx context.Context, subject string) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT coalesce((SELECT n FROM attempts WHERE subject = $1 AND since > now() - make_interval(secs => $2)), 0)`,
-		subject, window.Seconds()).Scan(&n)
+// Attempt counts an attempt against a subject, and returns how many there are in its window.
+func (s *Store) Attempt(ctx context.Context, subject string) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `INSERT INTO attempts AS a (subject, n) VALUES ($1, 1) ON CONFLICT (subject) DO UPDATE SET
+		n = CASE WHEN a.since > now() - make_interval(secs => $2) THEN a.n + 1 ELSE 1 END,
+		since = CASE WHEN a.since > now() - make_interval(secs => $2) THEN a.since ELSE now() END RETURNING n`, subject, window.Seconds()).Scan(&n)
 	return n, err
 }
 
-// Failed counts a failed attempt against a subject.
-func (s *Store) Failed(ctx context.Context, subject string) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO attempts AS a (subject, n) VALUES ($1, 1) ON CONFLICT (subject) DO UPDATE SET
-		n = CASE WHEN a.since > now() - make_interval(secs => $2) THEN a.n + 1 ELSE 1 END,
-		since = CASE WHEN a.since > now() - make_interval(secs => $2) THEN a.since ELSE now() END`, subject, window.Seconds())
+// TakeBack takes an attempt against a subject back.
+func (s *Store) TakeBack(ctx context.Context, subject string) error {
+	_, err := s.pool.Exec(ctx, `UPDATE attempts SET n = n - 1 WHERE subject = $1 AND n > 0`, subject)
 	return err
 }
 

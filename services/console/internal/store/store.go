@@ -148,7 +148,12 @@ func (s *Store) NameMerchant(ctx context.Context, merchantID, name string) error
 // ErrLastOwner refuses to leave a merchant, or the operators, without anybody who may manage the team.
 var ErrLastOwner = fault.New(fault.Conflict, "last_owner", "Somebody else must be able to manage the team first.")
 
-// ChangeRole gives a member another role, "" for none: the member leaves. The sessions of one who leaves end.
+// endInvitations ends the open invitations of a member, which would bring an earlier role back, and those that the
+// member made and may make no longer.
+const endInvitations = `UPDATE links SET expires_at = now() WHERE merchant_id = $1 AND purpose = 'join' AND used_at IS NULL AND expires_at > now()
+	AND ((SELECT login FROM people WHERE id = $2) = login OR $3 AND (SELECT login FROM people WHERE id = $2) = created_by)`
+
+// ChangeRole gives a member another role, "" for none: the member leaves. Invitations that would undo it end.
 func (s *Store) ChangeRole(ctx context.Context, merchantID, personID string, role, managing people.Role) error {
 	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT person_id FROM memberships WHERE merchant_id = $1 AND role = $2 ORDER BY person_id FOR UPDATE`, merchantID, managing)
@@ -170,6 +175,10 @@ func (s *Store) ChangeRole(ctx context.Context, merchantID, personID string, rol
 		if err == nil && done.RowsAffected() == 0 {
 			return ErrUnknown
 		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, endInvitations, merchantID, personID, role != managing)
 		return err
 	})
 }
@@ -203,15 +212,25 @@ func (s *Store) Acts(ctx context.Context, merchantID string, before int64, limit
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Act])
 }
 
-// Maintain removes what has expired, a bounded part at a time.
+// maintainMost is how much one statement of Maintain removes.
+const maintainMost = 5000
+
+// Maintain removes everything that has expired, a bounded part at a time: strangers make sessions faster than one part
+// each time would remove.
 func (s *Store) Maintain(ctx context.Context) error {
 	for _, statement := range []string{
-		`DELETE FROM sessions WHERE token IN (SELECT token FROM sessions WHERE expires_at < now() ORDER BY expires_at LIMIT 5000)`,
-		`DELETE FROM links WHERE id IN (SELECT id FROM links WHERE expires_at < now() - interval '30 days' ORDER BY expires_at LIMIT 5000)`,
-		`DELETE FROM attempts WHERE subject IN (SELECT subject FROM attempts WHERE since < now() - interval '1 day' ORDER BY since LIMIT 5000)`,
+		`DELETE FROM sessions WHERE token IN (SELECT token FROM sessions WHERE expires_at < now() ORDER BY expires_at LIMIT $1)`,
+		`DELETE FROM links WHERE id IN (SELECT id FROM links WHERE expires_at < now() - interval '30 days' ORDER BY expires_at LIMIT $1)`,
+		`DELETE FROM attempts WHERE subject IN (SELECT subject FROM attempts WHERE since < now() - interval '1 day' ORDER BY since LIMIT $1)`,
 	} {
-		if _, err := s.pool.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("remove what has expired: %w", err)
+		for {
+			done, err := s.pool.Exec(ctx, statement, maintainMost)
+			if err != nil {
+				return fmt.Errorf("remove what has expired: %w", err)
+			}
+			if done.RowsAffected() < maintainMost {
+				break
+			}
 		}
 	}
 	return nil

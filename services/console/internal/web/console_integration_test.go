@@ -44,6 +44,8 @@ type site struct {
 	pool  *pgxpool.Pool
 	store *store.Store
 	later atomic.Int64 // nanoseconds by which the console's clock is ahead
+
+	api http.HandlerFunc // the gateway; nil has nothing of anything
 }
 
 func newSite(t *testing.T, door people.Door) *site {
@@ -61,7 +63,11 @@ func newMailingSite(t *testing.T, door people.Door, letters mail.Sender) *site {
 	}
 	s.store = store.New(s.pool, ring, time.Now)
 	key := bytes.Repeat([]byte("i"), 32)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.api != nil {
+			s.api(w, r)
+			return
+		}
 		_, _ = io.WriteString(w, `{"merchant":{"name":"Acme Renamed"}}`) // which has nothing yet; deploy/e2e runs the pages on a real one
 	}))
 	t.Cleanup(gateway.Close)

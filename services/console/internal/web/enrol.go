@@ -284,16 +284,16 @@ func register(v *Visit) error {
 	if !c.SignUp {
 		return errForbidden
 	}
-	if err := c.limits.check(ctx, "link", "", v.Address()); err != nil {
-		return err
-	}
 	f := v.Form(nil)
 	login, ok := people.Login(c.Door, f.Get("email"))
 	if !ok {
 		f.Err("email", v.T("register.email.wrong"))
 		return v.Refuse("register", "register.title", registerPage{Form: f})
 	}
-	if err := c.Store.Failed(ctx, "address "+v.Address()); err != nil { // so that nobody mails a list of addresses
+	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil { // it stays counted: nobody mails a list of addresses
+		return err
+	}
+	if err := c.limits.letter(ctx, "", login); err != nil { // nor floods one
 		return err
 	}
 	_, err := c.Store.PersonOf(ctx, login)
@@ -340,6 +340,9 @@ type businessPage struct {
 	Countries []string
 }
 
+// businessesMax bounds the merchants of one person: each draft has keys, limits and addresses of its own.
+const businessesMax = 20
+
 // countries are those whose merchants may register.
 var countries = []string{"GH", "KE", "NG", "ZA"}
 
@@ -354,6 +357,9 @@ func business(v *Visit) error {
 	name, ok := people.Name(f.Get("name"))
 	if !ok {
 		f.Err("name", v.T("enrol.name.wrong"))
+	}
+	if len(v.Memberships) >= businessesMax {
+		f.Problem = v.T("business.many", "most", businessesMax)
 	}
 	if !v.Need(f, "country") {
 		return v.Refuse("business", "business.title", businessPage{f, countries})

@@ -34,8 +34,8 @@ func (v *Visit) fail(err error) {
 	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 		c.Log.ErrorContext(ctx, "page failed", "route", v.Page.Name(), "request_id", f.RequestID, "err", err)
 	}
-	if rec, ok := v.W.(*recorder); ok && rec.status != 0 {
-		return // a part is sent already
+	if rec, ok := v.W.(*recorder); ok && rec.status != 0 { // a part is sent already: nobody may take it for the whole
+		panic(http.ErrAbortHandler)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		v.W.Header().Set("Retry-After", "30")

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -9,16 +10,19 @@ import (
 )
 
 // The failed attempts that may be made in store's window, against one account and from one address. An address may be
-// that of a whole office.
+// that of a whole office. letterMax bounds the letters to one address, lettersMax those that one person sends.
 const (
 	accountMax = 10
 	addressMax = 60
+	letterMax  = 5
+	lettersMax = 30
 	limitAfter = 15 * time.Minute
 )
 
 var errLimited = fault.New(fault.RateLimited, "too_many_attempts", "Too many failed attempts. Wait a quarter of an hour and try again.").After(limitAfter)
 
-// limits bound the attempts to sign in. They count in the database, so that all replicas share them.
+// limits bound the attempts to sign in. They count in the database, so that all replicas share them. An attempt counts
+// before its proof is looked at and is taken back if it succeeds: of many at once no more pass than the limit allows.
 type limits struct {
 	store *store.Store
 	count func(way, result string)
@@ -30,39 +34,75 @@ func subjects(account, address string) map[string]int {
 		out["account "+account] = accountMax
 	}
 	if address != "" {
-		out["address "+address] = addressMax
+		out["address "+network(address)] = addressMax
 	}
 	return out
 }
 
-// check refuses an attempt where too many have failed.
-func (l limits) check(ctx context.Context, way, account, address string) error {
+// network is what counts as one address: the /64 of an IPv6 address, all of which one subscriber has.
+func network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil || a.Unmap().Is4() {
+		return address
+	}
+	return netip.PrefixFrom(a.WithZone(""), 64).Masked().Addr().String()
+}
+
+// begin counts an attempt. It refuses one where too many have failed, which then does not count.
+func (l limits) begin(ctx context.Context, way, account, address string) error {
+	limited := false
 	for subject, most := range subjects(account, address) {
-		n, err := l.store.Failures(ctx, subject)
+		n, err := l.store.Attempt(ctx, subject)
 		if err != nil {
 			return err
 		}
-		if n >= most {
-			l.count(way, "limited")
-			return errLimited
-		}
+		limited = limited || n > most
 	}
-	return nil
+	if !limited {
+		return nil
+	}
+	l.count(way, "limited")
+	if err := l.takeBack(ctx, account, address); err != nil {
+		return err
+	}
+	return errLimited
 }
 
-// failed counts an attempt that was refused.
-func (l limits) failed(ctx context.Context, way, account, address string) error {
-	l.count(way, "refused")
+// takeBack takes an attempt back: it succeeded, or was none.
+func (l limits) takeBack(ctx context.Context, account, address string) error {
 	for subject := range subjects(account, address) {
-		if err := l.store.Failed(ctx, subject); err != nil {
+		if err := l.store.TakeBack(ctx, subject); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// done counts an attempt that succeeded and forgets the failures of the account.
+// failed notes that an attempt was refused. It counts already.
+func (l limits) failed(way string) { l.count(way, "refused") }
+
+// done counts a sign-in and forgets the failures of the account.
 func (l limits) done(ctx context.Context, way, account string) error {
 	l.count(way, "done")
 	return l.store.Succeeded(ctx, "account "+account)
+}
+
+var errLetters = fault.New(fault.RateLimited, "too_many_letters", "Too many letters were sent. Wait a quarter of an hour and try again.").After(limitAfter)
+
+// letter counts a letter to an address, and those of the person who sends it, "" for a stranger.
+func (l limits) letter(ctx context.Context, by, to string) error {
+	bounds := map[string]int{"letter to " + to: letterMax}
+	if by != "" {
+		bounds["letter by "+by] = lettersMax
+	}
+	for subject, most := range bounds {
+		n, err := l.store.Attempt(ctx, subject)
+		if err != nil {
+			return err
+		}
+		if n > most {
+			return errLetters
+		}
+	}
+	return nil
 }

@@ -102,7 +102,10 @@ func signIn(v *Visit) error {
 	if !v.Need(f, "login", "password") {
 		return again()
 	}
-	login, _ := people.Login(c.Door, f.Get("login"))
+	login, ok := people.Login(c.Door, f.Get("login"))
+	if !ok { // nobody's, of any length: it counts against the address alone
+		login = ""
+	}
 	who, err := c.check(v, "password", login, f.Values.Get("password"))
 	if errors.Is(err, errWrong) || errors.Is(err, errLimited) {
 		f.Problem = v.T("sign.wrong")
@@ -125,7 +128,7 @@ var errWrong = errors.New("the login or its proof is wrong")
 // check verifies a password under the limits. It returns errWrong for a wrong one, and for an account without.
 func (c *Console) check(v *Visit, way, login, typed string) (people.Person, error) {
 	ctx := v.Context()
-	if err := c.limits.check(ctx, way, login, v.Address()); err != nil {
+	if err := c.limits.begin(ctx, way, login, v.Address()); err != nil {
 		return people.Person{}, err
 	}
 	who, err := c.Store.PersonOf(ctx, login)
@@ -139,12 +142,10 @@ func (c *Console) check(v *Visit, way, login, typed string) (people.Person, erro
 		}
 	}
 	if len(typed) > 4*people.PasswordMax || !password.Verify(hash, typed) {
-		if err := c.limits.failed(ctx, way, login, v.Address()); err != nil {
-			return who, err
-		}
+		c.limits.failed(way)
 		return who, errWrong
 	}
-	return who, nil
+	return who, c.limits.takeBack(ctx, login, v.Address())
 }
 
 func showCode(v *Visit) error {
@@ -185,7 +186,7 @@ func signInCode(v *Visit) error {
 // checkCode verifies a second factor under the limits.
 func (c *Console) checkCode(v *Visit, who people.Person, typed string) error {
 	ctx := v.Context()
-	if err := c.limits.check(ctx, "code", who.Login, v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "code", who.Login, v.Address()); err != nil {
 		return err
 	}
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
@@ -193,17 +194,20 @@ func (c *Console) checkCode(v *Visit, who people.Person, typed string) error {
 	if err != nil {
 		return err
 	}
+	taken := false
 	if step, ok := matchTOTP(secret, typed, c.Now()); ok {
-		if taken, err := c.Store.TakeStep(ctx, who.ID, step); err != nil || taken {
-			return err
-		}
-	} else if taken, err := c.Store.TakeCode(ctx, who.ID, hashCode(typed)); err != nil || taken {
+		taken, err = c.Store.TakeStep(ctx, who.ID, step)
+	} else {
+		taken, err = c.Store.TakeCode(ctx, who.ID, hashCode(typed))
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.limits.failed(ctx, "code", who.Login, v.Address()); err != nil {
-		return err
+	if !taken {
+		c.limits.failed("code")
+		return errWrong
 	}
-	return errWrong
+	return c.limits.takeBack(ctx, who.Login, v.Address())
 }
 
 // begin signs a person in and returns the path of the page that waits.
@@ -294,7 +298,7 @@ var errPasskey = fault.New(fault.Forbidden, "passkey_refused", "This passkey is 
 // verifyPasskey ends the ceremony of a passkey and returns its person.
 func (v *Visit) verifyPasskey() (people.Person, error) {
 	c, ctx := v.console, v.Context()
-	if err := c.limits.check(ctx, "passkey", "", v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "passkey", "", v.Address()); err != nil {
 		return people.Person{}, err
 	}
 	state, ok := c.sessions.Finish(ctx, "sign in")
@@ -315,9 +319,7 @@ func (v *Visit) verifyPasskey() (people.Person, error) {
 	})
 	if errors.Is(err, passkey.ErrRefused) {
 		c.Log.InfoContext(ctx, "passkey refused", "err", err)
-		if err := c.limits.failed(ctx, "passkey", "", v.Address()); err != nil {
-			return who, err
-		}
+		c.limits.failed("passkey")
 		return who, errPasskey
 	}
 	if err != nil {
@@ -325,6 +327,9 @@ func (v *Visit) verifyPasskey() (people.Person, error) {
 	}
 	if who.Disabled {
 		return who, errPasskey
+	}
+	if err := c.limits.takeBack(ctx, "", v.Address()); err != nil {
+		return who, err
 	}
 	return who, c.Store.UsedPasskey(ctx, credentialID, credential)
 }
@@ -444,17 +449,19 @@ func LinkHash(secret string) []byte {
 }
 
 func showLink(v *Visit) error {
-	if err := v.console.limits.check(v.Context(), "link", "", v.Address()); err != nil {
+	c, ctx := v.console, v.Context()
+	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil {
 		return err
 	}
-	link, err := v.console.Store.FindLink(v.Context(), LinkHash(v.Param("secret")))
+	link, err := c.Store.FindLink(ctx, LinkHash(v.Param("secret")))
 	if errors.Is(err, store.ErrUnknown) {
-		if err := v.console.limits.failed(v.Context(), "link", "", v.Address()); err != nil {
-			return err
-		}
+		c.limits.failed("link")
 		return v.render(http.StatusNotFound, "link-gone", "link.gone.title", nil)
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.limits.takeBack(ctx, "", v.Address()); err != nil {
 		return err
 	}
 	return v.Render("link", "link.title", signForm{Form: &Form{}, Link: link})

@@ -26,8 +26,19 @@ type teamPage struct {
 	Sent    string
 }
 
+// belongs refuses one who is no member, or no longer: among operators everybody has the same merchant, none.
+func (v *Visit) belongs() error {
+	if len(v.Memberships) == 0 {
+		return errForbidden
+	}
+	return nil
+}
+
 func showTeam(v *Visit) error {
 	c, ctx := v.console, v.Context()
+	if err := v.belongs(); err != nil {
+		return err
+	}
 	page := teamPage{Pager: v.NewPager(), Follow: v.Take("invitation")}
 	var err error
 	if page.Members, err = c.Store.Team(ctx, v.Member.MerchantID, page.Pager.After, pageSize+1); err != nil {
@@ -59,6 +70,11 @@ func invite(v *Visit) error {
 	role := people.Role(f.Get("role"))
 	if !slices.Contains(c.roles(), role) {
 		f.Err("role", v.T("form.needed"))
+	}
+	if f.OK() {
+		if err := c.limits.letter(v.Context(), v.Person.ID, login); err != nil && !v.Refused(f, err) {
+			return err
+		}
 	}
 	if !f.OK() {
 		return v.Refuse("team-invite", "invite.title", teamPage{Form: f, Roles: c.roles()})
@@ -177,6 +193,9 @@ func changeMember(v *Visit) error {
 
 // showActs lists what people did to people.
 func showActs(v *Visit) error {
+	if err := v.belongs(); err != nil {
+		return err
+	}
 	page := teamPage{Pager: v.NewPager()}
 	var before int64
 	if page.Pager.After != "" {

@@ -104,7 +104,14 @@ func (v *Visit) askToSignIn() error {
 	if v.Page.JSON {
 		return errSignedOut
 	}
-	v.park()
+	// A form of a stranger is not kept: nobody fills the database without signing in.
+	personID, err := v.console.sessions.Knew(v.R)
+	if err != nil {
+		return err
+	}
+	if personID != "" || v.R.Method != http.MethodPost {
+		v.park(personID)
+	}
 	return errors.Join(v.Redirect("/sign-in"), errAnswered)
 }
 
@@ -112,11 +119,11 @@ func (v *Visit) askToSignIn() error {
 func (v *Visit) askToProve() error {
 	if v.Page.JSON { // the script goes there, and comes back to the page that it is on
 		if from, err := url.Parse(v.R.Referer()); err == nil && strings.HasPrefix(from.Path, v.console.base+"/") {
-			v.console.sessions.Park(v.Context(), strings.TrimPrefix(from.Path, v.console.base), nil)
+			v.console.sessions.Park(v.Context(), v.Person.ID, strings.TrimPrefix(from.Path, v.console.base), nil)
 		}
 		return errors.Join(v.writeJSON(http.StatusOK, map[string]string{"to": v.Link("/prove")}), errAnswered)
 	}
-	v.park()
+	v.park(v.Person.ID)
 	return errors.Join(v.Redirect("/prove"), errAnswered)
 }
 
@@ -125,7 +132,7 @@ func (v *Visit) askScope() error {
 	if v.Page.Alone {
 		return fault.New(fault.Conflict, "other_scope", "This page was opened for another merchant or mode. Nothing was done.")
 	}
-	v.park()
+	v.park(v.Person.ID)
 	v.Notice("form.scope", "merchant", v.Member.Shown(), "mode", v.T("mode."+string(v.Mode)))
 	return errors.Join(v.Redirect(v.Path()), errAnswered)
 }
@@ -136,7 +143,7 @@ const parkMax = 64 << 10
 var secretFields = []string{"password", "again", "code", "current"}
 
 // park keeps what was typed, and the address that was asked for. The form of a POST is shown again at its own path.
-func (v *Visit) park() {
+func (v *Visit) park(personID string) {
 	form := url.Values{}
 	size := 0
 	if v.R.Method == http.MethodPost {
@@ -155,7 +162,7 @@ func (v *Visit) park() {
 		path += "?" + v.R.URL.RawQuery
 	}
 	if size <= parkMax && len(path) <= 2048 && !v.Page.Alone {
-		v.console.sessions.Park(v.Context(), path, form)
+		v.console.sessions.Park(v.Context(), personID, path, form)
 	}
 }
 

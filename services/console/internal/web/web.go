@@ -215,10 +215,17 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request, p *Page) {
 	r = r.WithContext(ctx)
 	v := &Visit{W: rec, R: r, Page: p, console: c}
 	defer func() {
-		if cause := recover(); cause != nil {
+		cause := recover()
+		defer func() {
+			c.seconds.WithLabelValues(p.Name(), strconv.Itoa(rec.status)).Observe(time.Since(began).Seconds())
+		}()
+		switch {
+		case cause == nil:
+		case cause == http.ErrAbortHandler: //nolint:errorlint // net/http compares this very value
+			panic(cause)
+		default:
 			v.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
-		c.seconds.WithLabelValues(p.Name(), strconv.Itoa(rec.status)).Observe(time.Since(began).Seconds())
 	}()
 	err := c.admit(v)
 	if err == nil {

@@ -37,10 +37,8 @@ func pass(v *web.Visit, path string, q url.Values, name string) error {
 	h.Set("Content-Type", answer.Header.Get("Content-Type"))
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	v.W.WriteHeader(http.StatusOK)
-	if _, err := io.Copy(v.W, answer.Body); err != nil {
-		panic(http.ErrAbortHandler) // the reader must see that the file is not whole
-	}
-	return nil
+	_, err = io.Copy(v.W, answer.Body) // after an error the reader sees that the file is not whole (Visit.fail)
+	return err
 }
 
 // currencies and networks are the values of selects.
