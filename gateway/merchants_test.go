@@ -207,8 +207,8 @@ func TestGateway_ownKeys(t *testing.T) {
 	}
 }
 
-// Anybody may register a merchant. Its people do nothing in live mode before operators have approved it, and a suspended
-// merchant makes no payment links either.
+// Anybody may register a merchant. Its people do nothing in live mode before operators have approved it, and a
+// suspended merchant makes no payment links either.
 func TestGateway_draftActsInTestModeAlone(t *testing.T) {
 	t.Parallel()
 	w := startOn(t, pg.URL(t, migrations.FS), "CONSOLE_KEYS", doorKeys)

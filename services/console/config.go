@@ -55,8 +55,8 @@ func (p Place) read() (people.Door, *url.URL, error) {
 	return door, origin, nil
 }
 
-// signUp reports whether strangers may make accounts. Without letters anybody could make one under any address, and wait
-// until somebody gives that address a role.
+// signUp reports whether anybody may make an account. Without letters that would be one under any address, whose maker
+// waits until somebody gives that address a role.
 func (s settings) signUp(at *url.URL, letters bool) bool {
 	return s.SignUp && (letters || at.Scheme == "http")
 }

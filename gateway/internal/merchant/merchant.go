@@ -100,7 +100,7 @@ func (s Standing) MayCreate(mode tenant.Mode) error {
 }
 
 // MayAct refuses every act in live mode to a draft. Anybody can register one, and its people have a console key of
-// either mode, so nothing of live money may follow from an act of theirs.
+// either mode, so none of their acts may lead to live money.
 func (s Standing) MayAct(mode tenant.Mode) error {
 	if s.Status == Draft && mode == tenant.Live {
 		return errNotApproved

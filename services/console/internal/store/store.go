@@ -215,8 +215,8 @@ func (s *Store) Acts(ctx context.Context, merchantID string, before int64, limit
 // maintainMost is how much one statement of Maintain removes.
 const maintainMost = 5000
 
-// Maintain removes everything that has expired, a bounded part at a time: strangers make sessions faster than one part
-// each time would remove.
+// Maintain removes everything that has expired, a bounded part at a time: requests without a sign-in make sessions
+// faster than one part each time would remove.
 func (s *Store) Maintain(ctx context.Context) error {
 	for _, statement := range []string{
 		`DELETE FROM sessions WHERE token IN (SELECT token FROM sessions WHERE expires_at < now() ORDER BY expires_at LIMIT $1)`,

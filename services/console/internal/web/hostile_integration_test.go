@@ -137,8 +137,9 @@ func TestConsole_cutsHalfAnswers(t *testing.T) {
 	}
 }
 
-// What a stranger types into a form is not stored; one whose session has ended finds it again (TestConsole_keepsInput).
-func TestConsole_keepsNothingOfStrangers(t *testing.T) {
+// The form of one who was never signed in is not stored. A person whose session has ended finds it again
+// (TestConsole_keepsInput).
+func TestConsole_keepsNothingUnknown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
 	s.browser(t).send(page{}, "/team/invite", "login", strings.Repeat("x", 60<<10)).want(t, 200, "/sign-in")
@@ -152,7 +153,7 @@ func TestConsole_keepsNothingOfStrangers(t *testing.T) {
 	forged.do(r).want(t, 200, "/sign-in")
 	var most int
 	if err := s.pool.QueryRow(t.Context(), `SELECT coalesce(max(octet_length(data)), 0) FROM sessions`).Scan(&most); err != nil || most > 4<<10 {
-		t.Errorf("a stranger's session has %d bytes, %v, want few", most, err)
+		t.Errorf("the session of one who was never signed in has %d bytes, %v, want few", most, err)
 	}
 }
 

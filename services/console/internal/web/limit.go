@@ -89,7 +89,7 @@ func (l limits) done(ctx context.Context, way, account string) error {
 
 var errLetters = fault.New(fault.RateLimited, "too_many_letters", "Too many letters were sent. Wait a quarter of an hour and try again.").After(limitAfter)
 
-// letter counts a letter to an address, and those of the person who sends it, "" for a stranger.
+// letter counts a letter to an address, and those of the person who sends it, "" without a sign-in.
 func (l limits) letter(ctx context.Context, by, to string) error {
 	bounds := map[string]int{"letter to " + to: letterMax}
 	if by != "" {

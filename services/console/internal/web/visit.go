@@ -104,7 +104,7 @@ func (v *Visit) askToSignIn() error {
 	if v.Page.JSON {
 		return errSignedOut
 	}
-	// A form of a stranger is not kept: nobody fills the database without signing in.
+	// Only the form of one who was signed in is kept: nobody fills the database without signing in.
 	personID, err := v.console.sessions.Knew(v.R)
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ const (
 	UsesMost       = 100_000
 	OpenMost       = 1_000 // links of a merchant and mode that have not ended
 
-	// WaitingMost bounds the payments of one link that were made within WaitingWithin and wait for their money. Anybody can
-	// make them, and each takes an address, and in live mode a part of the capacity and of the key's daily limit.
+	// WaitingMost bounds the payments of one link that were made within WaitingWithin and wait for their money. Anybody
+	// can make them, and each takes an address, and in live mode a part of the capacity and of the key's daily limit.
 	WaitingMost   = 200
 	WaitingWithin = 30 * time.Minute
 )

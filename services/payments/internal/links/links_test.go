@@ -93,8 +93,8 @@ func waits(t *testing.T, w *fixture.Payments, n int) {
 	t.Fatalf("no %d payers wait for the link", n)
 }
 
-// Anybody who has a link makes payments, so a link makes a bounded number that nobody pays: neither the stock of addresses
-// nor the limits of the merchant are used up by one who only asks.
+// Anybody who has a link makes payments, so a link makes a bounded number that nobody pays: one who only asks uses up
+// neither the stock of addresses nor the limits of the merchant.
 func TestPay_unpaid(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
