@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"causeway.internal/libs/bus"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/timestamp"
@@ -49,12 +48,31 @@ func Statements() map[string]string {
 // Every is the interval of Tell.
 const Every = 5 * time.Second
 
+// Depth is how many messages wait in a queue, and how many in its dead queue.
+type Depth struct {
+	Queue          string
+	Messages, Dead int
+}
+
+// Depths takes depths from the bus, which a program that has no broker should not have to compile.
+func Depths[D ~struct {
+	Queue          string
+	Messages, Dead int
+}](of func() []D) func() []Depth {
+	return func() (out []Depth) {
+		for _, d := range of() {
+			out = append(out, Depth(d))
+		}
+		return out
+	}
+}
+
 // Teller tells of one process.
 type Teller struct {
 	DB     postgres.Querier
 	Role   string // serve, work, or both
 	Checks func() []telemetry.Check
-	Queues func() []bus.Depth // nil for a process that consumes nothing
+	Queues func() []Depth // nil for a process that consumes nothing
 
 	name    string
 	started time.Time

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"causeway.internal/libs/bus"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/testkit/pg"
@@ -33,7 +32,7 @@ func TestTell(t *testing.T) {
 		Checks: func() []telemetry.Check {
 			return []telemetry.Check{{Name: "database", Ready: func(context.Context) error { return broken }}}
 		},
-		Queues: func() []bus.Depth { return []bus.Depth{{Queue: "a.b", Messages: 3, Dead: 1}} },
+		Queues: func() []presence.Depth { return []presence.Depth{{Queue: "a.b", Messages: 3, Dead: 1}} },
 	}).Start()
 	for _, broken = range []error{nil, errors.New("no answer")} {
 		if err := teller.Tell(t.Context()); err != nil {

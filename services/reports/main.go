@@ -107,7 +107,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	present := (&presence.Teller{DB: db, Role: presence.Roles(serves, works), Checks: func() []telemetry.Check { return p.checks }}).Start()
 	if works {
-		present.Queues = p.link.Depths
+		present.Queues = presence.Depths(p.link.Depths)
 	}
 	p.group.Every("presence", presence.Every, present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {

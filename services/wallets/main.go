@@ -81,7 +81,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.present.Role, p.present.Checks = presence.Roles(serves, works), func() []telemetry.Check { return p.checks(chains) }
 	if works {
-		p.present.Queues = p.link.Depths
+		p.present.Queues = presence.Depths(p.link.Depths)
 	}
 	p.group.Every("presence", presence.Every, p.present.Tell)
 	if err := p.group.HTTP(lifecycle.Ops, p.cfg.OpsAddr, p.tel.Ops(p.checks(chains)...)); err != nil {

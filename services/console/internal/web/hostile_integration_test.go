@@ -149,7 +149,7 @@ func TestConsole_keepsNothingUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.AddCookie(&http.Cookie{Name: "console", Value: "made-up"})
+	r.Header.Set("Cookie", "console=made-up")
 	forged.do(r).want(t, 200, "/sign-in")
 	var most int
 	if err := s.pool.QueryRow(t.Context(), `SELECT coalesce(max(octet_length(data)), 0) FROM sessions`).Scan(&most); err != nil || most > 4<<10 {

@@ -22,7 +22,7 @@ WHERE NOT EXISTS (SELECT FROM unnest($1::text[], $2::text[], $3::bigint[]) k (ra
 	// The age of a list counts from its last reading, so it has a new version even where no bank has changed.
 	updateBanks = `UPDATE rail_banks SET banks = $3, version = version + 1, read_at = now(), trusted = false WHERE rail = $1 AND currency = $2 AND version = $4`
 	banksRead   = `SELECT rail, currency, version, trusted, jsonb_array_length(jsonb_path_query_array(banks, '$[*] ? (!(@.gone == true))')),
-	extract(epoch FROM greatest(clock_timestamp() - read_at, interval '0'))::float8 FROM rail_banks ORDER BY rail, currency`
+	extract(epoch FROM greatest(clock_timestamp() - read_at, interval '0'))::bigint FROM rail_banks ORDER BY rail, currency`
 	trustBanks = `UPDATE rail_banks SET trusted = true WHERE rail = $1 AND currency = $2`
 )
 
@@ -67,7 +67,7 @@ func (s *Store) KeepBanks(ctx context.Context, p banks.Place, l rail.List, versi
 func (s *Store) BanksRead(ctx context.Context) (out []banks.Kept, err error) {
 	err = s.BankLists(ctx, func(l BankList) error {
 		out = append(out, banks.Kept{
-			Place: banks.Place{Rail: l.Rail, Currency: l.Currency}, Version: l.Version, Trusted: l.Trusted, Age: time.Duration(l.Age * float64(time.Second)),
+			Place: banks.Place{Rail: l.Rail, Currency: l.Currency}, Version: l.Version, Trusted: l.Trusted, Age: time.Duration(l.Age) * time.Second,
 		})
 		return nil
 	})
@@ -81,7 +81,7 @@ type BankList struct {
 	Version  int64          `json:"version"`
 	Trusted  bool           `json:"trusted"`
 	Banks    int            `json:"banks"`
-	Age      float64        `json:"ageSeconds"`
+	Age      int64          `json:"ageSeconds"`
 }
 
 // BankLists shows each kept list of banks.
