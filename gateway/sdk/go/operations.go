@@ -58,7 +58,7 @@ func (q ListBanksQuery) values() url.Values {
 // codes.
 func (c *Client) ListBanks(ctx context.Context, query ListBanksQuery, opts ...Option) (*BankListAnswer, error) {
 	var out BankListAnswer
-	if err := c.call(ctx, operation{"GET", "/v1/banks", "none", true}, request{query: query.values()}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"GET", "/v1/banks", "optional", true}, request{query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
@@ -232,7 +232,7 @@ func (q ListNetworksQuery) values() url.Values {
 // Needs no key.
 func (c *Client) ListNetworks(ctx context.Context, query ListNetworksQuery, opts ...Option) (*NetworkListAnswer, error) {
 	var out NetworkListAnswer
-	if err := c.call(ctx, operation{"GET", "/v1/networks", "none", true}, request{query: query.values()}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"GET", "/v1/networks", "optional", true}, request{query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
@@ -602,7 +602,7 @@ func (q ListRatesQuery) values() url.Values {
 // Needs no key. The rates that would price a payment now, with their sources and ages.
 func (c *Client) ListRates(ctx context.Context, query ListRatesQuery, opts ...Option) (*RateListAnswer, error) {
 	var out RateListAnswer
-	if err := c.call(ctx, operation{"GET", "/v1/rates", "none", true}, request{query: query.values()}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"GET", "/v1/rates", "optional", true}, request{query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -167,7 +167,7 @@ abstract class Operations
      */
     public function listBanks(array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('GET', '/v1/banks', 'none', true), [], $query, null, $options);
+        return $this->call(new Operation('GET', '/v1/banks', 'optional', true), [], $query, null, $options);
     }
 
     /**
@@ -336,7 +336,7 @@ abstract class Operations
      */
     public function listNetworks(array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('GET', '/v1/networks', 'none', true), [], $query, null, $options);
+        return $this->call(new Operation('GET', '/v1/networks', 'optional', true), [], $query, null, $options);
     }
 
     /**
@@ -682,7 +682,7 @@ abstract class Operations
      */
     public function listRates(array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('GET', '/v1/rates', 'none', true), [], $query, null, $options);
+        return $this->call(new Operation('GET', '/v1/rates', 'optional', true), [], $query, null, $options);
     }
 
     /**

@@ -99,7 +99,7 @@ export abstract class Operations {
    * GET /v1/banks
    */
   listBanks(query: t.ListBanksQuery = {}, options: RequestOptions = {}): Promise<t.BankListAnswer> {
-    return this.call({ method: 'GET', path: '/v1/banks', key: 'none', repeatable: true }, { query, options });
+    return this.call({ method: 'GET', path: '/v1/banks', key: 'optional', repeatable: true }, { query, options });
   }
 
   /**
@@ -228,7 +228,7 @@ export abstract class Operations {
    * GET /v1/networks
    */
   listNetworks(query: t.ListNetworksQuery = {}, options: RequestOptions = {}): Promise<t.NetworkListAnswer> {
-    return this.call({ method: 'GET', path: '/v1/networks', key: 'none', repeatable: true }, { query, options });
+    return this.call({ method: 'GET', path: '/v1/networks', key: 'optional', repeatable: true }, { query, options });
   }
 
   /**
@@ -488,7 +488,7 @@ export abstract class Operations {
    * GET /v1/rates
    */
   listRates(query: t.ListRatesQuery = {}, options: RequestOptions = {}): Promise<t.RateListAnswer> {
-    return this.call({ method: 'GET', path: '/v1/rates', key: 'none', repeatable: true }, { query, options });
+    return this.call({ method: 'GET', path: '/v1/rates', key: 'optional', repeatable: true }, { query, options });
   }
 
   /**

@@ -109,7 +109,7 @@ class Operations(ABC):
 
         GET /v1/banks
         """
-        answer: t.BankListAnswer = self._call(Operation("GET", "/v1/banks", "none", True), Request(query={"mode": mode, "currency": currency, "name": name}, timeout=timeout, max_retries=max_retries))
+        answer: t.BankListAnswer = self._call(Operation("GET", "/v1/banks", "optional", True), Request(query={"mode": mode, "currency": currency, "name": name}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def get_checkout(self, reference: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.CheckoutAnswer:
@@ -230,7 +230,7 @@ class Operations(ABC):
 
         GET /v1/networks
         """
-        answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "none", True), Request(query={"mode": mode}, timeout=timeout, max_retries=max_retries))
+        answer: t.NetworkListAnswer = self._call(Operation("GET", "/v1/networks", "optional", True), Request(query={"mode": mode}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_payment_links(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.PaymentLinkListAnswer:
@@ -474,7 +474,7 @@ class Operations(ABC):
 
         GET /v1/rates
         """
-        answer: t.RateListAnswer = self._call(Operation("GET", "/v1/rates", "none", True), Request(query={"mode": mode, "fiat": fiat, "crypto": crypto}, timeout=timeout, max_retries=max_retries))
+        answer: t.RateListAnswer = self._call(Operation("GET", "/v1/rates", "optional", True), Request(query={"mode": mode, "fiat": fiat, "crypto": crypto}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_reports(self, *, status: Optional[Union[Literal["all", "pending", "processing", "resolved", "dismissed", ""], Sequence[Literal["all", "pending", "processing", "resolved", "dismissed", ""]]]] = None, complaint_type: Optional[Literal["track_transaction", "stolen_funds", "fraud", ""]] = None, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.ReportOwnListAnswer:
