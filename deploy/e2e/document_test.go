@@ -251,7 +251,7 @@ const printedOfKind = 3
 func (w *documentWalk) defect(o draw.Operation, kind, format string, values ...any) {
 	w.reported[o.OperationID+": "+kind]++
 	if w.reported[o.OperationID+": "+kind] <= printedOfKind {
-		w.Errorf(kind+": "+format, values...)
+		w.Errorf("found %s: %s", kind, fmt.Sprintf(format, values...))
 	}
 }
 

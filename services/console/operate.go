@@ -138,7 +138,7 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 	defer db.Close()
 	keep := store.New(db, nil, time.Now)
 	if m.Role != "" {
-		if err := admit(ctx, keep, door, login, m, in.Operator(), existing); err != nil {
+		if err := admit(ctx, keep, member{door, login, m, existing}, in.Operator()); err != nil {
 			return err
 		}
 	} else if _, err := keep.PersonOf(ctx, login); err != nil {
@@ -155,11 +155,19 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 
 var errExisting = errors.New("there is an account of this name already, which another one may have made: ask the person whether it is theirs, and add --existing")
 
-func admit(ctx context.Context, keep *store.Store, door people.Door, login string, m people.Membership, by string, existing bool) error {
-	if !slices.Contains(people.Roles(door), m.Role) {
-		return errors.New("no such role: " + string(m.Role))
+// member is a person who gets a role.
+type member struct {
+	door     people.Door
+	login    string
+	as       people.Membership
+	existing bool // the account may exist
+}
+
+func admit(ctx context.Context, keep *store.Store, m member, by string) error {
+	if !slices.Contains(people.Roles(m.door), m.as.Role) {
+		return errors.New("no such role: " + string(m.as.Role))
 	}
-	who, err := keep.Admit(ctx, login, "")
+	who, err := keep.Admit(ctx, m.login, "")
 	if err != nil {
 		return err
 	}
@@ -167,10 +175,10 @@ func admit(ctx context.Context, keep *store.Store, door people.Door, login strin
 	if err != nil {
 		return err
 	}
-	member := slices.ContainsFunc(of, func(one people.Membership) bool { return one.MerchantID == m.MerchantID })
-	if who.Secured() && !member && !existing {
+	already := slices.ContainsFunc(of, func(one people.Membership) bool { return one.MerchantID == m.as.MerchantID })
+	if who.Secured() && !already && !m.existing {
 		return errExisting
 	}
-	m.PersonID = who.ID
-	return keep.Join(ctx, m, by)
+	m.as.PersonID = who.ID
+	return keep.Join(ctx, m.as, by)
 }

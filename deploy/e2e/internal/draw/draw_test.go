@@ -54,7 +54,7 @@ func validate(t *testing.T, find func(*http.Request) (*routers.Route, map[string
 	body, _ := drawn.Body.(string)
 	r, err := http.NewRequestWithContext(t.Context(), drawn.Operation.Method, "http://localhost"+drawn.Path, strings.NewReader(body))
 	if err != nil {
-		t.Fatalf("%v: %v", drawn, err)
+		t.Fatalf("make a request of %v: %v", drawn, err)
 	}
 	r.Header = drawn.Header
 	route, params, err := find(r)

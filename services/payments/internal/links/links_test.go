@@ -118,7 +118,7 @@ func TestPay_unpaid(t *testing.T) {
 	} {
 		w.SQL(change, linkID)
 		if err := pay(t.Context(), w, linkID); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("pay after %s: %v", name, err)
 		}
 	}
 }

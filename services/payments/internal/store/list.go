@@ -73,9 +73,10 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
 	byPaidOut   = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13
 	UNION ALL SELECT o.payment_id FROM payouts o WHERE o.reference = $13)) AND ` + narrowed
-	// As byPayer, of the last digits of accounts.
+	// As byPayer, of the last digits of accounts. The index has the payments alone that money has reached.
 	byAccountEnds = `SELECT found.id FROM unnest($9::bytea[]) AS i(account) CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p WHERE p.account_index = i.account AND ` + within + `) AS found
+	SELECT p.id FROM payments p WHERE p.account_index = i.account
+	AND p.status IN ('confirming', 'confirmed', 'settling', 'settled', 'needs_review', 'refunded') AND ` + within + `) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 	// Of a payer with several indexes, under several master keys, each gives a page in the order of ids. A condition on
 	// all of them besides would give up that order.

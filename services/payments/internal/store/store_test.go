@@ -56,10 +56,10 @@ func TestMigrations_closeFunctions(t *testing.T) {
 func TestMigrations_fewIndexesOnPayments(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	// A create has no entry in the indexes of settled payments and of exceptions, and one in that of merchants' references
-	// only if it carries one.
+	// A create has no entry in the indexes of settled payments, of exceptions and of accounts, and one in that of
+	// merchants' references only if it carries one.
 	const all, most = `SELECT count(*) FROM pg_indexes WHERE tablename = 'payments'
-AND indexname NOT IN ('payments_settled', 'payments_exception', 'payments_merchant_reference')`, 7
+AND indexname NOT IN ('payments_settled', 'payments_exception', 'payments_account', 'payments_merchant_reference')`, 7
 	if n := fixture.Ask[int](w, all); n > most {
 		t.Errorf("%d indexes on payments have an entry of each create, want at most %d", n, most)
 	}
