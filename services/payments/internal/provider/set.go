@@ -61,6 +61,14 @@ func (w Set) Paying(cur money.Currency, bankCode string) (rail.Provider, bool) {
 	return nil, false
 }
 
+// Lists reports whether the list of a rail has the bank.
+func (w Set) Lists(cur money.Currency, bankCode string) bool {
+	return slices.ContainsFunc(w.Rails(), func(p rail.Provider) bool {
+		_, has := p.Caps().Currencies[cur]
+		return has && slices.ContainsFunc(p.Banks(cur), func(b rail.Bank) bool { return strings.EqualFold(b.Code, bankCode) })
+	})
+}
+
 // Banks lists the banks of a currency that the rails pay, each code and each name once.
 func (w Set) Banks(cur money.Currency) (out []rail.Bank) {
 	seen := map[string]bool{}

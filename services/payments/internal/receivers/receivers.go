@@ -81,7 +81,7 @@ func KnownBank(mode tenant.Mode, set provider.Set, draft payment.Payment) error 
 		}
 	default:
 		_, known := rail.BankName(draft.Currency, draft.Receiver.BankCode)
-		if _, paid := set.Paying(draft.Currency, draft.Receiver.BankCode); !known && !paid {
+		if !known && !set.Lists(draft.Currency, draft.Receiver.BankCode) {
 			p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
 		}
 	}
