@@ -244,7 +244,9 @@ func intruders(t testing.TB, s *stack.Stack, c *api.Client, v *victim) []intrude
 	return []intruder{
 		{"another merchant", keyed(key(t, s, c, "test", unique("other"), "*")), nil, false, notFound},
 		{"another merchant with a forged identity", keyed(key(t, s, c, "test", unique("forger"), "*")), forged, false, notFound},
-		{"the other mode", keyed(key(t, s, c, "live", v.name, "*")), nil, true, notFound},
+		{"the other mode", keyed(key(t, s, c, "live", v.name, "*")), nil, true, func(o operation, object bool) []int {
+			return notFound(o, object || strings.HasPrefix(o.pattern, "/v1/sandbox/")) // live mode has no sandbox
+		}},
 		{"a key that lacks the permission", func(o operation) *api.Client {
 			if o.access != "keyed" || o.permission == "" {
 				return nil
