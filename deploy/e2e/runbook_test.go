@@ -117,6 +117,8 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 			convict(t, key(t, v.s, v.merchant, "test", unique("accuser"), "*"), sender)
 		}
 		stray := strayDeposit(t, v.s, v.operator)
+		value[int](t, v.s, "payments", `INSERT INTO rail_banks (rail, currency, banks) VALUES ('paystack', 'NGN', '[]')
+			ON CONFLICT (rail, currency) DO UPDATE SET banks = '[]' RETURNING 1`) // of a rail that this stack has not
 		return map[string]string{
 			"DEPOSIT": stray, "STRAY": adopt(t, v.operator, stray, http.StatusCreated).Text(t, "paymentId"),
 			"MODE": "test", "ADDRESS": sender, "RAIL": "sim", "NETWORK": "tron", "MERCHANT": unique("fees"),
