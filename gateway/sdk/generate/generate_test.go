@@ -73,7 +73,7 @@ func TestRead(t *testing.T) {
 		repeatable bool
 	}{
 		"createPayment": {"needed", true}, "listPayments": {"needed", true}, "fulfillRequest": {"none", true}, "lookupReports": {"optional", true},
-		"changeWebhookEndpoint": {"needed", false}, "deleteWebhookEndpoint": {"needed", false}, "listBanks": {"none", true},
+		"changeWebhookEndpoint": {"needed", false}, "deleteWebhookEndpoint": {"needed", false}, "listBanks": {"optional", true},
 	} {
 		if o, ok := seen[id]; !ok || o.key != want.key || o.repeatable != want.repeatable {
 			t.Errorf("read %s: a key is %s and repeatable %t, want %v", id, o.key, o.repeatable, want)
