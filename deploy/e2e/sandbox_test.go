@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -95,9 +96,11 @@ func TestSandboxTroubles(t *testing.T) {
 	again, dropped := start(api.Object{"outcome": "reorg"}), start(api.Object{"outcome": "reorg_dropped"})
 	held, over := start(api.Object{"outcome": "screening_hold"}), start(api.Object{"outcome": "over_limit"})
 	plain := start(api.Object{})
-	fallen := func(a *api.Answer) bool { return exception(a) == "reorged" }
-	awaitPayment(t, c, again, "reorged", fallen)
-	awaitPayment(t, c, dropped, "reorged", fallen)
+	awaitPayment(t, c, dropped, "reorged", func(a *api.Answer) bool { return exception(a) == "reorged" })
+	api.Eventually(t, settle, "the reorganisation in the timeline of "+again, func() bool { // it may pass between two reads of the payment
+		timeline := c.Call(t, http.MethodGet, "/v1/payments/"+again+"/timeline", nil).Want(t, http.StatusOK)
+		return strings.Contains(string(timeline.Body), `"reorged"`)
+	})
 	awaitStatus(t, c, again, "settled")
 	deposit(t, c, dropped, nil)
 	awaitStatus(t, c, dropped, "settled")

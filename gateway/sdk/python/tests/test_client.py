@@ -203,8 +203,8 @@ class Client(unittest.TestCase):
 
     def test_public_operations_get_no_key(self):
         s = Server(self, PAYMENT)
-        s.client().list_banks()
-        s.client(api_key=None).list_banks()
+        s.client().get_checkout("CW-1")
+        s.client(api_key=None).get_checkout("CW-1")
         s.client(api_key=None).lookup_reports(phone_number="1")
         self.assertEqual([r[2].get("authorization") for r in s.requests], [None] * 3)
         with self.assertRaises(TypeError):
