@@ -24,8 +24,7 @@ var tablet = size{"tablet", 768, 1024, nil}
 // openConsole opens a tab by the name of the host, which passkeys need.
 func openConsole(t *testing.T, s size) *tab {
 	t.Helper()
-	tabs <- struct{}{}
-	t.Cleanup(func() { <-tabs })
+	takeTab(t)
 	running := *stack.Shared(t)
 	running.BaseURL = strings.Replace(running.BaseURL, "127.0.0.1", "localhost", 1)
 	return openOn(t, s, &running, running.APIKey)

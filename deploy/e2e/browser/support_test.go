@@ -111,13 +111,31 @@ type tab struct {
 	problems []string
 }
 
-// tabs bounds how many there are at a time, however many tests may run: each computes for itself.
+// tabs bounds how many tests have one at a time, however many may run: each computes for itself.
 var tabs = make(chan struct{}, 4)
+
+// holders are the names of those tests. A test that holds one, or whose parent does, opens further tabs at once:
+// several tests would otherwise wait for each other's for ever.
+var holders sync.Map
+
+func takeTab(t *testing.T) {
+	t.Helper()
+	for name := t.Name(); name != ""; name = name[:max(0, strings.LastIndexByte(name, '/'))] {
+		if _, ok := holders.Load(name); ok {
+			return
+		}
+	}
+	tabs <- struct{}{}
+	holders.Store(t.Name(), true)
+	t.Cleanup(func() {
+		holders.Delete(t.Name())
+		<-tabs
+	})
+}
 
 func open(t *testing.T, s size) *tab {
 	t.Helper()
-	tabs <- struct{}{}
-	t.Cleanup(func() { <-tabs })
+	takeTab(t)
 	running := stack.Shared(t)
 	return openOn(t, s, running, running.APIKey)
 }
