@@ -15,19 +15,25 @@ const inFlight = "callback in flight"
 // steps of a transfer, from the first to the last. The last one is a request that the receiver has and has not
 // answered.
 var steps = []latch.Step{
-	{Name: "created", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'pending'"},
+	{Name: "created", Database: "payments", Event: "AFTER INSERT ON payments", When: "NEW.status = 'pending'"},
 	{Name: "deposit sent", Database: "wallets", Event: "AFTER INSERT ON sim_transfers"},
 	{Name: "deposit seen", Database: "wallets", Event: "AFTER INSERT ON deposits"},
-	{Name: "confirming", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'confirming'"},
-	{Name: "confirmed", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'confirmed'"},
+	{Name: "confirming", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("confirming")},
+	{Name: "confirmed", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("confirmed")},
 	{Name: "payout sending", Database: "payments", Event: "AFTER UPDATE ON payouts", When: "NEW.state = 'sending' AND OLD.state <> 'sending'"},
 	{Name: "rail paying", Database: "payments", Event: "AFTER INSERT ON sim_transfers"},
-	{Name: "settling", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'settling'"},
-	{Name: "settled", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'settled'"},
+	{Name: "settling", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("settling")},
+	{Name: "settled", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("settled")},
 	{Name: "event relayed", Database: "payments", Event: "AFTER DELETE ON outbox"},
 	{Name: "callback stored", Database: "callback-dispatcher", Event: "AFTER INSERT ON event"},
 	{Name: "callback answered", Database: "callback-dispatcher", Event: "AFTER INSERT ON attempt"},
 	{Name: inFlight},
+}
+
+// entered is true of an update that adds a change into a status to those of a payment: its last words are the status
+// before it, the status and the exception, which may be empty.
+func entered(status string) string {
+	return `array_to_string(NEW.changes[cardinality(OLD.changes) + 1:], E'\n') ~ ' ` + status + ` [a-z_]*(\n|$)'`
 }
 
 // responsible is the role that takes each step.

@@ -16,7 +16,7 @@ import (
 type Step struct {
 	Name     string
 	Database string // whose: payments, wallets, callback-dispatcher
-	Event    string // of the trigger, such as AFTER INSERT ON history
+	Event    string // of the trigger, such as AFTER UPDATE ON payments
 	When     string // the trigger's condition, "" for every row
 }
 
