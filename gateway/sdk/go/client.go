@@ -336,8 +336,11 @@ func pages[T any](ctx context.Context, c *Client, op operation, l listing, r req
 				err = json.Unmarshal(raw, &page)
 			} else if err == nil {
 				page.Limit = whole(answer["limit"])
-				_ = json.Unmarshal(answer["nextCursor"], &page.NextCursor) // absent at the end
-				_ = json.Unmarshal(answer["hasMore"], &page.HasMore)
+				for name, into := range map[string]any{"nextCursor": &page.NextCursor, "hasMore": &page.HasMore} {
+					if raw, ok := answer[name]; ok && err == nil { // absent at the end
+						err = json.Unmarshal(raw, into)
+					}
+				}
 			}
 			if err != nil {
 				yield(none, err)
