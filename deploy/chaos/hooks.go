@@ -207,14 +207,15 @@ func (h *hookRun) restart(ctx context.Context, names []string, open int) error {
 func (h *hookRun) judge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drained)
 	defer cancel()
-	for h.receiver.Missing(h.slots) > 0 && h.f.pause(ctx, time.Second, time.Second) {
+	for len(h.receiver.Missing(h.slots)) > 0 && h.f.pause(ctx, time.Second, time.Second) {
 		if err := h.enable(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	seen := h.receiver.Seen()
-	if lost := h.receiver.Missing(h.slots); lost > 0 {
-		h.f.fault("hooks: %d of %d deliveries were never accepted", lost, len(h.slots))
+	lost := h.receiver.Missing(h.slots)
+	if n := len(lost); n > 0 {
+		h.f.fault("hooks: %d of %d deliveries were never accepted, the first of them (place of the endpoint, event): %v", n, len(h.slots), lost[:min(n, 3)])
 	}
 	if seen.Repeated > h.bound {
 		h.f.fault("hooks: %d deliveries came again after they were accepted, at most %d may", seen.Repeated, h.bound)
@@ -231,6 +232,6 @@ func (h *hookRun) judge(ctx context.Context) error {
 		h.f.fault("hooks: half of the restarts took longer than %s to their first delivery", median.Round(10*time.Millisecond))
 	}
 	h.f.say("hooks   %d deliveries accepted, %d lost, %d came again (at most %d may), after %d kills; first delivery %s after a restart, at worst %s; treated badly: %v",
-		seen.Accepted, h.receiver.Missing(h.slots), seen.Repeated, h.bound, len(h.firsts), median.Round(10*time.Millisecond), worst.Round(10*time.Millisecond), seen.Treated)
+		seen.Accepted, len(lost), seen.Repeated, h.bound, len(h.firsts), median.Round(10*time.Millisecond), worst.Round(10*time.Millisecond), seen.Treated)
 	return nil
 }

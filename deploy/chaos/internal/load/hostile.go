@@ -51,7 +51,7 @@ var faults = []fault{
 	{"410", 0.005, status(http.StatusGone)},
 	{"none", 0, nil},
 	{"hang", 0.01, func(h *Hostile, _ http.ResponseWriter, r *http.Request) { h.wait(r, 20*time.Second) }},
-	{"a byte a second", 0.01, raw(func(h *Hostile, conn net.Conn, r *http.Request) {
+	{dripping, 0.01, raw(func(h *Hostile, conn net.Conn, r *http.Request) {
 		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
 		for err == nil && h.wait(r, time.Second) {
 			_, err = io.WriteString(conn, ".")
@@ -76,8 +76,12 @@ var faults = []fault{
 	})},
 }
 
-// endless is a 2xx whose body never ends: the sender reads so much of it and is content, and so is the merchant.
-const endless = "endless body"
+// These answer with a status of 2xx and a body that never ends. The status is what says that the merchant has the event,
+// so the sender is content, and nothing comes again.
+const (
+	dripping = "a byte a second"
+	endless  = "endless body"
+)
 
 func status(code int, header ...string) func(*Hostile, http.ResponseWriter, *http.Request) {
 	return func(_ *Hostile, w http.ResponseWriter, _ *http.Request) {
@@ -185,7 +189,7 @@ func (h *Hostile) arrive(n int, header http.Header, body []byte) (bad bool) {
 	if bad {
 		h.treated[faults[n].name]++
 	}
-	if !bad || faults[n].name == endless {
+	if name := faults[n].name; !bad || name == endless || name == dripping {
 		h.accepted[key]++
 	}
 	return bad
@@ -207,13 +211,13 @@ func (h *Hostile) Open() int {
 	return h.open
 }
 
-// Missing counts the slots that were not accepted yet.
-func (h *Hostile) Missing(slots []string) (missing int) {
+// Missing returns the slots that were not accepted yet.
+func (h *Hostile) Missing(slots []string) (missing []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, slot := range slots {
 		if h.accepted[slot] == 0 {
-			missing++
+			missing = append(missing, slot)
 		}
 	}
 	return missing
