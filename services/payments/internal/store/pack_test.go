@@ -163,6 +163,28 @@ func TestPack_sharesATransaction(t *testing.T) {
 	w.Balanced()
 }
 
+// A payment that is funded and screened in one change marks its transfer twice. The last mark holds, and the pack stays.
+func TestPack_screenedTransfers(t *testing.T) {
+	t.Parallel()
+	w, _ := fixture.Screened(t)
+	ps, arrive := made(w, 3)
+	for i, err := range crowd(w, arrive...) {
+		if err != nil {
+			t.Errorf("screened transfer %d of a pack = %v, want no error", i, err)
+		}
+	}
+	if n := together(w, ps); n != 1 {
+		t.Errorf("3 screened transfers that came together were written in %d transactions, want 1", n)
+	}
+	for _, p := range ps {
+		w.Want(p, "confirmed")
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM deposits WHERE booked = 'customer' AND counted = amount`); n != len(ps) {
+		t.Errorf("%d transfers are booked and counted, want %d", n, len(ps))
+	}
+	w.Balanced()
+}
+
 // A member that fails or panics gets its own error and leaves no trace. The others are changed.
 func TestPack_failingMember(t *testing.T) {
 	t.Parallel()

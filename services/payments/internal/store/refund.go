@@ -79,7 +79,7 @@ func queueRefund(batch *pgx.Batch, r refund.Refund) error {
 	}
 	if r.Version > 1 {
 		batch.Queue(saveRefund, r.ID, r.Version-1, string(r.State), string(r.Approval), r.Failure, r.TxHash, r.Fee.String(), r.Finals, r.Told,
-			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt), parts, string(r.Cancelled)).Exec(exactlyOne(errStale))
+			nullTime(r.ApprovedAt), nullTime(r.ConfirmedAt), nullTime(r.EndedAt), parts, string(r.Cancelled)).Exec(exactlyOne(errRefundStale))
 		return nil
 	}
 	batch.Queue(insertRefund, r.ID, r.PaymentID, string(r.Mode), r.Network, r.Asset, r.Contract, r.Amount.String(), r.Address, parts, r.Reason, r.RequestedBy,

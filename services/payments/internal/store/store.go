@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -613,7 +614,17 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.Vie
 	return wrap(w.send(ctx, tx), "write payment "+v.Payment.ID)
 }
 
-var errStale = errors.New("the payment's row changed under its lock")
+// What a write says whose row is not as it was when this transaction locked it.
+var (
+	errPaymentStale   = stale("payment")
+	errDepositStale   = stale("deposit")
+	errPayoutStale    = stale("payout")
+	errScreeningStale = errors.New("the screening was not written")
+	errRefundStale    = stale("refund")
+	errWithdrawStale  = stale("withdrawal")
+)
+
+func stale(what string) error { return fmt.Errorf("the %s's row changed under its lock", what) }
 
 // write queues the statements of a result, in the order of locks: first the payment, then the accounts.
 func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Result, now time.Time, done *effects) error {
@@ -692,6 +703,15 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 	return nil
 }
 
+// markedAgain tells that a later fact of the same change says all that a mark does: a payment that is funded and screened
+// at once marks its transfer twice, and a statement over lists writes each row once.
+func markedAgain(m payment.Mark, later []payment.Fact) bool {
+	return slices.ContainsFunc(later, func(f payment.Fact) bool {
+		next, ok := f.(payment.Mark)
+		return ok && next.Key == m.Key
+	})
+}
+
 // payoutValues are the arguments of savePayout. Without a receiver the row keeps the one that it has.
 func payoutValues(o payout.Payout, receiver []byte) []any {
 	return []any{
@@ -760,10 +780,13 @@ func (s *Store) writeFacts(
 ) error {
 	batch, next := &w.batch, v.Payment
 	var events []occurrence
-	for _, f := range facts {
+	for i, f := range facts {
 		switch f := f.(type) {
 		case payment.Change: // written with the payment
 		case payment.Mark:
+			if markedAgain(f, facts[i+1:]) {
+				continue
+			}
 			w.marks.add(w, markValues(next.Mode, f), nil)
 		case payment.KeepRefund:
 			if err := queueRefund(batch, f.Refund); err != nil {

@@ -155,7 +155,7 @@ func (s *Store) writeWithdrawal(ctx context.Context, w *writes, c *withdrawal.Ch
 			string(of.State), of.Failure, of.Attempt, of.Holds, of.Takes, of.Version, of.Sequence, of.CreatedAt, nullTime(of.ApprovedAt), nullTime(of.EndedAt))
 	} else {
 		batch.Queue(saveWithdrawal, of.ID, of.Version, of.Rail, string(of.State), of.Failure, of.Attempt, of.Holds, of.Takes, of.Sequence,
-			nullTime(of.ApprovedAt), nullTime(of.EndedAt)).Exec(exactlyOne(errStale))
+			nullTime(of.ApprovedAt), nullTime(of.EndedAt)).Exec(exactlyOne(errWithdrawStale))
 	}
 	if h := c.Hold; h != nil {
 		o := hold(standIn(of), *h, now)

@@ -31,11 +31,11 @@ type writes struct {
 func newWrites(pack bool) *writes {
 	return &writes{
 		pack:     pack,
-		payments: group{one: updatePayment, several: updatePayments, otherwise: errStale},
-		marks:    group{one: markDeposit, several: markDeposits, otherwise: errStale},
+		payments: group{one: updatePayment, several: updatePayments, otherwise: errPaymentStale},
+		marks:    group{one: markDeposit, several: markDeposits, otherwise: errDepositStale},
 		held:     group{one: insertPayout, several: insertPayouts, otherwise: errPayoutExists},
-		payouts:  group{one: savePayoutNoted, several: savePayoutsNoted, otherwise: errStale},
-		verdicts: group{one: insertScreening, several: insertScreenings, otherwise: errStale},
+		payouts:  group{one: savePayoutNoted, several: savePayoutsNoted, otherwise: errPayoutStale},
+		verdicts: group{one: insertScreening, several: insertScreenings, otherwise: errScreeningStale},
 	}
 }
 
