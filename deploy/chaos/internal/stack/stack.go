@@ -157,7 +157,8 @@ func startOf(stat []byte) string {
 }
 
 // Shots finds the processes of the names and returns a function that ends all of them at once (SIGKILL), with nothing
-// left to look up when the moment has come.
+// left to look up when the moment has come. It returns when they are gone: the launcher takes a process that is still
+// ending for one that runs, and does not start it again.
 func (s *Stack) Shots(names ...string) (shoot func() error, err error) {
 	state, err := s.read()
 	if err != nil {
@@ -179,9 +180,18 @@ func (s *Stack) Shots(names ...string) (shoot func() error, err error) {
 				failures = append(failures, syscall.Kill(p.Ref.PID, syscall.SIGKILL))
 			}
 		}
+		for deadline := time.Now().Add(goneWithin); slices.ContainsFunc(targets, launchedProcess.alive); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				failures = append(failures, fmt.Errorf("killed and not gone within %s: %v", goneWithin, names))
+				break
+			}
+		}
 		return errors.Join(failures...)
 	}, nil
 }
+
+// goneWithin is how long a process that was killed may take to end.
+const goneWithin = 10 * time.Second
 
 // Ended lists the processes that nobody stopped and that do not run all the same.
 func (s *Stack) Ended() ([]string, error) {

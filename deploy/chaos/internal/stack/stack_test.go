@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -63,6 +64,36 @@ func TestEnded_isWhatNobodyStopped(t *testing.T) {
 	if _, err := s.Shots("payments-work", "wallets-work"); err == nil {
 		t.Error("aimed at a process that has ended")
 	}
+}
+
+// A process that was killed is gone when the shot returns: one that still ends would be taken for one that runs.
+func TestShots_returnWhenProcessesAreGone(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	state := fmt.Sprintf(`{"processes":[{"name":"signer","ref":{"pid":%d,"started":%s}}]}`, cmd.Process.Pid, startOf(stat))
+	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte(state), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Stack{dir: dir}
+	shoot, err := s.Shots("signer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shoot(); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := s.Ended(); err != nil || !slices.Equal(ended, []string{"signer"}) {
+		t.Errorf("ended after a shot: %v, %v, want the signer", ended, err)
+	}
+	_ = cmd.Wait() // killed
 }
 
 // started reads the start time of this test's process.
