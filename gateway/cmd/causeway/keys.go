@@ -45,7 +45,7 @@ func (c *cli) keysCommand() *cobra.Command {
 			return c.actOnKey(cmd.Context(), http.MethodPost, at("/v1/admin/keys/{}/rotate", args), in)
 		},
 	}
-	rotate.Flags().IntVar(&overlap, "overlap", -1, "minutes for which the old secret goes on working; -1 is the product's default")
+	rotate.Flags().IntVar(&overlap, "overlap", -1, "minutes for which the old secret stays valid; -1 is the product's default")
 	revoke := &cobra.Command{
 		Use: "revoke ID", Short: "end a key", Args: words("an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,8 +53,8 @@ func (c *cli) keysCommand() *cobra.Command {
 		},
 	}
 	g := group("keys", "show this key; as an operator list, make, rotate and revoke keys", me, list, c.createKeyCommand(), rotate, revoke)
-	g.Long = `me shows what the API key in use may do and needs no more than the key. The others need an operator's token. A new
-secret is printed once and kept nowhere: put it away at once.`
+	g.Long = `The command me shows the permissions of the API key in use and needs only that key. The others need an operator's token.
+A new secret is printed once and stored nowhere: keep it in a safe place.`
 	c.adminFlag(g)
 	return g
 }

@@ -39,12 +39,13 @@ func (c *cli) listenCommand() *cobra.Command {
 	var receive string
 	cmd := &cobra.Command{
 		Use: "listen", Short: "print webhooks as they happen, and forward them to a program on this machine", Args: words(),
-		Long: `Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward each is posted to a
-program on this machine, byte for byte and signed as the real delivery is, so that the program can check it: nothing of
-this machine has to be reachable from outside. An event is posted once; what the program answered is printed.
+		Long: `Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward it posts each
+event to a program on this machine, byte for byte and with the signature of the real delivery, so that the program can
+verify it. The machine needs no address that is reachable from outside. The command posts an event once and prints the
+program's answer.
 
-With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. Each delivery
-that arrives has its signature verified before it is printed and forwarded; one that does not verify is answered 401.
+With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. It verifies
+the signature of each delivery before it prints and forwards it, and answers 401 to a delivery that does not verify.
 
 The key needs the permission webhook:manage.`,
 		Example: `  causeway listen
@@ -61,10 +62,10 @@ The key needs the permission webhook:manage.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.forward, "forward", "", "URL to which each event is posted")
-	f.StringVar(&receive, "receive", "", "address on which to be a webhook endpoint, such as 127.0.0.1:4000")
+	f.StringVar(&receive, "receive", "", "address on which to serve as a webhook endpoint, such as 127.0.0.1:4000")
 	f.StringVar(&l.kind, "type", "", "only events of this type, such as payment.settled")
-	f.DurationVar(&l.since, "since", 0, "begin with events of so long ago, such as 10m")
-	f.IntVar(&l.count, "count", 0, "end after so many events; 0 goes on")
+	f.DurationVar(&l.since, "since", 0, "how far back to begin, such as 10m")
+	f.IntVar(&l.count, "count", 0, "number of events after which to end; 0 never ends")
 	return cmd
 }
 

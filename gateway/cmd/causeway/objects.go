@@ -126,7 +126,7 @@ func (c *cli) walletsCommand() *cobra.Command {
 	}
 	f := create.Flags()
 	f.StringVar(&in.network, "network", "", "on which network")
-	f.StringVar(&in.crypto, "crypto", "", "what is deposited")
+	f.StringVar(&in.crypto, "crypto", "", "crypto that is deposited")
 	f.IntVar(&in.minutes, "expires-in", 0, "minutes until it expires, at most 43200; 0 is the product's default")
 	deposits := c.listCommand("deposits WALLET", "list the deposits of a wallet", "", listing{
 		path: "/v1/wallets/{}/deposits", items: "deposits",

@@ -20,10 +20,10 @@ func (c *cli) payCommand() *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
 		Use: "pay", Short: "make a payment, and in test mode pay it and watch it settle", Args: words(),
-		Long: `Makes a payment and prints its reference, what is to be sent where, and the page for its payer. With --simulate the
-payer of a test payment is played; with --wait the command prints each status and ends when nothing more will happen.
-A request has no coin before its payer chooses one, so it cannot be played; a gift waits for its claim, and a payment of
-type merchant or bank_confirmation for its settlement.
+		Long: `Makes a payment and prints its reference, the amount and address to pay, and the page for its payer. With --simulate the
+command plays the payer of a test payment; with --wait it prints each status and ends when no other status will follow.
+A request has no crypto before its payer chooses one, so --simulate cannot pay it. A gift waits for its claim, and a
+payment of type merchant or bank_confirmation waits for its settlement.
 
 The key needs the permissions payment:create and payment:read.`,
 		Example: `  causeway pay
@@ -37,14 +37,14 @@ The key needs the permissions payment:create and payment:read.`,
 	f.StringVar(&o.kind, "type", "transfer", "transfer, gift, request, merchant or bank_confirmation")
 	f.StringVar(&o.amount, "amount", "25000", "fiat amount")
 	f.StringVar(&o.currency, "currency", "NGN", "NGN, GHS, KES or ZAR")
-	f.StringVar(&o.crypto, "crypto", "USDT", "what the payer sends; a request's payer chooses")
+	f.StringVar(&o.crypto, "crypto", "USDT", "crypto that the payer sends; the payer of a request chooses it")
 	f.StringVar(&o.network, "network", "tron", "on which network")
-	f.StringVar(&o.charge, "charge-from", "crypto", "fiat or crypto: who bears the fee of a transfer")
+	f.StringVar(&o.charge, "charge-from", "crypto", "fiat or crypto: who pays the fee of a transfer")
 	f.StringVar(&o.bank, "bank", "058", "bank code of the receiver")
 	f.StringVar(&o.account, "account", "0123456789", "account number of the receiver")
 	f.StringVar(&o.callback, "callback", "", "URL for callbacks")
 	f.StringVar(&o.simulate, "simulate", "", "play the payer: full, partial, over or late (test mode)")
-	f.BoolVar(&o.wait, "wait", false, "print each status until nothing more will happen")
+	f.BoolVar(&o.wait, "wait", false, "print each status until no other will follow")
 	return cmd
 }
 

@@ -35,8 +35,8 @@ needs --amount), with enough confirmations unless --confirmations says otherwise
 			return c.trigger(cmd.Context(), args[0], path+url.PathEscape(args[0])+"/deposits", body)
 		},
 	}
-	deposit.Flags().StringVar(&sum, "amount", "", "how much is deposited")
-	deposit.Flags().IntVar(&confirmations, "confirmations", -1, "how deep the deposit is at first; -1 is deep enough")
+	deposit.Flags().StringVar(&sum, "amount", "", "amount that is deposited")
+	deposit.Flags().IntVar(&confirmations, "confirmations", -1, "confirmations that the deposit has at first; -1 is enough of them")
 	expire := &cobra.Command{
 		Use: "expire REFERENCE", Short: "close a payment's window as its timer would", Args: words("a REFERENCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ needs --amount), with enough confirmations unless --confirmations says otherwise
 		},
 	}
 	payout := &cobra.Command{
-		Use: "payout REFERENCE succeed|fail|return|timeout", Short: "say what becomes of a payout", Args: words("a REFERENCE", "an outcome"),
+		Use: "payout REFERENCE succeed|fail|return|timeout", Short: "set the outcome of a payout", Args: words("a REFERENCE", "an outcome"),
 		Example: "  causeway trigger payout CW-ABCDEFGHJKMN fail",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.trigger(cmd.Context(), args[0], at("/v1/sandbox/payouts/{}/outcome", args), map[string]any{"outcome": args[1]})

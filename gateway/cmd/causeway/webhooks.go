@@ -29,7 +29,7 @@ func (c *cli) webhooksCommand() *cobra.Command {
 			path: "/v1/webhooks/endpoints", items: "endpoints", columns: []string{"ID id", "URL url", "TYPES types", "ENABLED enabled"},
 		}),
 		c.replayCommand())
-	g.Long = "Shows what became of webhooks and sends them again. The key needs the permission webhook:manage."
+	g.Long = "Shows deliveries of webhooks and sends them again. The key needs the permission webhook:manage."
 	return g
 }
 
@@ -50,8 +50,8 @@ func (c *cli) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay", Short: "send the deliveries of a time again", Args: words(),
 		Example: "  causeway webhooks replay --from 2026-11-01T00:00:00Z --dry-run\n  causeway webhooks replay --from 2026-11-01T00:00:00Z --wait",
-		Long: `Sends the deliveries of a time again: those that were given up, unless --status says otherwise. --dry-run only counts
-them. --wait shows the progress until all are on their way.`,
+		Long: `Sends the deliveries of a period again: the exhausted ones, unless --status says otherwise. --dry-run only counts them.
+--wait shows the progress until all are queued.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.from == "" {
 				return misused("replay needs --from")
@@ -70,12 +70,12 @@ them. --wait shows the progress until all are on their way.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.from, "from", "", "events made at or after this time")
-	f.StringVar(&in.to, "to", "", "and before this time; now when absent")
+	f.StringVar(&in.to, "to", "", "events made before this time; without it, now")
 	f.StringVar(&in.endpoint, "endpoint", "", "only to this endpoint")
 	f.StringVar(&in.status, "status", "", "exhausted (the default), delivered or all")
 	f.StringSliceVar(&in.types, "type", nil, "only events of these types")
 	f.BoolVar(&in.dry, "dry-run", false, "only count the deliveries")
-	f.BoolVar(&in.wait, "wait", false, "show the progress until all are on their way")
+	f.BoolVar(&in.wait, "wait", false, "show the progress until all are queued")
 	return cmd
 }
 
