@@ -152,7 +152,7 @@ func (r registries) callers(cfg inputs) *identity.Resolver {
 	return callers
 }
 
-// newDoor makes the entrance: callers, limits, routes, the gateway's own pages and endpoints, and compression.
+// newDoor makes the entrance: callers, limits, routes, the gateway's own pages and routes, and compression.
 func newDoor(cfg inputs, known registries, acts *journal.Journal, tel *telemetry.Telemetry) (http.Handler, error) {
 	pages, err := page.New(cfg.targets[route.Payments], merchant.NewBrands(known.store, time.Now), cfg.offer, tel.Log, time.Now)
 	if err != nil {

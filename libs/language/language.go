@@ -21,8 +21,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// known are the languages that pages may have, English first. The second tag gives the forms of numbers and plurals:
-// Portuguese as in Africa and Portugal, Arabic with the digits that wallets and addresses have.
+// known are the languages of pages, English first. The second tag gives the forms of numbers and plurals: Portuguese as
+// in Africa and Portugal, and Arabic with Latin digits, as in addresses.
 var known = [][2]string{
 	{"en", "en"}, {"fr", "fr"}, {"sw", "sw"}, {"ha", "ha"}, {"yo", "yo"}, {"pt", "pt-PT"}, {"ar", "ar-u-nu-latn"},
 }
@@ -35,7 +35,7 @@ type Language struct {
 	group, point string // between the digits of numbers
 }
 
-// Phrase is a text by plural category; most have "other" alone.
+// Phrase is a text by plural category. Most phrases have only "other".
 type Phrase map[string]string
 
 // UnmarshalJSON reads a text or an object of its plural forms.
@@ -51,11 +51,11 @@ func (p *Phrase) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// List is some languages, English first.
+// List is a list of languages, English first.
 type List []*Language
 
-// Read reads the files texts/CODE.json of one or several sources, which have no key in common. A language is read if
-// every source has it; each has English.
+// Read reads the files texts/CODE.json of one or several sources, which have no key in common. It reads the languages
+// that every source has; each has English.
 func Read(sources ...fs.FS) (List, error) {
 	var out List
 	for _, names := range known {
@@ -103,7 +103,7 @@ func (l List) Codes() string {
 	return strings.Join(out, ", ")
 }
 
-// Named is the language that has a code, or nil.
+// Named is the language with a code, or nil.
 func (l List) Named(code string) *Language {
 	if i := slices.IndexFunc(l, func(one *Language) bool { return one.Code == code }); i >= 0 {
 		return l[i]
@@ -111,8 +111,8 @@ func (l List) Named(code string) *Language {
 	return nil
 }
 
-// nearest is the language of the first of these tags that has one, whatever its country, or nil. CLDR's matcher would
-// take English for Hausa; a reader's next wish says more.
+// nearest is the language of the first tag for which there is one, whatever the tag's country, or nil. CLDR's matcher
+// would choose English for Hausa; the reader's next preference is a better choice.
 func (l List) nearest(wanted []tags.Tag) *Language {
 	for _, tag := range wanted {
 		base, _ := tag.Base()
@@ -123,8 +123,8 @@ func (l List) nearest(wanted []tags.Tag) *Language {
 	return nil
 }
 
-// Choose returns the language of an answer: the one that the reader asked for by ?lang=, which the second result
-// reports; else the first of some wishes that there is, such as that of a payment; else the browser's; else English.
+// Choose returns the language of an answer: the one that the reader names by ?lang= (the second result is then true);
+// else the first known one of wishes, such as the language of a payment; else the browser's; else English.
 func (l List) Choose(r *http.Request, wishes ...string) (*Language, bool) {
 	if asked := l.Named(r.URL.Query().Get("lang")); asked != nil {
 		return asked, true
@@ -155,8 +155,8 @@ func (l *Language) Category(n int64) string {
 	return categories[plural.Cardinal.MatchPlural(l.tag, int(n%10_000_000), 0, 0, 0, 0)]
 }
 
-// Text is the text of a key. The names and values that follow fill its parameters; the one named count chooses the
-// plural form. A key without a text returns itself; a test refuses that.
+// Text is the text of a key. The names and values that follow fill its parameters; the value of count chooses the
+// plural form. A key without a text returns itself; a test finds such keys.
 func (l *Language) Text(key string, fill ...any) string {
 	p, ok := l.texts[key]
 	if !ok {
@@ -173,8 +173,8 @@ func (l *Language) Text(key string, fill ...any) string {
 	return strings.NewReplacer(pairs...).Replace(s)
 }
 
-// isolate keeps a value of Latin letters or digits in one piece amid text that runs from right to left. An address of
-// the web stays as it is, because programs that read letters find its end.
+// isolate keeps a value of Latin letters or digits in one piece within text that runs from right to left. It leaves a
+// URL as it is, because mail programs look for its end and would take the mark into the link.
 func (l *Language) isolate(value string) string {
 	if l.Direction() == "rtl" && !strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") {
 		return "\u2068" + value + "\u2069"
@@ -185,8 +185,8 @@ func (l *Language) isolate(value string) string {
 // Has reports whether a key has a text.
 func (l *Language) Has(key string) bool { _, ok := l.texts[key]; return ok }
 
-// Word is the text of a value of the API, such as a status: that of prefix.value, or the value itself where there is
-// none, so that a new value of the API shows and breaks nothing.
+// Word is the text of a value of the API, such as a status: the text of prefix.value, or the value itself if there is
+// none, so that a new value of the API appears and breaks nothing.
 func (l *Language) Word(prefix string, value any) string {
 	v := fmt.Sprint(value)
 	if key := prefix + "." + v; l.Has(key) {
@@ -195,16 +195,16 @@ func (l *Language) Word(prefix string, value any) string {
 	return strings.ReplaceAll(v, "_", " ")
 }
 
-// Texts are the texts by their keys. Nobody changes them.
+// Texts are the texts by their keys. Do not change them.
 func (l *Language) Texts() map[string]Phrase { return l.texts }
 
-// Name is the language in its own words.
+// Name is the name of the language in the language itself.
 func (l *Language) Name() string { return l.Text("language") }
 
 // Direction is ltr, or rtl where lines run from right to left.
 func (l *Language) Direction() string { return l.texts["direction"]["other"] }
 
-// Number writes a decimal with the separators of the language and with the digits that it has.
+// Number writes a decimal with the separators of the language, and with all its digits.
 func (l *Language) Number(n any) string {
 	text := fmt.Sprint(n)
 	sign := ""
@@ -221,9 +221,9 @@ func (l *Language) Number(n any) string {
 	return sign + whole
 }
 
-// Decimal reads a number as people of the language type it, into plain digits with a point. A number that others would
-// read as a thousand times as much is none: a group has three digits, and a point before three digits alone is unclear
-// where the point of the language is a comma.
+// Decimal reads a number as people of the language type it, into plain digits with a point. It refuses a number that
+// could also mean a thousand times as much: groups must have three digits, and in a language with a decimal comma a
+// point before three digits is ambiguous.
 func (l *Language) Decimal(typed string) (string, bool) {
 	text := strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "").Replace(strings.TrimSpace(typed))
 	point := "."
@@ -252,7 +252,8 @@ func (l *Language) Decimal(typed string) (string, bool) {
 	return whole, true
 }
 
-// Money writes an amount of a currency with both digits of its minor unit, or none; of a coin as it is; "–" for none.
+// Money writes a fiat amount with both digits of its minor unit or with neither, a crypto amount with all its digits,
+// and no amount as "–".
 func (l *Language) Money(currency string, n any) string {
 	text := fmt.Sprint(n)
 	if text == "" {

@@ -35,7 +35,7 @@ func read(t *testing.T) language.List {
 	return all
 }
 
-// A page made of two sources is in the languages that both have; no text is there twice.
+// A list of two sources has the languages that both have. No key may be in both.
 func TestRead(t *testing.T) {
 	if got := read(t).Codes(); got != "en, fr, ar" {
 		t.Errorf("read one source: got %s", got)
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The reader's choice goes before wishes, in their order, and these before the browser's.
+// The reader's choice comes first, then the wishes in their order, then the browser's languages.
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		query, accept, want string
@@ -103,7 +103,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// Nobody's comma makes an amount a thousand times as large as it was meant.
+// No comma or point turns an amount into a thousand times the intended one.
 func TestDecimal(t *testing.T) {
 	all := read(t)
 	for _, c := range []struct{ code, typed, want string }{

@@ -1,5 +1,5 @@
 // Package presence shows operators which processes of a service run. Each process writes a row every few seconds with
-// its version, what its readiness checks say, and how many messages wait for it. The package knows one table.
+// its version, the results of its readiness checks, and the depths of its queues. The package uses one table.
 package presence
 
 import (
@@ -19,7 +19,7 @@ import (
 	"causeway.internal/libs/version"
 )
 
-// Schema is the table that every service creates in a migration, word for word.
+// Schema is the table. Every service has this text in a migration, word for word.
 const Schema = `CREATE TABLE processes (
     name       text        PRIMARY KEY,
     role       text        NOT NULL,
@@ -48,13 +48,13 @@ func Statements() map[string]string {
 // Every is the interval of Tell.
 const Every = 5 * time.Second
 
-// Depth is how many messages wait in a queue, and how many in its dead queue.
+// Depth is the number of messages in a queue, and in its dead queue.
 type Depth struct {
 	Queue          string
 	Messages, Dead int
 }
 
-// Depths takes depths from the bus, which a program that has no broker should not have to compile.
+// Depths converts the depths of the bus to Depth, so that a program without a broker need not compile the bus.
 func Depths[D ~struct {
 	Queue          string
 	Messages, Dead int
@@ -67,7 +67,7 @@ func Depths[D ~struct {
 	}
 }
 
-// Teller tells of one process.
+// Teller reports one process.
 type Teller struct {
 	DB     postgres.Querier
 	Role   string // serve, work, or both
@@ -89,7 +89,7 @@ func (t *Teller) Start() *Teller {
 	return t
 }
 
-// Roles is the word for what a process does.
+// Roles is the name of the roles of a process.
 func Roles(serves, works bool) string {
 	switch {
 	case serves && works:
@@ -111,7 +111,7 @@ type queue struct {
 	Dead     int    `json:"dead"`
 }
 
-// Tell writes the row of this process, and forgets processes that are gone.
+// Tell writes the row of this process, and deletes the rows of processes that have ended.
 func (t *Teller) Tell(ctx context.Context) error {
 	results, ready := telemetry.Examine(ctx, t.Checks())
 	checks := make([]check, 0, len(results))
@@ -138,10 +138,10 @@ func (t *Teller) Tell(ctx context.Context) error {
 	}
 	build := version.Read()
 	if _, err := t.DB.Exec(ctx, tellSQL, t.name, t.Role, build.Version, build.Revision, t.started, ready, string(checked), string(waiting)); err != nil {
-		return fmt.Errorf("tell of the process: %w", err)
+		return fmt.Errorf("report the process: %w", err)
 	}
 	if _, err := t.DB.Exec(ctx, forgetSQL); err != nil {
-		return fmt.Errorf("forget processes: %w", err)
+		return fmt.Errorf("delete ended processes: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestStatements(t *testing.T) {
 	pg.Prepare(t, pg.New(t, migrations), presence.Statements())
 }
 
-// A process is listed with its checks and queues as it last reported them, and no longer once it is silent.
+// List has a process with the checks and queues that it reported last, until the process is silent.
 func TestTell(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)

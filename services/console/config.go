@@ -23,7 +23,7 @@ type settings struct {
 	Gateway   string        `env:"GATEWAY_URL,required" doc:"base URL of the gateway, whose API the console calls in the name of the person who is signed in"`
 	DoorKey   config.Secret `env:"DOOR_KEY,required" doc:"base64 of the 32 bytes of this door's ed25519 seed; the gateway lists its public half in CONSOLE_KEYS. Each door has a key of its own"`
 	Master    config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the secrets of authenticator apps and the sessions, all open them"`
-	SignUp    bool          `env:"SIGN_UP" envDefault:"true" doc:"merchants may register themselves; each begins as a draft with test keys. Of the merchants' door alone, and on https with SMTP_URL alone: a letter proves an address"`
+	SignUp    bool          `env:"SIGN_UP" envDefault:"true" doc:"merchants may register themselves; each begins as a draft with test keys. It needs the merchants' door, and on https also SMTP_URL: a letter proves an address"`
 	HTTPAddr  string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the pages, for the gateway alone"`
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"longest time of a stop"`
@@ -55,8 +55,8 @@ func (p Place) read() (people.Door, *url.URL, error) {
 	return door, origin, nil
 }
 
-// signUp reports whether anybody may make an account. Without letters that would be one under any address, whose maker
-// waits until somebody gives that address a role.
+// signUp reports whether anybody may make an account. Without letters anybody could make one under another person's
+// address, and would get the role that a team later gives to that address.
 func (s settings) signUp(at *url.URL, letters bool) bool {
 	return s.SignUp && (letters || at.Scheme == "http")
 }

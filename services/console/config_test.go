@@ -17,7 +17,7 @@ func TestConfigPage(t *testing.T) {
 	page.Section(t, "../../docs/config.md", "console", config.Describe[all]("console"))
 }
 
-// Anybody makes an account where a letter proves the address, or on a developer's own machine.
+// Anybody may make an account if a letter proves the address, or on a developer's own machine.
 func TestSignUp(t *testing.T) {
 	for _, tc := range []struct {
 		asked   bool

@@ -89,7 +89,7 @@ func serve(ctx context.Context, in command.Input) error {
 		return err
 	}
 	if door == people.Merchants && cfg.SignUp && !cfg.signUp(origin, letters.Sends()) {
-		tel.Log.Warn("registration closed: without SMTP_URL no letter proves an address")
+		tel.Log.Warn("registration closed: SMTP_URL missing, so no letter can prove an address")
 	}
 	if err := group.HTTP("pages", cfg.HTTPAddr, httpkit.Verified(tel.Log, verifier, pages)); err != nil {
 		return err

@@ -19,14 +19,14 @@ import (
 	"causeway.internal/services/console/migrations"
 )
 
-// operateSettings are those of the verbs that make people, which work on the database alone.
+// operateSettings are the settings of the verbs that make people. They need only the database.
 type operateSettings struct {
 	Place
 	Postgres postgres.Config
 }
 
-// operations make the first people, and let one in who has lost every way to sign in. The link that they print works
-// once, for as long as linkLife; its bearer is that person.
+// operations make the first people, and let a person in who has lost every way to sign in. The link that they print
+// works once, within linkLife, and signs its bearer in as that person.
 var operations = []command.Verb{
 	{Name: "create-operator", Args: "--name ada.obi [--role operator|approver|auditor] [--existing]", Run: createOperator},
 	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only] [--existing]", Run: createOwner},
@@ -36,7 +36,7 @@ var operations = []command.Verb{
 
 const linkLife = 24 * time.Hour
 
-// reset takes every way to sign in from a person, such as one whose laptop was stolen, and ends the sessions.
+// reset removes every way to sign in of a person, such as one whose laptop was stolen, and ends the person's sessions.
 func reset(ctx context.Context, in command.Input) error {
 	var login string
 	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&login, "login", "", "operator's name or e-mail address") }); err != nil {
@@ -71,7 +71,7 @@ func reset(ctx context.Context, in command.Input) error {
 	return err
 }
 
-const existingHelp = "the account of this name exists, and its person has confirmed to have made it"
+const existingHelp = "accept an existing account, whose person has confirmed that they made it"
 
 func createOperator(ctx context.Context, in command.Input) error {
 	var login, role string
@@ -125,7 +125,7 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 		return err
 	}
 	if want != "" && want != door {
-		return fmt.Errorf("DOOR is %s here: this command is for the other one", door)
+		return fmt.Errorf("DOOR is %s, and this command is for the other door", door)
 	}
 	login, ok := people.Login(door, login)
 	if !ok {
@@ -153,7 +153,7 @@ func create(ctx context.Context, in command.Input, want people.Door, login strin
 	return err
 }
 
-var errExisting = errors.New("there is an account of this name already, which another one may have made: ask the person whether it is theirs, and add --existing")
+var errExisting = errors.New("an account of this name exists, and somebody else may have made it: ask the person whether it is theirs, and add --existing")
 
 // member is a person who gets a role.
 type member struct {

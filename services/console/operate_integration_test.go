@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/console/migrations"
 )
 
-// A role is not given to an account that another person may have made under the address before.
+// The commands give no role to an account that another person may have made under the address before.
 func TestCreateOwner_existing(t *testing.T) {
 	t.Parallel()
 	cfg := pg.Config(t, migrations.FS)

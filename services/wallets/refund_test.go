@@ -237,8 +237,8 @@ func TestRefund_kill9(t *testing.T) {
 	}
 	cmd := exec.Command(filepath.Join(d.bin, "signer"), "verify-log")
 	cmd.Env = d.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("verify the signer's log: got %v, %s, want that its lines hold", err, out)
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines are valid")) {
+		t.Errorf("verify the signer's log: got %v, %s, want that its lines are valid", err, out)
 	}
 }
 

@@ -605,8 +605,8 @@ func (c *custody) logHolds(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
 	cmd.Env = c.vault
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
-		t.Errorf("verify the signer's log: got %v, %s, want that its lines hold", err, out)
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines are valid")) {
+		t.Errorf("verify the signer's log: got %v, %s, want that its lines are valid", err, out)
 	}
 }
 

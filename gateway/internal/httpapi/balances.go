@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	errNoBalances = errors.New("an answer about balances has none")
-	// A payments of an earlier release does not know the path.
+	errNoBalances = errors.New("the answer of a service has no balances")
+	// A payments of an earlier release does not have the path.
 	errEarlier = fault.New(fault.Unavailable, "upstream_unavailable",
 		"This part of the service is not available right now. Try again shortly.").After(2 * time.Second)
 )
@@ -32,8 +32,8 @@ type Reply struct {
 // Ask reads a path of a service in the name of the caller of ctx.
 type Ask func(ctx context.Context, path string) (Reply, error)
 
-// balances is the answer of wallets, with the fiat balances of payments for a key that may read payments. A service
-// that does not answer fails the whole answer, so that nobody takes half of it for everything.
+// balances is the answer of wallets, with the fiat balances of payments for a key that may read payments. If one
+// service does not answer, the whole answer fails, so that nobody takes half of it for all.
 func (a *API) balances(ctx context.Context, _ noRequest) (httpkit.Answer, error) {
 	k := a.Caller(ctx)
 	if k == nil {
@@ -64,7 +64,7 @@ func (a *API) balances(ctx context.Context, _ noRequest) (httpkit.Answer, error)
 	return httpkit.Answer{Status: http.StatusOK, Body: slices.Concat(before, []byte(`,"fiat":`), part.Fiat, []byte("}"))}, nil
 }
 
-// passedOn is the answer of a service as it came.
+// passedOn is the answer of a service, unchanged.
 func passedOn(r Reply) httpkit.Answer {
 	out := httpkit.Answer{Status: r.Status, Body: r.Body, Header: http.Header{}}
 	if r.RetryAfter != "" {

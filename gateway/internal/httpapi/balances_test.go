@@ -32,7 +32,7 @@ func (s *said) ask(_ context.Context, path string) (httpapi.Reply, error) {
 	return s.reply, s.err
 }
 
-// TestBalances_composed: a key sees fiat only with payment:read, and half an answer is none.
+// TestBalances_composed: a key sees fiat only with payment:read, and an answer with one half missing fails.
 func TestBalances_composed(t *testing.T) {
 	const crypto, fiat = `{"success":true,"balances":[{"crypto":"USDT"}]}`, `{"success":true,"fiat":[{"currency":"NGN","available":1.50,"pending":0}]}`
 	away := fault.New(fault.Unavailable, "upstream_unavailable", "away")
@@ -46,11 +46,11 @@ func TestBalances_composed(t *testing.T) {
 	}{
 		"both":                           {[]string{"wallet:read", "payment:read"}, ok(crypto), ok(fiat), 200, `{"success":true,"balances":[{"crypto":"USDT"}],"fiat":[{"currency":"NGN","available":1.50,"pending":0}]}`, 1},
 		"wallet:read alone":              {[]string{"wallet:read"}, ok(crypto), ok(fiat), 200, crypto, 0},
-		"payments is away":               {[]string{"*"}, ok(crypto), said{err: away}, 503, `"upstream_unavailable"`, 1},
+		"payments is down":               {[]string{"*"}, ok(crypto), said{err: away}, 503, `"upstream_unavailable"`, 1},
 		"payments refuses":               {[]string{"*"}, ok(crypto), said{reply: httpapi.Reply{Status: 503, Body: []byte(`{"e":1}`), RetryAfter: "3"}}, 503, `{"e":1}`, 1},
 		"payments of an earlier release": {[]string{"*"}, ok(crypto), said{reply: httpapi.Reply{Status: 404, Body: []byte(`{"e":3}`)}}, 503, `"upstream_unavailable"`, 1},
 		"payments has no list":           {[]string{"*"}, ok(crypto), ok(`{"success":true}`), 500, `"internal"`, 1},
-		"wallets is away":                {[]string{"*"}, said{err: away}, ok(fiat), 503, `"upstream_unavailable"`, 0},
+		"wallets is down":                {[]string{"*"}, said{err: away}, ok(fiat), 503, `"upstream_unavailable"`, 0},
 		"wallets refuses":                {[]string{"*"}, said{reply: httpapi.Reply{Status: 429, Body: []byte(`{"e":2}`), RetryAfter: "3"}}, ok(fiat), 429, `{"e":2}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func (c *changeRequest) Read(in *httpkit.Input) {
 	c.change.Check(&in.Problems, time.Now())
 }
 
-// changeOf reads what operators and merchants change of a key.
+// changeOf reads the changes of a key by operators and merchants.
 func changeOf(b *httpkit.Body) (c apikey.Change) {
 	if b.Sent("name") {
 		name := b.Text("name", 100)
@@ -97,7 +97,7 @@ type rotateRequest struct {
 	overlap time.Duration
 }
 
-// overlapDefault is for how many minutes the old secret keeps working.
+// overlapDefault is the number of minutes for which the old secret stays valid.
 const overlapDefault = 24 * 60
 
 // Read implements httpkit.Reader.

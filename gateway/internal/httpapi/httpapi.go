@@ -1,4 +1,4 @@
-// Package httpapi holds the endpoints that the gateway answers itself: merchants, keys and the audit, for operators and
+// Package httpapi holds the routes that the gateway answers itself: merchants, keys and the audit, for operators, and
 // for merchants about themselves. It translates between JSON and the registries, which hold the rules.
 package httpapi
 
@@ -37,7 +37,7 @@ type Audit interface {
 	Acts(ctx context.Context, f audit.Filter) (acts []audit.Record, more bool, err error)
 }
 
-// API holds the dependencies of the endpoints.
+// API holds the dependencies of the routes.
 type API struct {
 	Keys      *apikey.Registry
 	Merchants *merchant.Registry
@@ -55,7 +55,7 @@ type API struct {
 	Processes func(ctx context.Context) (presence.Answer, error)
 }
 
-// Register adds the endpoints to a server.
+// Register adds the routes to a server.
 func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/me", httpkit.ForMerchants, a.me)
 	httpkit.Handle(s, "GET /v1/balances", httpkit.ForMerchants, a.balances)
@@ -145,7 +145,7 @@ func (c *createRequest) Read(in *httpkit.Input) {
 	c.order.Check(&in.Problems, time.Now())
 }
 
-// orderOf reads what operators and merchants order of a key.
+// orderOf reads the members of a new key that operators and merchants set.
 func orderOf(b *httpkit.Body) apikey.Order {
 	o := apikey.Order{Name: b.RequiredText("name", 100), Permissions: b.Texts("permissions", 32, 50), AllowedCIDRs: networks(b)}
 	if text := b.Text("expiresAt", 40); text != "" {
@@ -195,7 +195,7 @@ func (a *API) create(ctx context.Context, r createRequest) (idempotency.Answer, 
 }
 
 // issue answers with a new secret, once per Idempotency-Key. show makes the answer, also for a key without its secret.
-// second asks for a second operator where the act takes two.
+// second asks for a second operator if the act takes two.
 func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) any,
 	second func(by *audit.Entry, once idempotency.Key) (*idempotency.Answer, error), act func(by audit.Entry, once apikey.Once) (apikey.Issued, error),
 ) (idempotency.Answer, error) {
@@ -227,8 +227,8 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 	return idempotency.Answer{Status: status, Body: body}, err
 }
 
-// keep makes the stored form of an answer: one without the secret, and one sealed with it for as long as it may be
-// repeated.
+// keep makes the two stored forms of an answer: one without the secret, and one with it, which is sealed and lasts as
+// long as the answer may be repeated.
 func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k idempotency.Key) (idempotency.Answer, error) {
 	with, err := httpkit.Success(show(i))
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k 
 	return idempotency.Answer{Status: status, Body: without, Secret: a.Ring.Seal(with, place(k))}, nil
 }
 
-// again returns a stored answer, with its secret while that is kept.
+// again returns a stored answer, with its secret as long as that is stored.
 func (a *API) again(stored idempotency.Answer, k idempotency.Key) idempotency.Answer {
 	if len(stored.Secret) > 0 {
 		if plain, err := a.Ring.Open(stored.Secret, place(k)); err == nil {
@@ -339,8 +339,7 @@ func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
 	return keyAnswer{whole(k)}, err
 }
 
-// tell logs an act on a key or a token. The audit holds it too, but a log survives a restore of the audit's
-// database.
+// tell logs an act on a key or a token. The audit has it too, but the log survives a restore of the audit's database.
 func (a *API) tell(ctx context.Context, what string, id int64) {
 	r := httpkit.From(ctx)
 	if r.Identity.Operator == "" {

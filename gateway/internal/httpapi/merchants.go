@@ -37,7 +37,7 @@ const (
 	changeTerms     = "change_merchant_terms"
 )
 
-// MerchantView is a merchant as everybody who may see it sees it.
+// MerchantView has the fields of a merchant that every reader sees.
 type MerchantView struct {
 	MerchantID     string      `json:"merchantId"`
 	Name           string      `json:"name"`
@@ -352,8 +352,8 @@ func (a *API) resumeMerchant(ctx context.Context, r reasonRequest) (idempotency.
 	})
 }
 
-// actOnMerchant carries out an operator's act, after a second operator's confirmation where second names an action. The
-// change of a draft takes one operator: its approval takes two.
+// actOnMerchant carries out an operator's act, after a second operator's confirmation if second names an action. The
+// change of a draft takes one operator, because its approval takes two.
 func (a *API) actOnMerchant(ctx context.Context, id, second string, order any, act func(by audit.Entry) (merchant.Merchant, error)) (idempotency.Answer, error) {
 	by := byOperator(ctx)
 	if second != "" {

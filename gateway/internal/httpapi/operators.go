@@ -48,8 +48,8 @@ type tokenAnswer struct {
 	Operator TokenView `json:"operator"`
 }
 
-// errTokenByToken refuses the console, which would see the token: somebody who has taken the console over could have
-// an operator approve what looks like something else, and then act without any passkey.
+// errTokenByToken refuses the console, which would see the token: an attacker who has taken the console over could show
+// an operator another decision, get its approval, and then act with the token and without any passkey.
 var errTokenByToken = fault.New(fault.Forbidden, "token_by_token", "Make and replace operators' tokens with a token or on the command line, not through the console.")
 
 func (a *API) makeToken(ctx context.Context, r tokenRequest) (idempotency.Answer, error) {

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/libs/idempotency"
 )
 
-// registerOwnKeys adds the endpoints by which a merchant's people manage its keys of the mode that they work in.
+// registerOwnKeys adds the routes by which a merchant's people manage its keys of one mode.
 func (a *API) registerOwnKeys(s *httpkit.Server) {
 	httpkit.Handle(s, "POST /v1/keys", httpkit.ForMerchants, a.createOwn)
 	httpkit.Handle(s, "GET /v1/keys", httpkit.ForMerchants, a.listOwn)
@@ -47,8 +47,8 @@ func (a *API) createOwn(ctx context.Context, r createOwnRequest) (idempotency.An
 		})
 }
 
-// within refuses permissions of a key that its maker lacks: a person could give themselves what the merchant has not
-// given them.
+// within refuses permissions of a key that its maker lacks, because a person could otherwise get permissions that the
+// merchant has not given them.
 func within(ctx context.Context, grants []string) error {
 	has := httpkit.From(ctx).Identity.Permissions
 	for _, p := range apikey.Compile(grants).List() {

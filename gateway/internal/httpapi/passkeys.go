@@ -47,7 +47,7 @@ func ViewPasskey(p operator.Passkey) PasskeyView {
 
 type passkeyRequest struct{ order operator.PasskeyOrder }
 
-// Bounds of the texts, which the order bounds more closely.
+// Bounds of the texts. The order has closer ones.
 const (
 	credentialTextMax = 1400
 	publicTextMax     = 1400
@@ -74,7 +74,7 @@ type passkeyAnswer struct {
 	Passkey PasskeyView `json:"passkey"`
 }
 
-// errByToken refuses the console: somebody who has taken it over could add a passkey of their own.
+// errByToken refuses the console: an attacker who has taken it over could add their own passkey.
 var errByToken = fault.New(fault.Forbidden, "passkey_by_token", "Add passkeys with an operator's token or on the command line, not through the console.")
 
 func (a *API) makePasskey(ctx context.Context, r passkeyRequest) (idempotency.Answer, error) {

@@ -38,8 +38,8 @@ type approvalAnswer struct {
 }
 
 // seconded returns nil once another operator has made the same request, and sets the request that the act uses up.
-// Until then it keeps the request and returns the answer that says so. It fills in the fields of want that follow from
-// the call and the order; without an object the order itself is the object.
+// Before, it keeps the request and returns the answer to the first operator. It fills in the fields of want that follow
+// from the call and the order; without an object the order itself is the object.
 func (a *API) seconded(ctx context.Context, by *audit.Entry, want approval.Request, order any, once idempotency.Key) (*idempotency.Answer, error) {
 	if !a.Two {
 		return nil, nil

@@ -146,7 +146,7 @@ func door(t testing.TB, upstream string, options ...option) *proxy.Proxy {
 	return p
 }
 
-// own plays the gateway's own endpoints.
+// own plays the gateway's own routes.
 func own(w http.ResponseWriter, r *http.Request) {
 	who, err := httpkit.Verifier{Audience: "gateway", Keys: [][]byte{otherKey}, Now: time.Now}.Verify(r)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	timeout   = 15 * time.Second
 )
 
-// Gateway is the API's address and the key of this door.
+// Gateway has the API's address and the key of this door.
 type Gateway struct {
 	base string
 	key  ed25519.PrivateKey
@@ -144,7 +144,7 @@ func (p Person) Do(ctx context.Context, c Call, into any) error {
 	return nil
 }
 
-// Open sends a GET and returns the answer as it is, for what is passed on, such as an export. The caller closes it.
+// Open sends a GET and returns the answer as it is, to pass it on, such as an export. The caller closes it.
 func (p Person) Open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	answer, err := p.send(ctx, Call{Method: http.MethodGet, Path: path, Query: query})
 	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
@@ -158,7 +158,7 @@ func (p Person) Open(ctx context.Context, path string, query url.Values) (*http.
 	return nil, refusal(answer, raw)
 }
 
-var errTooLong = errors.New("it is too long")
+var errTooLong = errors.New("too long")
 
 // TooLong reports whether an answer was longer than a page may show.
 func TooLong(err error) bool { return errors.Is(err, errTooLong) }

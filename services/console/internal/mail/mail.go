@@ -19,7 +19,7 @@ type Config struct {
 	URL  config.Secret `env:"SMTP_URL" doc:"mail server, such as smtp://user:password@mail.example:587 (STARTTLS) or smtps://…:465 (TLS). Empty: the console shows one-time links to the person who makes them, instead of mailing them"`
 	From string        `env:"MAIL_FROM" doc:"sender of mail, such as Causeway <no-reply@pay.example>; needed with SMTP_URL"`
 
-	Timeout time.Duration `env:"SMTP_TIMEOUT" envDefault:"10s" doc:"longest wait for the mail server; a page that sends a letter waits for it, for 20 s at most"`
+	Timeout time.Duration `env:"SMTP_TIMEOUT" envDefault:"10s" doc:"longest wait for the mail server; a page that sends a letter waits for it, at most 20 s"`
 }
 
 // Sender sends letters. The zero Sender sends none.

@@ -13,10 +13,10 @@ import (
 	"causeway.internal/services/console/internal/mail"
 )
 
-// patient is a wait that no working server needs.
+// patient is a timeout that no working server reaches.
 const patient = 20 * time.Second
 
-// authority is trusted by this process, as a company's own is on its machines.
+// authority makes certificates that this process trusts, as a company's machines trust its own authority.
 var authority *postbox.Authority
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -83,7 +83,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// No letter and no password goes where it must not, and the error names no password.
+// The sender gives no letter and no password to the wrong server, and the error names no password.
 func TestSend_refused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -111,7 +111,7 @@ func TestSend_refused(t *testing.T) {
 	}
 }
 
-// A server that says nothing keeps nobody waiting beyond the timeout.
+// Send waits for a silent server no longer than the timeout.
 func TestSend_silence(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -1,5 +1,5 @@
 // Package passkey runs the ceremonies of WebAuthn: it registers passkeys and verifies sign-ins. It keeps no state; the
-// session keeps that of a ceremony between its two requests.
+// session keeps the state of a ceremony between its two requests.
 package passkey
 
 import (
@@ -56,7 +56,7 @@ func known(of people.Person, credentials [][]byte) (user, error) {
 	return u, nil
 }
 
-// Ceremony is the first half of one: options for the browser, and the state for its second half.
+// Ceremony is the first half of a ceremony: options for the browser, and the state for the second half.
 type Ceremony struct{ Options, State []byte }
 
 func begun(options, state any, err error) (Ceremony, error) {
@@ -113,7 +113,7 @@ func Public(credential []byte) ([]byte, error) {
 	return c.PublicKey, nil
 }
 
-// SignIn begins a sign-in with whichever passkey the browser has.
+// SignIn begins a sign-in with any passkey that the browser has.
 func (k *Keys) SignIn() (Ceremony, error) {
 	options, state, err := k.web.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	return begun(options, state, err)
@@ -142,7 +142,7 @@ func (k *Keys) SignedIn(state, response []byte, find func(handle []byte) (people
 		return people.Person{}, nil, nil, refused(err)
 	}
 	if c.Authenticator.CloneWarning {
-		return people.Person{}, nil, nil, refused(errors.New("its counter went back: it may be a copy"))
+		return people.Person{}, nil, nil, refused(errors.New("its counter went back: the passkey may be a copy"))
 	}
 	raw, err := json.Marshal(c)
 	return who, c.ID, raw, err

@@ -39,8 +39,8 @@ func compute(password string, salt []byte, t, m uint32, p uint8) []byte {
 	return argon2.IDKey([]byte(password), salt, t, m, p, keyLen)
 }
 
-// Verify reports whether a hash is that of a password. An empty hash takes as long as any other and verifies nothing,
-// so that the time of an answer does not say which accounts exist.
+// Verify reports whether a hash is that of a password. An empty hash takes as long as any other and matches no
+// password, so that the time of an answer does not reveal which accounts exist.
 func Verify(hash, password string) bool {
 	var v int
 	var t, m uint32

@@ -1,7 +1,7 @@
 // Package people says who the users of a console are, which roles they have, and what each role allows. It does no I/O.
 //
-// A page is seen by those whose role has the page's permission (Page.Permission in package web), and the same
-// permissions are in the assertion for the gateway (libs/person), so a page that is hidden is refused too.
+// A person sees a page if their role has the page's permission (Page.Permission in package web). The assertion for the
+// gateway has the same permissions (libs/person), so the gateway refuses the calls of a hidden page.
 package people
 
 import (
@@ -22,7 +22,7 @@ const (
 	Operators Door = "operator"
 )
 
-// Permission is one right of a person. Those of the merchants' door are the gateway's
+// Permission is one right of a person. The merchants' door has the permissions of the gateway
 // (docs/api-contract.md#permissions), and a few that only people have.
 type Permission string
 
@@ -53,7 +53,7 @@ const (
 	OperatorAct  Permission = "operator:act"
 )
 
-// Role is what a person is to a merchant, or among the operators.
+// Role is the role of a person at a merchant, or among the operators.
 type Role string
 
 // The roles.
@@ -69,7 +69,7 @@ const (
 	Auditor  Role = "auditor"
 )
 
-// Roles lists those of a door, the strongest first.
+// Roles lists the roles of a door, the strongest first.
 func Roles(d Door) []Role {
 	if d == Operators {
 		return []Role{Operator, Approver, Auditor}
@@ -92,13 +92,13 @@ var grants = map[Role][]Permission{
 	Auditor:  {OperatorRead},
 }
 
-// Permissions lists what a role allows.
+// Permissions lists the permissions of a role.
 func (r Role) Permissions() []Permission { return grants[r] }
 
 // Allows reports whether a role has a permission; every role has "".
 func (r Role) Allows(p Permission) bool { return p == "" || slices.Contains(grants[r], p) }
 
-// local are the permissions that no service but the console knows.
+// local are the permissions that only the console knows.
 var local = []Permission{TeamManage, OperatorRead, OperatorAct}
 
 // Assertable lists the permissions of a role that an assertion names.
@@ -112,7 +112,7 @@ func (r Role) Assertable() []string {
 	return out
 }
 
-// Person is one who may sign in.
+// Person is somebody who may sign in.
 type Person struct {
 	ID          string
 	Login       string // an e-mail address, or an operator's name such as ada.obi
@@ -155,7 +155,7 @@ func (m Membership) Shown() string {
 	return m.MerchantID
 }
 
-// Purpose says what a one-time link does.
+// Purpose is the effect of a one-time link.
 type Purpose string
 
 // The purposes.
@@ -186,7 +186,7 @@ const (
 
 var operatorName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}(\.[a-z][a-z0-9-]{0,30}){0,3}$`)
 
-// Login reads the login of a door in its stored form, and reports whether it is one.
+// Login reads the login of a door into its stored form, and reports whether the text is one.
 func Login(d Door, typed string) (string, bool) {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	if d == Operators {

@@ -1,5 +1,5 @@
-// Package session keeps who is signed in between the requests of a browser. The cookie is a random token; everything
-// else is in the database, by the hash of the token, so that a session can be listed and revoked.
+// Package session keeps the person of a browser signed in between its requests. The cookie is a random token;
+// everything else is in the database, by the hash of the token, so that the person can list and revoke sessions.
 package session
 
 import (
@@ -23,8 +23,8 @@ import (
 // Life is the longest time of a session, however often it is used.
 const Life = 7 * 24 * time.Hour
 
-// Freshness is the age of a sign-in from which on a person proves again who it is, before money moves or keys are
-// shown.
+// Freshness is the age of a sign-in after which a person must prove their identity again before money moves or a page
+// shows a key.
 const Freshness = 5 * time.Minute
 
 // Store keeps the sessions.
@@ -42,9 +42,9 @@ type Manager struct {
 	now  func() time.Time
 }
 
-// Parked is a form that was sent when nobody was signed in, or not freshly: it is shown again, filled in.
+// Parked is a form that was sent without a sign-in, or without a fresh one: the console shows it again, filled in.
 type Parked struct {
-	Person string // whose form it is; "" is of nobody, and has a path alone
+	Person string // owner of the form; "" for nobody, who has a path alone
 	Path   string // below the door
 	Form   url.Values
 	At     time.Time
@@ -57,7 +57,7 @@ type Ceremony struct {
 	At   time.Time
 }
 
-func init() { //nolint:gochecknoinits // gob knows types by registration alone
+func init() { //nolint:gochecknoinits // gob needs the registration of types
 	gob.Register(Parked{})
 	gob.Register(Ceremony{})
 	gob.Register(url.Values{})
@@ -81,7 +81,7 @@ func New(keep Store, cookie string, secure bool, now func() time.Time, fail func
 // Load puts the session of a request into its context, and writes it back if it has changed.
 func (m *Manager) Load(next http.Handler) http.Handler { return m.scs.LoadAndSave(next) }
 
-// Knew is the person who was signed in with the cookie of a request, perhaps until the session ended; "" is nobody.
+// Knew is the person of the session that the cookie of a request names, even if that session has ended; "" is nobody.
 func (m *Manager) Knew(r *http.Request) (personID string, err error) {
 	cookie, err := r.Cookie(m.scs.Cookie.Name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *Manager) Knew(r *http.Request) (personID string, err error) {
 	return m.keep.SessionOf(r.Context(), base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// The names of what a session holds.
+// The names of the values in a session.
 const (
 	keyID       = "id"
 	keyPerson   = "person"
@@ -109,8 +109,8 @@ const (
 
 const agentMax = 200
 
-// Begin signs a person in: the session has a new token, and nothing of what it held before but a parked form that is
-// nobody else's.
+// Begin signs a person in: the session gets a new token and loses its earlier values, except a parked form that belongs
+// to nobody else.
 func (m *Manager) Begin(ctx context.Context, personID, address, agent string) error {
 	parked, keep := m.scs.Get(ctx, keyParked).(Parked)
 	keep = keep && (parked.Person == "" || parked.Person == personID)
@@ -139,21 +139,21 @@ func (m *Manager) Begin(ctx context.Context, personID, address, agent string) er
 // End signs the person out.
 func (m *Manager) End(ctx context.Context) error { return m.scs.Destroy(ctx) }
 
-// Person is the id of who is signed in, "" for nobody.
+// Person is the id of the signed-in person, "" for nobody.
 func (m *Manager) Person(ctx context.Context) string { return m.scs.GetString(ctx, keyPerson) }
 
 // ID is the name of the session in lists.
 func (m *Manager) ID(ctx context.Context) string { return m.scs.GetString(ctx, keyID) }
 
-// Prove notes that the person has just proved who it is.
+// Prove records that the person has just proved their identity.
 func (m *Manager) Prove(ctx context.Context) { m.scs.Put(ctx, keyProved, m.now().UTC()) }
 
-// Fresh reports whether the person has proved who it is a short time ago.
+// Fresh reports whether the person has proved their identity recently.
 func (m *Manager) Fresh(ctx context.Context) bool {
 	return m.now().Sub(m.scs.GetTime(ctx, keyProved)) < Freshness
 }
 
-// Scope is the merchant and the mode that the person looks at. The merchant is "" where none was chosen.
+// Scope is the merchant and the mode of the pages. The merchant is "" until the person chooses one.
 func (m *Manager) Scope(ctx context.Context) (merchantID string, mode tenant.Mode) {
 	mode = tenant.Mode(m.scs.GetString(ctx, keyMode))
 	if !mode.Valid() {
@@ -201,7 +201,7 @@ func (m *Manager) Unpark(ctx context.Context, path string) url.Values {
 // halfLife is the time between a password and its second factor.
 const halfLife = 10 * time.Minute
 
-// Half notes that a person has given the right password and owes the second factor.
+// Half records that a person has given the right password and owes the second factor.
 func (m *Manager) Half(ctx context.Context, personID string) error {
 	if err := m.scs.RenewToken(ctx); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (m *Manager) Owing(ctx context.Context) string {
 // HoldLink keeps the hash of an invitation until its person has signed in.
 func (m *Manager) HoldLink(ctx context.Context, hash []byte) { m.scs.Put(ctx, keyLink, hash) }
 
-// Link is the hash of the invitation that waits.
+// Link is the hash of the waiting invitation.
 func (m *Manager) Link(ctx context.Context) []byte { return m.scs.GetBytes(ctx, keyLink) }
 
 // DropLink forgets the invitation.
@@ -256,7 +256,7 @@ func (m *Manager) TakeNotice(ctx context.Context) []string {
 	return text
 }
 
-// Set keeps a text for a page of its own until it is taken, such as a secret that is shown once.
+// Set keeps a text for one page until Take, such as a secret that is shown once.
 func (m *Manager) Set(ctx context.Context, name, text string) { m.scs.Put(ctx, "page."+name, text) }
 
 // Peek reads a text that a page keeps.
@@ -273,7 +273,7 @@ func (m *Manager) Take(ctx context.Context, name string) string {
 	return text
 }
 
-// adapter gives the library the store, with what a list of sessions shows.
+// adapter gives the library the store, with the data that a list of sessions shows.
 type adapter struct {
 	keep Store
 	scs  *scs.SessionManager
@@ -298,7 +298,7 @@ func (a adapter) CommitCtx(ctx context.Context, token string, data []byte, expir
 	}
 	text := func(key string) string { s, _ := values[key].(string); return s }
 	about := store.Seen{ID: text(keyID), Address: text(keyAddress), Agent: text(keyAgent)}
-	if about.ID == "" { // nobody is signed in: such a session does not live long
+	if about.ID == "" { // nobody is signed in: such a session has a short life
 		about.ID = "ses_" + token
 		if soon := time.Now().Add(parkedLife); expires.After(soon) {
 			expires = soon

@@ -70,7 +70,8 @@ func setCodes(ctx context.Context, tx pgx.Tx, personID string, codes [][]byte) e
 	return nil
 }
 
-// TakeStep uses up a step of an authenticator app's clock, and reports false for one that was used, or is older.
+// TakeStep uses up a step of an authenticator app's clock. It reports false for a step that was used, or is older than
+// one.
 func (s *Store) TakeStep(ctx context.Context, personID string, step int64) (bool, error) {
 	done, err := s.pool.Exec(ctx, `UPDATE people SET totp_used = $2 WHERE id = $1 AND totp_used < $2`, personID, step)
 	return err == nil && done.RowsAffected() == 1, err
@@ -92,7 +93,7 @@ type Passkey struct {
 	UsedAt       *time.Time
 }
 
-// Passkeys lists those of a person, the oldest first.
+// Passkeys lists the passkeys of a person, the oldest first.
 func (s *Store) Passkeys(ctx context.Context, personID string) ([]Passkey, error) {
 	rows, err := s.pool.Query(ctx, `SELECT credential_id, person_id, name, credential, created_at, used_at FROM passkeys
 		WHERE person_id = $1 ORDER BY created_at, credential_id LIMIT 100`, personID)
@@ -102,7 +103,7 @@ func (s *Store) Passkeys(ctx context.Context, personID string) ([]Passkey, error
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Passkey])
 }
 
-// AddPasskey stores a new credential. It reports false for one that is known.
+// AddPasskey stores a new credential. It reports false for a known one.
 func (s *Store) AddPasskey(ctx context.Context, k Passkey) (bool, error) {
 	done, err := s.pool.Exec(ctx, `INSERT INTO passkeys (credential_id, person_id, name, credential) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 		k.CredentialID, k.PersonID, k.Name, k.Credential)
@@ -139,7 +140,7 @@ func (s *Store) RemovePasskey(ctx context.Context, personID string, credentialID
 	})
 }
 
-// Reset takes every way to sign in from a person and ends the sessions. A one-time link lets the person in again.
+// Reset removes every way to sign in of a person and ends the sessions. A one-time link lets the person in again.
 func (s *Store) Reset(ctx context.Context, who people.Person, by string) error {
 	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		for _, statement := range []string{

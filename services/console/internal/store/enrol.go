@@ -24,8 +24,8 @@ type Account struct {
 // ErrTaken refuses a second account of one login.
 var ErrTaken = fault.New(fault.Conflict, "account_exists", "There is an account of this name already. Sign in.")
 
-// Enrol makes an account and uses up the link that allows it, by its hash, together with the membership that the link
-// grants. A link that is used or expired is unknown.
+// Enrol makes an account with the membership that a link grants, and uses the link up, by its hash. A used or expired
+// link is unknown.
 func (s *Store) Enrol(ctx context.Context, a Account, link []byte) (who people.Person, used people.Link, err error) {
 	personID := id.New(PersonPrefix, s.now())
 	var sealed []byte

@@ -13,12 +13,12 @@ import (
 // Idle is the time without a request after which a session ends.
 const Idle = 12 * time.Hour
 
-// sessionPlace is where the data of a session may be opened. It is sealed, because a session holds what is shown once:
-// the secrets of new keys and authenticator apps, and recovery codes.
+// sessionPlace binds the sealed data of a session to its token. The data is sealed, because it holds values that a page
+// shows once: the secrets of new keys and authenticator apps, and recovery codes.
 func sessionPlace(token string) string { return "session/" + token }
 
-// FindSession returns the data of a session that is neither revoked nor expired nor idle for too long. It notes that
-// the session was seen, at most once a minute. A session whose key is gone is none.
+// FindSession returns the data of a session that is neither revoked nor expired nor idle for too long. It records the
+// use of the session, at most once a minute. A session whose key is gone counts as none.
 func (s *Store) FindSession(ctx context.Context, token string) (data []byte, ok bool, err error) {
 	var stale bool
 	var sealed []byte
@@ -30,7 +30,7 @@ func (s *Store) FindSession(ctx context.Context, token string) (data []byte, ok 
 	}
 	if err == nil {
 		if data, err = s.ring.Open(sealed, sessionPlace(token)); err != nil {
-			return nil, false, nil //nolint:nilerr // its person signs in again
+			return nil, false, nil //nolint:nilerr // the person signs in again
 		}
 	}
 	if err == nil && stale {
@@ -48,7 +48,8 @@ type Seen struct {
 	SeenAt    time.Time
 }
 
-// CommitSession stores a session, whose person is "" before the sign-in. One that was revoked meanwhile stays so.
+// CommitSession stores a session, whose person is "" before the sign-in. A session that was revoked meanwhile stays
+// revoked.
 func (s *Store) CommitSession(ctx context.Context, token, personID string, data []byte, about Seen, expires time.Time) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO sessions (token, id, person_id, data, address, agent, expires_at)
 		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7)
@@ -58,7 +59,7 @@ func (s *Store) CommitSession(ctx context.Context, token, personID string, data 
 	return err
 }
 
-// SessionOf is the person who was signed in under a token, in whatever state the session is now; "" is nobody.
+// SessionOf is the person of the session with a token, even if the session has ended; "" is nobody.
 func (s *Store) SessionOf(ctx context.Context, token string) (personID string, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT coalesce((SELECT person_id FROM sessions WHERE token = $1), '')`, token).Scan(&personID)
 	return personID, err
@@ -90,7 +91,7 @@ func (s *Store) RevokeSession(ctx context.Context, personID, sessionID string) e
 	return err
 }
 
-// RevokeOthers ends all sessions of a person but one; but none with "".
+// RevokeOthers ends all sessions of a person except one; with "" it ends all.
 func (s *Store) RevokeOthers(ctx context.Context, personID, but string) error {
 	_, err := s.pool.Exec(ctx, `UPDATE sessions SET revoked_at = now() WHERE person_id = $1 AND id <> $2 AND revoked_at IS NULL`, personID, but)
 	return err
@@ -107,7 +108,7 @@ func (s *Store) Attempt(ctx context.Context, subject string) (n int, err error) 
 	return n, err
 }
 
-// TakeBack takes an attempt against a subject back.
+// TakeBack uncounts an attempt against a subject.
 func (s *Store) TakeBack(ctx context.Context, subject string) error {
 	_, err := s.pool.Exec(ctx, `UPDATE attempts SET n = n - 1 WHERE subject = $1 AND n > 0`, subject)
 	return err
@@ -138,7 +139,7 @@ func (s *Store) FindLink(ctx context.Context, hash []byte) (people.Link, error) 
 	return s.link(ctx, `SELECT `+linkColumns+` FROM links WHERE hash = $1 AND used_at IS NULL AND expires_at > now()`, hash)
 }
 
-// TakeLink uses a link up. One that is used or expired is unknown.
+// TakeLink uses a link up. A used or expired link is unknown.
 func (s *Store) TakeLink(ctx context.Context, hash []byte) (people.Link, error) {
 	return s.link(ctx, takeLink, hash)
 }

@@ -1,5 +1,5 @@
 // Package store keeps the people of a console, their ways to sign in, their sessions and their invitations in
-// PostgreSQL. It writes decisions of others and makes none itself. Only this package of the service imports pgx.
+// PostgreSQL. It stores decisions of other packages and makes none. Only this package of the service imports pgx.
 package store
 
 import (
@@ -34,7 +34,7 @@ func New(pool *pgxpool.Pool, ring *keyring.Ring, now func() time.Time) *Store {
 	return &Store{pool: pool, ring: ring, now: now}
 }
 
-// ErrUnknown is the answer for what is not there.
+// ErrUnknown is the answer for an object that does not exist.
 var ErrUnknown = fault.New(fault.NotFound, "not_found", "There is nothing here.")
 
 // found turns the absence of a row into ErrUnknown.
@@ -68,7 +68,7 @@ func (s *Store) PersonBehind(ctx context.Context, handle []byte) (people.Person,
 	return readPerson(s.pool.QueryRow(ctx, `SELECT `+personColumns+` FROM people p WHERE p.handle = $1`, handle))
 }
 
-// Admit returns the person of a login, and makes one where there is none.
+// Admit returns the person of a login, and makes one if there is none.
 func (s *Store) Admit(ctx context.Context, login, name string) (people.Person, error) {
 	if err := admit(ctx, s.pool, s.now(), login, name); err != nil {
 		return people.Person{}, err
@@ -97,7 +97,7 @@ func readMembership(row pgx.CollectableRow) (m people.Membership, err error) {
 	return m, err
 }
 
-// Memberships lists those of a person.
+// Memberships lists the memberships of a person.
 func (s *Store) Memberships(ctx context.Context, personID string) ([]people.Membership, error) {
 	rows, err := s.pool.Query(ctx, `SELECT `+membershipColumns+` FROM memberships m WHERE m.person_id = $1 ORDER BY m.merchant_id LIMIT 500`, personID)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) Memberships(ctx context.Context, personID string) ([]people.Memb
 type Member struct {
 	people.Person
 	people.Membership
-	SeenAt *time.Time // when the person was last here
+	SeenAt *time.Time // time of the person's last request
 }
 
 // Team lists a page of the members of a merchant by login, after one.
@@ -145,11 +145,11 @@ func (s *Store) NameMerchant(ctx context.Context, merchantID, name string) error
 	return err
 }
 
-// ErrLastOwner refuses to leave a merchant, or the operators, without anybody who may manage the team.
+// ErrLastOwner refuses a change after which nobody could manage the team of a merchant or of the operators.
 var ErrLastOwner = fault.New(fault.Conflict, "last_owner", "Somebody else must be able to manage the team first.")
 
-// endInvitations ends the open invitations of a member, which would bring an earlier role back, and those that the
-// member made and may make no longer.
+// endInvitations ends the open invitations of a member, which would restore an earlier role, and those that the member
+// has made and may no longer make.
 const endInvitations = `UPDATE links SET expires_at = now() WHERE merchant_id = $1 AND purpose = 'join' AND used_at IS NULL AND expires_at > now()
 	AND ((SELECT login FROM people WHERE id = $2) = login OR $3 AND (SELECT login FROM people WHERE id = $2) = created_by)`
 
@@ -183,7 +183,7 @@ func (s *Store) ChangeRole(ctx context.Context, merchantID, personID string, rol
 	})
 }
 
-// Act is a line of what people did to people.
+// Act is an act of a person on a person.
 type Act struct {
 	ID         int64
 	PersonID   string
@@ -212,11 +212,11 @@ func (s *Store) Acts(ctx context.Context, merchantID string, before int64, limit
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Act])
 }
 
-// maintainMost is how much one statement of Maintain removes.
+// maintainMost bounds the rows that one statement of Maintain removes.
 const maintainMost = 5000
 
-// Maintain removes everything that has expired, a bounded part at a time: requests without a sign-in make sessions
-// faster than one part each time would remove.
+// Maintain removes expired rows in bounded parts until none is left: requests without a sign-in can make sessions
+// faster than one part a time would remove them.
 func (s *Store) Maintain(ctx context.Context) error {
 	for _, statement := range []string{
 		`DELETE FROM sessions WHERE token IN (SELECT token FROM sessions WHERE expires_at < now() ORDER BY expires_at LIMIT $1)`,
@@ -226,7 +226,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 		for {
 			done, err := s.pool.Exec(ctx, statement, maintainMost)
 			if err != nil {
-				return fmt.Errorf("remove what has expired: %w", err)
+				return fmt.Errorf("remove expired rows: %w", err)
 			}
 			if done.RowsAffected() < maintainMost {
 				break

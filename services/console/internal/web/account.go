@@ -18,7 +18,7 @@ type accountPage struct {
 	Passkeys []store.Passkey
 	Sessions []store.Seen
 	Current  string // the session of this browser
-	About    string // what a page of a confirmation is about
+	About    string // the object of a page of confirmation
 	Codes    []string
 	Secret   string
 	Address  string
@@ -149,8 +149,8 @@ func showPassword(v *Visit) error {
 	return v.Render("account-password", "account.password", accountPage{Form: v.Form(nil)})
 }
 
-// changePassword stores a new password. All other sessions end, because one who knew the
-// old password may have some.
+// changePassword stores a new password. All other sessions end, because a person who knew the old password may have
+// some.
 func changePassword(v *Visit) error {
 	c, ctx := v.console, v.Context()
 	f := v.Form(nil)

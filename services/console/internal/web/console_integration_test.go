@@ -38,14 +38,14 @@ import (
 	"causeway.internal/services/console/migrations"
 )
 
-// site is a console behind what signs as the gateway does, over a database of its own.
+// site is a console with its own database, behind a proxy that signs as the gateway does.
 type site struct {
 	url   string
 	pool  *pgxpool.Pool
 	store *store.Store
 	later atomic.Int64 // nanoseconds by which the console's clock is ahead
 
-	api http.HandlerFunc // the gateway; nil has nothing of anything
+	api http.HandlerFunc // the gateway; nil has empty lists
 }
 
 func newSite(t *testing.T, door people.Door) *site {
@@ -176,7 +176,7 @@ var (
 	codesIn  = regexp.MustCompile(`<li><code>([A-Z2-7-]+)</code>`)
 )
 
-// want fails unless a page is as expected and has some words.
+// want fails unless a page has a status, a path and some words.
 func (p page) want(t *testing.T, status int, path string, words ...string) page {
 	t.Helper()
 	if p.status != status || p.path != path {
@@ -195,7 +195,7 @@ const phrase = "correct horse battery staple"
 // account is a person with a password and an app.
 type account struct{ login, secret string }
 
-// invited makes an account by an invitation, in a browser that is signed in then.
+// invited makes an account by an invitation, and returns a browser that is signed in.
 func (s *site) invited(t *testing.T, b *browser, login string, role people.Role) (account, page) {
 	t.Helper()
 	secret := "secret-of-" + login
@@ -231,7 +231,7 @@ func (b *browser) signIn(a account, steps int) page {
 	return b.send(at, "/sign-in/code", "code", code(b.t, a.secret, steps))
 }
 
-// One invitation makes one account; its password, codes and recovery codes work as often as they should.
+// One invitation makes one account. Its password works again and again, a code or recovery code once.
 func TestConsole_signsIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -245,7 +245,7 @@ func TestConsole_signsIn(t *testing.T) {
 	other.get("/team").want(t, 200, "/sign-in")
 	at := other.send(other.get("/sign-in"), "/sign-in", "login", ada.login, "password", "wrong horse battery").want(t, 422, "/sign-in", "wrong")
 	other.send(at, "/sign-in", "login", "nobody@acme.example", "password", phrase).want(t, 422, "/sign-in", "wrong")
-	other.signIn(ada, 1).want(t, 200, "/team", "Ada &lt;script&gt;") // where it wanted to go
+	other.signIn(ada, 1).want(t, 200, "/team", "Ada &lt;script&gt;") // the page that it wanted
 	third := s.browser(t)
 	third.signIn(ada, 1).want(t, 422, "/sign-in/code", "does not work") // the code was used
 	spare := codesIn.FindStringSubmatch(codes.body)[1]
@@ -260,7 +260,7 @@ func TestConsole_signsIn(t *testing.T) {
 	third.get("/account").want(t, 200, "/sign-in")
 }
 
-// A session that ends in the middle of a form, or that is no longer fresh, loses no input.
+// If a session ends in the middle of a form, or is no longer fresh, the input is not lost.
 func TestConsole_keepsInput(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -307,7 +307,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// Nobody guesses: a wrong password is refused ten times, then every one.
+// Nobody can guess a password: after ten wrong ones the console refuses every password.
 func TestConsole_limits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -342,12 +342,12 @@ func TestConsole_refuses(t *testing.T) {
 	}
 	owner.get("/team").want(t, 200, "/team")
 
-	// The last owner stays.
+	// The last owner cannot leave.
 	who := must(s.store.PersonOf(t.Context(), "ada@acme.example"))
 	at := owner.get("/team/members/"+who.ID).want(t, 200, "/team/members/"+who.ID)
 	owner.send(at, "/team/members/"+who.ID, "role", "owner", "do", "remove").want(t, 422, "/team/members/"+who.ID, "Somebody else")
 
-	// Another's role counts from the next request on.
+	// A changed role of another member counts from the next request on.
 	who = must(s.store.PersonOf(t.Context(), "uche@acme.example"))
 	at = owner.get("/team/members/" + who.ID)
 	owner.send(at, "/team/members/"+who.ID, "role", "owner").want(t, 200, "/team")
@@ -415,8 +415,8 @@ func TestConsole_speaks(t *testing.T) {
 	operators.get("/sign-in?lang=ar").want(t, 200, "/sign-in", `<html lang="en" dir="ltr">`)
 }
 
-// Links go by mail where there is a server. One that does not take the letter leaves the invitation's link to the
-// inviter, and that of a registration, which proves an address, to nobody.
+// If there is a mail server, the console mails links. If the server does not take the letter, the inviter gets the link
+// of an invitation; nobody gets the link of a registration, because it proves an address.
 func TestConsole_mails(t *testing.T) {
 	t.Parallel()
 	letters := func(address string) mail.Sender {
@@ -463,7 +463,7 @@ func TestConsole_mails(t *testing.T) {
 	}
 }
 
-// The name of a merchant is as the API says it, once one of its people has looked at the business.
+// The console has the API's name of a merchant, once one of its people has opened the page of the business.
 func TestConsole_namesMerchants(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -475,7 +475,7 @@ func TestConsole_namesMerchants(t *testing.T) {
 	other.get("/overview").want(t, 200, "/overview", ">Acme Renamed<")
 }
 
-// A person whose ways to sign in were taken away is signed out everywhere, and comes back by a new link alone.
+// A person whose ways to sign in were removed is signed out everywhere, and can come back only by a new link.
 func TestConsole_resets(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)

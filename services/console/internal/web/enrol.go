@@ -16,8 +16,8 @@ import (
 	"causeway.internal/services/console/internal/store"
 )
 
-// enrolment is an account that is being made. It is in the session until its person can sign in again, so that no
-// account exists that nobody can sign in to.
+// enrolment is an account that is being made. The session keeps it until its person has a way to sign in, so that no
+// account exists to which nobody can sign in.
 type enrolment struct {
 	Login    string `json:"login"`
 	Name     string `json:"name"`
@@ -42,8 +42,8 @@ func (v *Visit) keepEnrolment(e enrolment) error {
 	return err
 }
 
-// enrolBy goes on with an invitation or a registration: one who has an account signs in and joins, anybody else makes
-// an account first.
+// enrolBy continues an invitation or a registration: a person with an account signs in and joins, and anybody else
+// makes an account first.
 func (v *Visit) enrolBy(link people.Link, hash []byte) error {
 	c, ctx := v.console, v.Context()
 	c.sessions.HoldLink(ctx, hash)
@@ -247,7 +247,7 @@ func named(text string, names ...string) string {
 	return ""
 }
 
-// browserOf names the browser and the device of a session in few words.
+// browserOf names the browser and the device of a session.
 func browserOf(agent string) string {
 	words := []string{
 		named(agent, "Firefox", "Edg", "OPR", "Chrome", "Safari"), named(agent, "iPhone", "iPad", "Android", "Mac", "Windows", "Linux"),
@@ -290,7 +290,7 @@ func register(v *Visit) error {
 		f.Err("email", v.T("register.email.wrong"))
 		return v.Refuse("register", "register.title", registerPage{Form: f})
 	}
-	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil { // it stays counted: nobody mails a list of addresses
+	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil { // it is not taken back, so that nobody can mail a list of addresses
 		return err
 	}
 	if err := c.limits.letter(ctx, "", login); err != nil { // nor floods one
@@ -387,7 +387,7 @@ func business(v *Visit) error {
 
 const merchantIDMax = 40
 
-// merchantID makes an id of a merchant's name and a random part, which is that of the form: a form that is sent twice
+// merchantID makes an id out of a merchant's name and the random part of the form, so that a form that is sent twice
 // makes one merchant.
 func merchantID(name, key string) string {
 	var out strings.Builder

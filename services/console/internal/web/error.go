@@ -23,8 +23,8 @@ type Failure struct {
 	Retry         bool
 }
 
-// fail answers with an error: a page, or JSON for the script. Nobody is shown more than a refusal's own words; the rest
-// is logged with the request's id.
+// fail answers with an error: a page, or JSON for the script. The reader sees only the message of a refusal; the log
+// has the rest, with the request's id.
 func (v *Visit) fail(err error) {
 	c, ctx := v.console, v.R.Context()
 	if v.speech == nil {
@@ -34,7 +34,7 @@ func (v *Visit) fail(err error) {
 	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 		c.Log.ErrorContext(ctx, "page failed", "route", v.Page.Name(), "request_id", f.RequestID, "err", err)
 	}
-	if rec, ok := v.W.(*recorder); ok && rec.status != 0 { // a part is sent already: nobody may take it for the whole
+	if rec, ok := v.W.(*recorder); ok && rec.status != 0 { // a part is sent already: the reader must see that it is not complete
 		panic(http.ErrAbortHandler)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -42,17 +42,17 @@ func (v *Visit) fail(err error) {
 	}
 	if v.Page.JSON {
 		if err := v.writeJSON(status, map[string]any{"error": map[string]string{"code": f.Code, "message": f.Text, "requestId": f.RequestID}}); err != nil {
-			c.Log.ErrorContext(ctx, "answer not written", "err", err)
+			c.Log.ErrorContext(ctx, "answer not written", "route", v.Page.Name(), "request_id", f.RequestID, "err", err)
 		}
 		return
 	}
 	if err := v.render(status, "error", "error.title", f); err != nil {
-		c.Log.ErrorContext(ctx, "page not rendered", "route", v.Page.Name(), "err", err)
+		c.Log.ErrorContext(ctx, "page not rendered", "route", v.Page.Name(), "request_id", f.RequestID, "err", err)
 		http.Error(v.W, v.T("error.failed.text"), status)
 	}
 }
 
-// explain turns an error into what its reader may know.
+// explain turns an error into the status and the text that its reader may see.
 func (v *Visit) explain(err error) (int, Failure) {
 	f := Failure{RequestID: httpkit.IdentityOf(v.Context()).RequestID}
 	status := http.StatusInternalServerError
@@ -106,7 +106,7 @@ func (c *Console) failPlain(w http.ResponseWriter, r *http.Request, status int, 
 	http.Error(w, l.Text(key), status)
 }
 
-// failSession answers when the database of sessions does not.
+// failSession answers when the database of sessions does not answer.
 func (c *Console) failSession(w http.ResponseWriter, r *http.Request, err error) {
 	c.Log.ErrorContext(r.Context(), "session not read or written", "err", err)
 	l, _ := c.speak(r, "")

@@ -16,7 +16,7 @@ const (
 	keyField   = "once"  // the Idempotency-Key: a form that is sent twice acts once
 )
 
-// Form is what a person has typed, and what is wrong with it.
+// Form is the text that a person has typed, with the errors in it.
 type Form struct {
 	Values   url.Values
 	Wrong    map[string]string // text by field
@@ -25,8 +25,8 @@ type Form struct {
 	Restored bool              // shown again after the sign-in
 }
 
-// Form returns the form of this page: what was sent; or what was typed before the person had to sign in or to prove
-// itself; or else the defaults, which may be nil.
+// Form returns the form of this page: the sent one; or the one that was typed before the person had to sign in or prove
+// their identity; or else the defaults, which may be nil.
 func (v *Visit) Form(defaults url.Values) *Form {
 	f := &Form{Values: defaults}
 	if v.R.Method == http.MethodPost {
@@ -82,9 +82,9 @@ func (v *Visit) Need(f *Form, names ...string) bool {
 	return f.OK()
 }
 
-// Refused reports whether an error is a refusal of what was typed, and notes it in the form: the members of the request
-// that the API names become fields by the names given here as member, field, member, field; the rest is said above
-// the form. The handler then shows the form again. Any other error is the page's.
+// Refused reports whether an error is a refusal of the typed form, and writes it into the form. members lists members
+// of the request with their fields (member, field, member, field); messages about others appear above the form. The
+// handler then shows the form again. Any other error is the page's.
 func (v *Visit) Refused(f *Form, err error, members ...string) bool {
 	var refusal *api.Error
 	var own *fault.Error
@@ -116,7 +116,7 @@ func (v *Visit) Refused(f *Form, err error, members ...string) bool {
 	return true
 }
 
-// Refuse shows a form again, with what is wrong.
+// Refuse shows a form again, with its errors.
 func (v *Visit) Refuse(page, title string, data any) error {
 	return v.render(http.StatusUnprocessableEntity, page, title, data)
 }

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// Guesses that are sent at once are no more than those that are sent one by one: each counts before it is looked at.
+// Parallel guesses are as limited as guesses one by one, because each counts before the console verifies it.
 func TestConsole_guessesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -42,7 +42,7 @@ func TestConsole_guessesAtOnce(t *testing.T) {
 	}
 }
 
-// An attempt that succeeds leaves no count behind, however often a person signs in.
+// A successful attempt leaves no count behind, however often a person signs in.
 func TestConsole_successCountsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -54,7 +54,7 @@ func TestConsole_successCountsNothing(t *testing.T) {
 	}
 }
 
-// A thief of the database reads no secret out of the sessions that show it.
+// A thief of the database reads no secret in the sessions of the pages that show it.
 func TestConsole_sealsSessions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -80,8 +80,8 @@ func TestConsole_sealsSessions(t *testing.T) {
 	}
 }
 
-// An invitation from before a change of the role brings the earlier role back to nobody, and one who may not invite any
-// more has no invitations open.
+// An invitation from before a change of role does not restore the earlier role, and a person who may no longer invite
+// has no open invitations.
 func TestConsole_endsInvitations(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -108,7 +108,7 @@ func TestConsole_endsInvitations(t *testing.T) {
 	owner.get("/link/good").want(t, 200, "/link/good")
 }
 
-// An export that breaks off does not look like a whole one.
+// An export that breaks off does not look complete.
 func TestConsole_cutsHalfAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -137,7 +137,7 @@ func TestConsole_cutsHalfAnswers(t *testing.T) {
 	}
 }
 
-// The form of one who was never signed in is not stored. A person whose session has ended finds it again
+// The console stores no form of a person who was never signed in. A person whose session has ended finds theirs again
 // (TestConsole_keepsInput).
 func TestConsole_keepsNothingUnknown(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestConsole_keepsNothingUnknown(t *testing.T) {
 	}
 }
 
-// Another person who signs in to the same browser does not get the form of one whose session has ended.
+// Another person who signs in on the same browser does not get the form of the person whose session has ended.
 func TestConsole_keepsFormsApart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -177,7 +177,7 @@ func TestConsole_keepsFormsApart(t *testing.T) {
 	}
 }
 
-// Nobody floods an address with letters, neither by registering nor by inviting.
+// Nobody can flood an address with letters, neither by registrations nor by invitations.
 func TestConsole_letters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Merchants)
@@ -213,7 +213,7 @@ func (s *site) operator(t *testing.T, name string, role people.Role) *browser {
 	return b
 }
 
-// A page approves the decision that it shows, and not one that another page has put in its place.
+// A page approves the decision that it shows, even if another page has replaced it in the session.
 func TestApprove_whatIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Operators)
@@ -247,7 +247,7 @@ func TestApprove_whatIsShown(t *testing.T) {
 	begin(later).want(t, 200, "/approve/begin", "challenge")
 }
 
-// One who is no operator any more learns nothing of the operators.
+// A former operator learns nothing about the operators.
 func TestConsole_formerOperator(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, people.Operators)

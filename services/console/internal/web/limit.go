@@ -9,8 +9,9 @@ import (
 	"causeway.internal/services/console/internal/store"
 )
 
-// The failed attempts that may be made in store's window, against one account and from one address. An address may be
-// that of a whole office. letterMax bounds the letters to one address, lettersMax those that one person sends.
+// accountMax and addressMax bound the failed attempts in store's window, against one account and from one address,
+// which may be that of a whole office. letterMax bounds the letters to one address, lettersMax the letters that one
+// person sends.
 const (
 	accountMax = 10
 	addressMax = 60
@@ -22,7 +23,8 @@ const (
 var errLimited = fault.New(fault.RateLimited, "too_many_attempts", "Too many failed attempts. Wait a quarter of an hour and try again.").After(limitAfter)
 
 // limits bound the attempts to sign in. They count in the database, so that all replicas share them. An attempt counts
-// before its proof is looked at and is taken back if it succeeds: of many at once no more pass than the limit allows.
+// before the console verifies its proof, and no longer counts if it succeeds: so parallel attempts cannot exceed the
+// limit.
 type limits struct {
 	store *store.Store
 	count func(way, result string)
@@ -39,7 +41,8 @@ func subjects(account, address string) map[string]int {
 	return out
 }
 
-// network is what counts as one address: the /64 of an IPv6 address, all of which one subscriber has.
+// network returns the unit that counts as one address: of an IPv6 address the /64, because one subscriber has all of
+// it.
 func network(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {
@@ -48,7 +51,7 @@ func network(address string) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().Addr().String()
 }
 
-// begin counts an attempt. It refuses one where too many have failed, which then does not count.
+// begin counts an attempt. If too many have failed, it refuses the attempt and does not count it.
 func (l limits) begin(ctx context.Context, way, account, address string) error {
 	limited := false
 	for subject, most := range subjects(account, address) {
@@ -68,7 +71,7 @@ func (l limits) begin(ctx context.Context, way, account, address string) error {
 	return errLimited
 }
 
-// takeBack takes an attempt back: it succeeded, or was none.
+// takeBack uncounts an attempt that succeeded or was none.
 func (l limits) takeBack(ctx context.Context, account, address string) error {
 	for subject := range subjects(account, address) {
 		if err := l.store.TakeBack(ctx, subject); err != nil {
@@ -78,7 +81,7 @@ func (l limits) takeBack(ctx context.Context, account, address string) error {
 	return nil
 }
 
-// failed notes that an attempt was refused. It counts already.
+// failed records that an attempt was refused. begin has counted it.
 func (l limits) failed(way string) { l.count(way, "refused") }
 
 // done counts a sign-in and forgets the failures of the account.
@@ -89,7 +92,7 @@ func (l limits) done(ctx context.Context, way, account string) error {
 
 var errLetters = fault.New(fault.RateLimited, "too_many_letters", "Too many letters were sent. Wait a quarter of an hour and try again.").After(limitAfter)
 
-// letter counts a letter to an address, and those of the person who sends it, "" without a sign-in.
+// letter counts a letter to an address, and by the person who sends it, "" without a sign-in.
 func (l limits) letter(ctx context.Context, by, to string) error {
 	bounds := map[string]int{"letter to " + to: letterMax}
 	if by != "" {

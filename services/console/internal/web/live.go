@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The bounds of streams: their life, after which a browser asks again, how often a page is looked at, and how many
-// there may be in this process and for one person.
+// The bounds of streams: their life, after which a browser asks again; the interval between two looks at a page; and
+// their number in this process and for one person.
 const (
 	liveLife  = 10 * time.Minute
 	liveEvery = 3 * time.Second
@@ -32,7 +32,7 @@ type live struct {
 }
 
 func newLive() *live {
-	return &live{by: map[string]int{}, gauge: prometheus.NewDesc("console_live_streams", "Pages that follow what they show at this moment.", nil, nil)}
+	return &live{by: map[string]int{}, gauge: prometheus.NewDesc("console_live_streams", "Open streams of live pages.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -63,7 +63,7 @@ func (l *live) begin(who string) (end func(), ok bool) {
 	}, true
 }
 
-// followed finds the live page of an address of this console, as the mux would.
+// followed finds the live page at an address of this console, as the mux would.
 func (c *Console) followed(r *http.Request) (*Page, *http.Request) {
 	of, err := url.Parse(r.URL.Query().Get("of"))
 	if err != nil || of.Host != "" || !strings.HasPrefix(of.Path, c.base+"/") {
@@ -94,7 +94,7 @@ func (c *Console) serveLive(w http.ResponseWriter, r *http.Request) {
 	// A stream lasts longer than a session's data may be trusted, so each look reads the session's person again.
 	v := &Visit{W: w, R: asked, Page: &Page{Method: p.Method, Path: p.Path, Permission: p.Permission, JSON: true, Live: p.Live}, console: c}
 	if err := c.admit(v); err != nil {
-		http.Error(w, "", http.StatusNoContent) // which tells an EventSource not to come again
+		http.Error(w, "", http.StatusNoContent) // on which an EventSource does not reconnect
 		return
 	}
 	end, ok := c.live.begin(v.Person.ID)
@@ -138,7 +138,7 @@ func (c *Console) serveLive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look asks a page for its version, once it is sure that the person may still see it.
+// look checks that the person may still see a page, and then asks the page for its version.
 func (c *Console) look(v *Visit, p *Page) (string, error) {
 	ctx, stop := context.WithTimeout(v.R.Context(), pageMax)
 	defer stop()

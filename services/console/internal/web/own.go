@@ -8,7 +8,8 @@ import (
 	"causeway.internal/services/console/internal/people"
 )
 
-// OwnPasskey is a passkey of the person who is signed in, as others register it elsewhere; its texts are base64url.
+// OwnPasskey is a passkey of the person who is signed in, in the form in which operators register it at the gateway;
+// its texts are base64url.
 type OwnPasskey struct{ Name, CredentialID, PublicKey string }
 
 // OwnPasskeys lists those of the person.
@@ -29,7 +30,7 @@ func (v *Visit) OwnPasskeys() ([]OwnPasskey, error) {
 	return out, nil
 }
 
-// Called keeps the name of the person's merchant as the API says it, for the pages of all its people.
+// Called stores the API's name of the person's merchant, for the pages of all its people.
 func (v *Visit) Called(name string) error {
 	if name == "" || name == v.Member.MerchantName {
 		return nil

@@ -13,18 +13,18 @@ type Page struct {
 	Path       string            // below the door: /payments/{reference}
 	Permission people.Permission // "" is every person who is signed in
 	Public     bool              // nobody needs to be signed in
-	Fresh      bool              // the person has proved who it is within session.Freshness
+	Fresh      bool              // the person has proved their identity within session.Freshness
 	Handle     func(*Visit) error
 
 	// Live, if it is not nil, returns a short text that changes when the page does; it is asked every few seconds while
 	// a browser shows the page.
 	Live func(*Visit) (string, error)
 
-	// JSON marks what the script asks: errors are JSON, not pages.
+	// JSON marks a request of the script: its errors are JSON, not pages.
 	JSON bool
-	// Personal is about the person and no merchant: it may be sent whatever the person looks at meanwhile.
+	// Personal marks a form about the person and no merchant: it is valid whatever merchant the person looks at meanwhile.
 	Personal bool
-	// Alone is a POST without a page of its own path: nothing that a person typed is lost with it.
+	// Alone marks a POST without a page at its own path: it holds no text that a person typed and could lose.
 	Alone bool
 }
 
@@ -41,10 +41,10 @@ func Post(path string, permission people.Permission, handle func(*Visit) error) 
 	return Page{Method: http.MethodPost, Path: path, Permission: permission, Handle: handle}
 }
 
-// WithFresh demands that the person has just proved who it is.
+// WithFresh demands a recent proof of the person's identity.
 func (p Page) WithFresh() Page { p.Fresh = true; return p }
 
-// WithLive makes the page follow what it shows.
+// WithLive lets the page update itself.
 func (p Page) WithLive(version func(*Visit) (string, error)) Page { p.Live = version; return p }
 
 // Item is a line of the navigation. Its text has the key "menu." and Name.

@@ -229,7 +229,7 @@ func qrCode(text string) (map[string]any, error) {
 const languageCookie = "language"
 
 // speak chooses the language of an answer: the one that the reader asks for, else the person's, else the browser's
-// choice of before, else its wish.
+// earlier choice, else the browser's preference.
 func (c *Console) speak(r *http.Request, wish string) (*language.Language, bool) {
 	before := ""
 	if cookie, err := r.Cookie(languageCookie); err == nil {
@@ -238,7 +238,7 @@ func (c *Console) speak(r *http.Request, wish string) (*language.Language, bool)
 	return c.views.languages.Choose(r, wish, before)
 }
 
-// rememberLanguage keeps a reader's choice of a language.
+// rememberLanguage stores a reader's choice of a language.
 func (v *Visit) rememberLanguage() {
 	http.SetCookie(v.W, &http.Cookie{ //nolint:gosec // Secure wherever browsers use https; a developer's console has http
 		Name: languageCookie, Value: v.speech.Code, Path: v.console.base, MaxAge: 365 * 24 * 3600,
@@ -246,7 +246,7 @@ func (v *Visit) rememberLanguage() {
 	})
 }
 
-// serveAsset serves an embedded file, whose name never has another content.
+// serveAsset serves an embedded file. A name has the same content for ever.
 func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	a, ok := c.views.assets[name]
 	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {

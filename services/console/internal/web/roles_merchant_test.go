@@ -81,7 +81,7 @@ var merchants = map[string]string{
 	"GET /settings": everybody, "GET /settings/branding": managers, "POST /settings/branding": managers,
 }
 
-// makers have API keys.
+// makers may have API keys.
 const makers = "owner developer"
 
 const (

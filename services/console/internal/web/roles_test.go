@@ -16,7 +16,7 @@ const (
 	chiefs    = "operator"
 )
 
-// who may use the console's own routes: of merchants, and of operators.
+// own has the users of the console's own routes, among merchants and among operators.
 var own = map[string][2]string{
 	"GET /sign-in": {anybody, anybody}, "POST /sign-in": {anybody, anybody},
 	"GET /sign-in/code": {anybody, anybody}, "POST /sign-in/code": {anybody, anybody},
@@ -42,7 +42,7 @@ var own = map[string][2]string{
 	"GET /team/members/{id}": {managers, chiefs}, "POST /team/members/{id}": {managers, chiefs},
 }
 
-// The table of who may use which route, role by role. A route without a line fails.
+// The table has the routes that each role may use. A route without a line fails.
 func TestRoles(t *testing.T) {
 	for i, door := range []people.Door{people.Merchants, people.Operators} {
 		want := map[string]string{}

@@ -103,7 +103,7 @@ func signIn(v *Visit) error {
 		return again()
 	}
 	login, ok := people.Login(c.Door, f.Get("login"))
-	if !ok { // nobody's, of any length: it counts against the address alone
+	if !ok { // no valid login, of any length: it counts against the address alone
 		login = ""
 	}
 	who, err := c.check(v, "password", login, f.Values.Get("password"))
@@ -125,7 +125,7 @@ func signIn(v *Visit) error {
 
 var errWrong = errors.New("the login or its proof is wrong")
 
-// check verifies a password under the limits. It returns errWrong for a wrong one, and for an account without.
+// check verifies a password under the limits. It returns errWrong for a wrong password, and for an account without one.
 func (c *Console) check(v *Visit, way, login, typed string) (people.Person, error) {
 	ctx := v.Context()
 	if err := c.limits.begin(ctx, way, login, v.Address()); err != nil {
@@ -240,7 +240,7 @@ func (v *Visit) begin(who people.Person, way string) (to string, err error) {
 	return v.resume(), nil
 }
 
-// accept joins the person by an invitation that waited for the sign-in, and returns the path of the next page.
+// accept uses an invitation that waited for the sign-in to join the person, and returns the path of the next page.
 func (v *Visit) accept(hash []byte) (to string, err error) {
 	c, ctx := v.console, v.Context()
 	c.sessions.DropLink(ctx)
@@ -346,7 +346,7 @@ func (c *Console) credentials(v *Visit, personID string) ([][]byte, error) {
 	return out, nil
 }
 
-// finishSignIn signs the person of a passkey in and tells the script where to go.
+// finishSignIn signs the person of a passkey in and sends the script the next address.
 func finishSignIn(v *Visit) error {
 	who, err := v.verifyPasskey()
 	if err != nil {
@@ -355,7 +355,7 @@ func finishSignIn(v *Visit) error {
 	return v.onward(v.begin(who, "passkey"))
 }
 
-// onward tells the script the address of the next page.
+// onward sends the script the address of the next page.
 func (v *Visit) onward(to string, err error) error {
 	if err != nil {
 		return err
@@ -425,7 +425,7 @@ func signOut(v *Visit) error {
 	return v.Redirect("/sign-in")
 }
 
-// choose changes the merchant and the mode that the person looks at.
+// choose changes the merchant and the mode of the pages.
 func choose(v *Visit) error {
 	c, ctx := v.console, v.Context()
 	merchantID, mode := v.Member.MerchantID, v.Mode
@@ -442,7 +442,7 @@ func choose(v *Visit) error {
 	return v.Redirect(c.Area.Home)
 }
 
-// LinkHash is what the database knows of a one-time link.
+// LinkHash is the hash under which the database has a one-time link.
 func LinkHash(secret string) []byte {
 	sum := sha256.Sum256([]byte("causeway console link\n" + secret))
 	return sum[:]

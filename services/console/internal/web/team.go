@@ -26,7 +26,7 @@ type teamPage struct {
 	Sent    string
 }
 
-// belongs refuses one who is no member, or no longer: among operators everybody has the same merchant, none.
+// belongs refuses a person who is no member, or no longer: all operators share the merchant "".
 func (v *Visit) belongs() error {
 	if len(v.Memberships) == 0 {
 		return errForbidden
@@ -94,7 +94,7 @@ func invite(v *Visit) error {
 	return v.Redirect("/team")
 }
 
-// deliver mails an invitation. Where no letter can go, the inviter sees the link on the next page.
+// deliver mails an invitation. If it cannot be mailed, the inviter sees the link on the next page.
 func (v *Visit) deliver(link people.Link, address string) {
 	c := v.console
 	if !c.Mail.Sends() || !strings.Contains(link.Login, "@") {
@@ -191,7 +191,7 @@ func changeMember(v *Visit) error {
 	return v.Redirect("/team")
 }
 
-// showActs lists what people did to people.
+// showActs lists the acts of people on people.
 func showActs(v *Visit) error {
 	if err := v.belongs(); err != nil {
 		return err

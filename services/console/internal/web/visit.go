@@ -81,7 +81,7 @@ func (v *Visit) Keep(name, text string) { v.console.sessions.Set(v.Context(), na
 // Take takes a text that Keep has kept, "" without one.
 func (v *Visit) Take(name string) string { return v.console.sessions.Take(v.Context(), name) }
 
-// Record notes what the person did to people, for the team's page.
+// Record stores an act of the person on people, for the team's page.
 func (v *Visit) Record(act, about string) error {
 	return v.console.Store.Record(v.Context(), store.Act{
 		PersonID: v.Person.ID, Login: v.Person.Login, MerchantID: v.Member.MerchantID, Act: act, About: about, Address: v.Address(),
@@ -104,7 +104,7 @@ func (v *Visit) askToSignIn() error {
 	if v.Page.JSON {
 		return errSignedOut
 	}
-	// Only the form of one who was signed in is kept: nobody fills the database without signing in.
+	// The console stores the form only of a person who was signed in, so that others cannot fill the database.
 	personID, err := v.console.sessions.Knew(v.R)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (v *Visit) askToSignIn() error {
 	return errors.Join(v.Redirect("/sign-in"), errAnswered)
 }
 
-// askToProve keeps the form and lets the person prove who it is.
+// askToProve keeps the form and asks the person for a proof of identity.
 func (v *Visit) askToProve() error {
 	if v.Page.JSON { // the script goes there, and comes back to the page that it is on
 		if from, err := url.Parse(v.R.Referer()); err == nil && strings.HasPrefix(from.Path, v.console.base+"/") {
@@ -127,7 +127,7 @@ func (v *Visit) askToProve() error {
 	return errors.Join(v.Redirect("/prove"), errAnswered)
 }
 
-// askScope shows a form again whose merchant or mode is not the one that the person looks at now.
+// askScope shows a form again if the person now looks at another merchant or mode than the form's.
 func (v *Visit) askScope() error {
 	if v.Page.Alone {
 		return fault.New(fault.Conflict, "other_scope", "This page was opened for another merchant or mode. Nothing was done.")
@@ -142,7 +142,7 @@ const parkMax = 64 << 10
 // secretFields are never kept.
 var secretFields = []string{"password", "again", "code", "current"}
 
-// park keeps what was typed, and the address that was asked for. The form of a POST is shown again at its own path.
+// park keeps the typed form and the requested address. The form of a POST is shown again at its own path.
 func (v *Visit) park(personID string) {
 	form := url.Values{}
 	size := 0

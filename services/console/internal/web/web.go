@@ -33,7 +33,7 @@ import (
 //go:embed templates texts assets
 var files embed.FS
 
-// Parts are what a console is made of.
+// Parts are the parts of a console.
 type Parts struct {
 	Door     people.Door
 	Origin   *url.URL // as browsers see it
@@ -77,7 +77,7 @@ func Base(d people.Door) string {
 // cookies are the names of the sessions' cookies: both doors may have one host.
 var cookies = map[people.Door]string{people.Merchants: "console", people.Operators: "operators"}
 
-// New reads every embedded file, and reports what is wrong with one.
+// New reads every embedded file, and reports an error in one.
 func New(parts Parts) (*Console, error) {
 	c := &Console{Parts: parts, base: Base(parts.Door), pages: map[string]*Page{}, mux: http.NewServeMux(), live: newLive()}
 	var err error
@@ -206,7 +206,7 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // pageMax bounds the time of a page.
 const pageMax = 20 * time.Second
 
-// serve runs a page for the person who asks, as far as that person may.
+// serve runs a page for the person of the request, if that person may see it.
 func (c *Console) serve(w http.ResponseWriter, r *http.Request, p *Page) {
 	began := time.Now()
 	rec := &recorder{ResponseWriter: w}
@@ -236,11 +236,11 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request, p *Page) {
 	}
 }
 
-// errAnswered ends a visit that was answered otherwise.
+// errAnswered ends a visit that has its answer already.
 var errAnswered = errors.New("answered")
 
-// admit identifies the person and checks the permission. It answers itself where the person must sign in, prove itself,
-// or look at another merchant or mode first; what was typed into the form is kept.
+// admit identifies the person and checks the permission. It answers itself if the person must first sign in, prove
+// their identity, or choose another merchant or mode; it keeps the typed form.
 func (c *Console) admit(v *Visit) error {
 	if err := v.identify(); err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestCeremony(t *testing.T) {
 	if _, err := do("", "new-log"); err == nil {
 		t.Error("make the log again: got no error, want one")
 	}
-	if shown, err := do("", "verify-log"); err != nil || !strings.HasPrefix(shown, "1 lines hold") {
+	if shown, err := do("", "verify-log"); err != nil || !strings.HasPrefix(shown, "1 lines are valid") {
 		t.Errorf("verify the new log: got %s, %v, want one line", shown, err)
 	}
 	// The written words restore the same keys.

@@ -1,5 +1,5 @@
-// Command signer holds the keys of money and signs for wallets what its policy allows, over a unix socket. It has no
-// database, opens no connection and listens on nothing else. `signer serve` does that. The verbs new-seed, seal-seed,
+// Command signer holds the keys of money. `signer serve` signs the transactions of wallets that its policy allows, over
+// a unix socket; it has no database, opens no connection and listens on nothing else. The verbs new-seed, seal-seed,
 // new-log, xpubs, addresses and verify-log belong to the key ceremony (docs/custody.md), and health asks the running
 // signer. This package only wires.
 package main
@@ -32,15 +32,15 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// settings are what the signer reads from its environment; its policy file says what may be signed.
+// settings are the environment of the signer. Its policy file names the transactions that it may sign.
 type settings struct {
 	Seed       string        `env:"SIGNER_SEED" doc:"path of the sealed seed, an age file"`
 	Identity   config.Secret `env:"SIGNER_IDENTITY" doc:"age identity that opens the seed (AGE-SECRET-KEY-1…); or give SIGNER_PASSPHRASE"`
 	Passphrase config.Secret `env:"SIGNER_PASSPHRASE" doc:"passphrase that opens the seed, when it was sealed with one"`
 	Policy     string        `env:"SIGNER_POLICY" doc:"path of the policy: networks, treasuries, tokens, limits (docs/custody.md)"`
 	Socket     string        `env:"SIGNER_SOCKET" doc:"path of the unix socket to open; only the policy's peers may use it"`
-	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line contains the hash of the line before; it must outlive the process, and is made once with signer new-log"`
-	KillSwitch string        `env:"SIGNER_KILL_SWITCH" doc:"path of a file that, while it exists, makes the signer refuse everything"`
+	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line contains the hash of the line before; it must outlive the process; signer new-log makes it, once"`
+	KillSwitch string        `env:"SIGNER_KILL_SWITCH" doc:"path of a file; the signer refuses everything while it exists"`
 	LockMemory bool          `env:"SIGNER_LOCK_MEMORY" envDefault:"false" doc:"keep the process out of swap (mlockall); needs an unlimited memlock limit"`
 }
 
@@ -96,7 +96,8 @@ func run(ctx context.Context, args []string, environ map[string]string, in io.Re
 	return errUsage
 }
 
-// harden keeps the process's memory private: no core file, and no other process of the user may read it.
+// harden keeps the process's memory private: the kernel writes no core file, and no other process of the user may read
+// it.
 func harden(cfg settings) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("making the process undumpable: %w", err)
@@ -336,6 +337,6 @@ func verifyLog(cfg settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%d lines hold; the last is %s\n", lines, head)
+	_, err = fmt.Fprintf(out, "%d lines are valid; the last hash is %s\n", lines, head)
 	return err
 }

@@ -360,7 +360,7 @@ func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 
 // refused handles the signer's refusal. A transaction without any signature is deleted, and its nonce is free.
 func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refusal) error {
-	s.log.WarnContext(ctx, "signer refused intent", "id", o.ID, "code", no.Code, "why", no.Message)
+	s.log.WarnContext(ctx, "signer refused intent", "id", o.ID, "code", no.Code, "reason", no.Message)
 	if o.Kind == intent.Refund && no.Code == intent.Stopped {
 		return nil // it may be signed already, and its order allows no other number: the plan stays
 	}

@@ -1,4 +1,4 @@
-// What a page does beyond being read: passkeys, copying, following changes. Everything else works without it.
+// The script of the pages: passkeys, copying, live parts. Everything else works without it.
 "use strict";
 (() => {
   const by = (id) => document.getElementById(id);
@@ -92,7 +92,7 @@
   });
   addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
-  // Following: the stream says that the page has another version; the parts that the page marks are then replaced.
+  // Live parts: when the stream sends another version of the page, the script replaces the parts that the page marks.
   let stream = null;
   async function renew() {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" }).catch(() => null);

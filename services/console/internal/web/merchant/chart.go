@@ -4,8 +4,8 @@ import (
 	"math/big"
 )
 
-// chart is a bar for each of some values, scaled to a round maximum. The page draws it as SVG without text: the labels
-// are HTML around it, so that they stay legible at any width. Values are decimals; only the heights are fractions.
+// chart has a bar for each value, scaled to a round maximum. The page draws it as SVG without text: the labels are HTML
+// around it, so that they stay legible at any width. Values are decimals; only the heights are rounded.
 type chart struct {
 	Title string
 	Bars  []bar
@@ -54,7 +54,7 @@ func newChart(title string, values, tips []string, ends [2]string) chart {
 	for i, n := range numbers {
 		height := scaled(n, top)
 		if height == 0 && n.Sign() > 0 {
-			height = chartHeight / 100 // a little is not nothing
+			height = chartHeight / 100 // a small value is visible
 		}
 		c.Bars = append(c.Bars, bar{i * slot, chartHeight - height, height, tips[i]})
 	}
@@ -87,7 +87,7 @@ func roundUp(n *big.Rat) *big.Rat {
 	return step.Mul(step, ten)
 }
 
-// compact writes a level of the scale shortly: 1500000 is 1.5M.
+// compact abbreviates a level of the scale: 1500000 is 1.5M.
 func compact(n *big.Rat) string {
 	for _, unit := range []struct {
 		size int64

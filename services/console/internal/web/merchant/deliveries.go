@@ -17,7 +17,7 @@ type delivery struct {
 	Attempts                                             []attempt
 }
 
-// MayRetry reports a delivery that can be sent again.
+// MayRetry reports whether the delivery can be sent again.
 func (d delivery) MayRetry() bool { return d.Status != "pending" && d.Status != "held" }
 
 // Last is the newest attempt; nil before the first.
@@ -38,7 +38,7 @@ type attempt struct {
 	ExcerptEncoding string
 }
 
-// Milliseconds is the time of the attempt without fraction.
+// Milliseconds is the duration of the attempt, rounded down to a whole number.
 func (a attempt) Milliseconds() string {
 	whole, _, _ := strings.Cut(a.LatencyMs.Total.String(), ".")
 	return whole
@@ -86,7 +86,7 @@ func versionDelivery(v *web.Visit) (string, error) {
 	return version(d), err
 }
 
-// retryDelivery sends a delivery again, and leads back to where the button was.
+// retryDelivery sends a delivery again, and leads back to the page of the button.
 func retryDelivery(v *web.Visit) error {
 	f := v.Form(nil)
 	if err := v.API.Post(v.Context(), api.Path("v1", "webhooks", "deliveries", v.Param("id"), "retry"), f.Key, nil, nil); err != nil {

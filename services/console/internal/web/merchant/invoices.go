@@ -11,7 +11,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// settlement is a row of the API's report of what was settled.
+// settlement is a row of the API's report of settlements.
 type settlement struct {
 	Reference       string
 	Type            string
@@ -26,7 +26,7 @@ type settlement struct {
 	Rate            json.Number
 }
 
-// report is the API's report of what was settled in a time.
+// report is the API's report of the settlements of a period.
 type report struct {
 	From, To    string
 	Settlements []settlement
@@ -59,7 +59,7 @@ type invoicesPage struct {
 	Number   string
 }
 
-// monthsShown is how far the list of invoices goes back.
+// monthsShown is the number of months in the list of invoices.
 const monthsShown = 24
 
 func settlements(v *web.Visit) error {

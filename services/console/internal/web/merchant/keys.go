@@ -26,10 +26,10 @@ type key struct {
 	AllowedCidrs []string
 	RevokedAt    string
 	LastUsedAt   string
-	Secret       string // in the answer that makes it alone
+	Secret       string // only in the answer that makes it
 }
 
-// pagination is the position that the API's lists give.
+// pagination is the position in a list of the API.
 type pagination struct{ NextCursor string }
 
 // keysPage is the content of the pages about keys.
@@ -44,8 +44,8 @@ type keysPage struct {
 	Overlaps    []string
 }
 
-// grantable lists the permissions that a person may give to a key: those that it has itself, but for those that people
-// alone have.
+// grantable lists the permissions that a person may give to a key: the person's own, except those that only people
+// have.
 func grantable(v *web.Visit) []string {
 	out := v.API.Who().Permissions
 	return slices.DeleteFunc(slices.Clone(out), func(p string) bool {
@@ -102,7 +102,7 @@ func createKey(v *web.Visit) error {
 	return v.Redirect("/keys/" + answer.Key.ID.String() + "/secret")
 }
 
-// lines are the words of a text area: one a line, or separated by commas.
+// lines are the words of a text area, one on a line or separated by commas.
 func lines(text string) []string {
 	out := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == ',' || r == ' ' })
 	if out == nil {
@@ -135,7 +135,7 @@ func showKey(v *web.Visit) error {
 	return v.Render("key", "keys.one", keysPage{Form: f, Key: one, Permissions: union(grantable(v), one.Permissions)})
 }
 
-// union lists the words of both lists once.
+// union lists each word of both lists once.
 func union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, word := range b {
@@ -177,7 +177,7 @@ func same(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// overlaps are the times, in minutes, for which the old secret of a rotated key may go on.
+// overlaps are the times, in minutes, for which the old secret of a rotated key may stay valid.
 var overlaps = []string{"1440", "60", "0", "10080"}
 
 func showRotate(v *web.Visit) error {

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// pageSize is how many rows a list shows.
+// pageSize is the number of rows that a list shows.
 const pageSize = 25
 
 // query is the query of a list: its filters and the cursor of the page.
@@ -26,7 +26,7 @@ func query(v *web.Visit, p *web.Pager, filters ...string) url.Values {
 	return q
 }
 
-// pass sends a file of the API on to the browser, of any length.
+// pass passes a file of the API, of any length, on to the browser.
 func pass(v *web.Visit, path string, q url.Values, name string) error {
 	answer, err := v.API.Open(v.Context(), path, q)
 	if err != nil {
@@ -37,7 +37,7 @@ func pass(v *web.Visit, path string, q url.Values, name string) error {
 	h.Set("Content-Type", answer.Header.Get("Content-Type"))
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	v.W.WriteHeader(http.StatusOK)
-	_, err = io.Copy(v.W, answer.Body) // after an error the reader sees that the file is not whole (Visit.fail)
+	_, err = io.Copy(v.W, answer.Body) // after an error the reader sees that the file is not complete (Visit.fail)
 	return err
 }
 
@@ -48,7 +48,7 @@ func networks() []string {
 	return []string{"bitcoin", "ethereum", "bsc", "polygon", "base", "arbitrum", "tron", "solana"}
 }
 
-// version is a short text that changes with a value.
+// version is a short text that changes whenever a value does.
 func version(of any) string {
 	raw, err := json.Marshal(of)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package merchant holds the pages of the merchants' door: what a merchant's people see of its money and settings.
-// Package web says how a page is added.
+// Package merchant holds the pages of the merchants' door: the money and the settings of a merchant. Package web says
+// how to add a page.
 package merchant
 
 import (
@@ -18,7 +18,7 @@ func Area() web.Area {
 	return web.Area{Name: "merchant", Files: files, Pages: pages(), Menu: menu(), Home: "/overview"}
 }
 
-// pages is the table of routes, with who may see each.
+// pages is the table of routes, with the permission for each.
 func pages() []web.Page {
 	return slices.Concat(moneyPages(), []web.Page{
 		web.Get("/overview", "", overview),
@@ -44,7 +44,7 @@ func pages() []web.Page {
 	})
 }
 
-// menu is the navigation; each line shows to those who may see its page.
+// menu is the navigation. A person sees the lines of the pages that they may see.
 func menu() []web.Item {
 	return slices.Concat([]web.Item{{Name: "overview", Path: "/overview"}}, moneyMenu(), []web.Item{
 		{Name: "settlements", Path: "/settlements"},

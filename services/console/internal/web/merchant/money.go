@@ -24,7 +24,7 @@ type account struct {
 	HeldUntil, CreatedAt, ConfirmedAt string
 }
 
-// Called is how a choice shows the account.
+// Called is the text of the account in a choice.
 func (a account) Called() string {
 	return a.Currency + " · " + a.Receiver.BankName + " · " + a.Receiver.AccountNumber + " · " + a.Receiver.AccountName
 }
@@ -35,7 +35,7 @@ func readAccounts(v *web.Visit) ([]account, error) {
 	return list.SettlementAccounts, err
 }
 
-// active are the confirmed accounts of a currency, or of all.
+// active are the confirmed accounts of a currency, or of all currencies.
 func active(all []account, currency string) (out []account) {
 	for _, a := range all {
 		if a.Status == "active" && (currency == "" || a.Currency == currency) {

@@ -55,7 +55,7 @@ func percent(rate string) string {
 	return digits + " %"
 }
 
-// Wait is the mean time to settle in words of the page: its unit and number.
+// Wait is the mean time to settle, as a number and the key of its unit.
 func (f figures) Wait() map[string]any {
 	text, _, _ := strings.Cut(f.SecondsToSettle.String(), ".")
 	seconds, err := json.Number(text).Int64()
@@ -92,7 +92,7 @@ type overviewPage struct {
 	Dimensions []string
 	Recent     []payment
 	Waiting    int64 // payments in review
-	New        bool  // nothing was ever created in these days
+	New        bool  // no payment was created in these days
 }
 
 type grouped struct {

@@ -5,7 +5,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// moneyPages are the routes of payments, money, wallets, reports and webhooks, with who may see each.
+// moneyPages are the routes of payments, money, wallets, reports and webhooks, with the permission for each.
 func moneyPages() []web.Page {
 	alone := func(p web.Page) web.Page { p.Alone = true; return p }
 	return []web.Page{
@@ -79,7 +79,7 @@ func moneyPages() []web.Page {
 	}
 }
 
-// moneyMenu are their lines of the navigation.
+// moneyMenu are the lines of the navigation for moneyPages.
 func moneyMenu() []web.Item {
 	return []web.Item{
 		{Name: "payments", Path: "/payments"},

@@ -67,10 +67,10 @@ func (p payment) Data() string {
 	return string(text)
 }
 
-// MayCancel reports a payment to which no money has come.
+// MayCancel reports whether no money has come to the payment.
 func (p payment) MayCancel() bool { return p.Status == "created" || p.Status == "pending" }
 
-// MayRefund reports a payment that may owe its payer something; the API knows exactly.
+// MayRefund reports whether the payment may owe its payer money. The API decides.
 func (p payment) MayRefund() bool {
 	switch p.Status {
 	case "created", "pending", "confirming", "settling":
@@ -100,7 +100,7 @@ type refund struct {
 	ExplorerURL                                  string `json:"explorerUrl"`
 }
 
-// timeline is what has happened to a payment.
+// timeline is the history of a payment.
 type timeline struct {
 	Timeline struct {
 		ID      string
@@ -134,7 +134,7 @@ type transfer struct {
 	BlockHeight                      json.Number
 }
 
-// Need is how many confirmations are required, 0 where only finality counts.
+// Need is the number of required confirmations, 0 if only finality counts.
 func (t transfer) Need() int64 {
 	if t.RequiredConfirmations == nil {
 		return 0
@@ -168,8 +168,8 @@ var (
 	isHash      = regexp.MustCompile(`^(0x)?[0-9a-fA-F]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$`)
 )
 
-// listPayments finds by one box: a reference leads to its payment, a transaction's hash and a deposit address narrow
-// the list. Anything else is looked for as the merchant's own identifier of the payer.
+// listPayments searches by one box: a reference leads to its payment, and a transaction's hash or a deposit address
+// narrows the list. Any other text is taken for the merchant's own identifier of a payer.
 func listPayments(v *web.Visit) error {
 	search := v.Query("search")
 	if isReference.MatchString(search) {
@@ -196,7 +196,7 @@ func listPayments(v *web.Visit) error {
 	}
 	var list paymentList
 	err := v.API.Get(v.Context(), "/v1/payments", q, &list)
-	if q.Get("address") != "" && api.Is(err, "validation_failed") { // no address of any network: perhaps a payer
+	if q.Get("address") != "" && api.Is(err, "validation_failed") { // no address of a network: perhaps a payer
 		q.Del("address")
 		q.Set("payerChatId", search)
 		err = v.API.Get(v.Context(), "/v1/payments", q, &list)
@@ -250,7 +250,7 @@ func showPayment(v *web.Visit) error {
 	return v.Render("payment", "payment.title", page)
 }
 
-// versionPayment changes with everything that the page shows.
+// versionPayment changes whenever the page does.
 func versionPayment(v *web.Visit) (string, error) {
 	p, err := readPayment(v)
 	if err != nil {
@@ -303,7 +303,7 @@ func askRefund(v *web.Visit) error {
 	return v.Render("refund", "refund.title", actPage{v.Form(nil), p})
 }
 
-// sendRefund refunds to the address of the payment. The first step of a payment without one is to name it.
+// sendRefund refunds to the address of the payment. If the payment has none, the first step is to name it.
 func sendRefund(v *web.Visit) error {
 	f := v.Form(nil)
 	reference := v.Param("reference")
@@ -375,7 +375,7 @@ func (p pair) Value() string { return p.Crypto + "/" + p.Network }
 
 type bank struct{ Code, Name, Currency string }
 
-// options reads what a payment may be made of.
+// options reads the pairs and the banks that a new payment may have.
 func options(v *web.Visit) (pairs []pair, banks []bank, err error) {
 	var all struct {
 		Networks []struct {
@@ -412,7 +412,7 @@ func create(v *web.Visit, f *web.Form, render func(page, title string, data any)
 	return render("create", "create.title", createPage{Form: f, Types: types(), Currencies: currencies(), Pairs: pairs, Banks: banks})
 }
 
-// createPayment sends what the type needs; the API says what is wrong.
+// createPayment sends the members that the type needs. The API reports the errors.
 func createPayment(v *web.Visit) error {
 	f := v.Form(nil)
 	kind := f.Get("type")

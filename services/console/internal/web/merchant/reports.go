@@ -12,7 +12,7 @@ type complaint struct {
 	Confirmer, AdminNotes, CreatedAt, UpdatedAt                                                                              string
 }
 
-// Next are the statuses that the report may get.
+// Next are the statuses to which the report may change.
 func (r complaint) Next() []string {
 	switch r.Status {
 	case "pending":

@@ -53,7 +53,7 @@ func findBusiness(v *web.Visit) (business, error) {
 	return answer.Merchant, v.Called(answer.Merchant.Name)
 }
 
-// settings shows the business, with a preview of what payers see.
+// settings shows the business, with a preview of the pay page.
 func settings(v *web.Visit) error {
 	one, err := findBusiness(v)
 	if err != nil {

@@ -26,7 +26,7 @@ func listWallets(v *web.Visit) error {
 	p := walletsPage{Pager: v.NewPager(), Statuses: []string{"watching", "deposit_detected", "confirmed", "swept", "expired"}}
 	q := query(v, p.Pager, "status")
 	if p.Pager.After == "" {
-		q.Set("cursor", "") // the pages of this list are those of cursors only where one is given
+		q.Set("cursor", "") // the list has cursors only if the first request gives one
 	}
 	var list struct {
 		Wallets    []wallet
@@ -114,7 +114,7 @@ type bookEntry struct {
 	ID, Network, Address, Label, CreatedAt, UsableAt string
 }
 
-// Called is how a choice shows the entry.
+// Called is the text of the entry in a choice.
 func (e bookEntry) Called() string { return e.Network + " · " + e.Label + " · " + e.Address }
 
 type addressesPage struct {
@@ -174,7 +174,7 @@ type draw struct {
 	CreatedAt, ConfirmedAt                                                                      string
 }
 
-// MayCancel reports a withdrawal that has not left.
+// MayCancel reports whether the withdrawal has not left yet.
 func (d draw) MayCancel() bool {
 	return d.Cancellation == "" && (d.Status == "requested" || d.Status == "approved")
 }
@@ -283,7 +283,7 @@ func createDraw(v *web.Visit) error {
 		return drawForm(v, f, v.Refuse)
 	}
 	body := map[string]string{"crypto": crypto, "network": network, "amount": string(n), "addressId": f.Get("address")}
-	if fee := f.Get("fee-" + f.Get("asset")); fee != "" { // the fee that the page showed; another one is refused
+	if fee := f.Get("fee-" + f.Get("asset")); fee != "" { // the fee that the page showed; the API refuses another one
 		body["fee"] = fee
 	}
 	var made struct{ Withdrawal draw }

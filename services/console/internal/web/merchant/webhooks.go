@@ -16,7 +16,7 @@ type endpoint struct {
 	DisabledAt, DisabledReason, FailingSince, CreatedAt, UpdatedAt string
 }
 
-// State is how the endpoint does: disabled, failing or fine.
+// State is the state of the endpoint: disabled, failing or fine.
 func (e endpoint) State() string {
 	switch {
 	case !e.Enabled:
@@ -120,7 +120,7 @@ func createEndpoint(v *web.Visit) error {
 	return v.Redirect("/webhooks/" + url.PathEscape(made.Endpoint.ID))
 }
 
-// chosenTypes are the types of the form; none are all.
+// chosenTypes are the types of the form; none means all.
 func chosenTypes(f *web.Form) []string {
 	if f.All("types") == nil {
 		return []string{}
@@ -186,8 +186,8 @@ func askSecret(v *web.Visit) error {
 	return v.Render("webhook-secret", "webhooks.secret", secretPage{v.Form(nil), e})
 }
 
-// showSecret keeps the secret in the session for the next page, which shows it once: it is in no address and no cache.
-// rotate makes a new one first.
+// showSecret keeps the secret in the session for the next page, which shows it once, so that no address and no cache
+// has it. The button rotate makes a new secret first.
 func showSecret(v *web.Visit) error {
 	f := v.Form(nil)
 	var answer struct{ Secret string }
@@ -219,7 +219,7 @@ type replay struct {
 	Total, Sent                                int64
 }
 
-// Percent is how much of the replay is done.
+// Percent is the finished part of the replay.
 func (r replay) Percent() int64 {
 	if r.Total == 0 {
 		return 100
@@ -248,7 +248,7 @@ func askReplay(v *web.Visit) error {
 	return newReplay(v, f, nil, v.Render)
 }
 
-// createReplay looks first how many deliveries there are, and sends them once the person has seen the number.
+// createReplay first counts the deliveries, and sends them once the person has seen the number.
 func createReplay(v *web.Visit) error {
 	f := v.Form(nil)
 	from, ok := moment(v, f, "from")

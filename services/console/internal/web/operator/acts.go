@@ -17,7 +17,7 @@ type act struct {
 	Row    string // the same with members of a row, where they have other names
 	Method string
 	API    string // path of the API, with the values of the page's path
-	Back   string // where it leads afterwards
+	Back   string // page to which it leads afterwards
 	Fields []field
 	Body   map[string]string // members with fixed values
 	Fits   func(r row) bool  // whether a row has this act; nil is every row
@@ -238,7 +238,7 @@ func (a act) ask(v *web.Visit) error {
 	return v.Render("act", page.Title, page)
 }
 
-// take turns the form into the request of the API and leads to its approval.
+// take makes the request of the API from the form, and leads to its approval.
 func (a act) take(v *web.Visit) error {
 	f := v.Form(nil)
 	var needed []string

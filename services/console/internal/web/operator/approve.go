@@ -32,7 +32,7 @@ type decision struct {
 
 const kept = "decision"
 
-// keep keeps a decision and leads to its approval.
+// keep stores a decision and leads to its approval.
 func keep(v *web.Visit, a act, f *web.Form, body map[string]any) error {
 	d := decision{Act: a.Name, Method: a.Method, Path: filledFrom(v, a.API), Key: f.Key, Back: filledFrom(v, a.Back)}
 	if len(body) > 0 {
@@ -57,8 +57,8 @@ func (d decision) keep(v *web.Visit) error {
 	return nil
 }
 
-// name names a decision, so that a page approves the one that it shows: another form in the same session may have
-// replaced it meanwhile.
+// name identifies a decision, so that a page approves the decision that it shows: another form of the same session may
+// have replaced it meanwhile.
 func (d decision) name() string {
 	sum := sha256.Sum256([]byte(d.Method + "\n" + d.Path + "\n" + d.Key + "\n" + string(d.Body)))
 	return hex.EncodeToString(sum[:])
@@ -68,7 +68,7 @@ var errOther = fault.New(fault.Conflict, "other_decision", "Another decision wai
 
 var errNothing = fault.New(fault.NotFound, "nothing_to_approve", "There is nothing to approve. Decide again.")
 
-// waiting is the decision that waits in this session; it goes on waiting.
+// waiting reads the decision that waits in this session, and leaves it there.
 func waiting(v *web.Visit) (d decision, err error) {
 	text := v.Take(kept)
 	if text == "" {
@@ -118,7 +118,7 @@ type approvePage struct {
 	Facts    []cell
 	Back     string
 	Keys     []registered
-	Own      []web.OwnPasskey // of the account, for an operator who has registered none
+	Own      []web.OwnPasskey // passkeys of the account, for an operator who has registered none at the gateway
 	Who      string
 }
 

@@ -16,10 +16,10 @@ type queue struct {
 	Lines []line
 	Heads []string
 	More  bool
-	Shut  bool // the API does not answer for it now
+	Shut  bool // the API does not answer
 }
 
-// waits are the lists that need somebody, in the order of urgency.
+// waits are the lists of cases that wait for an operator, in the order of urgency.
 var waits = []string{"payments", "payouts", "refunds", "withdrawals", "draws", "holds", "deposits", "differences", "sweeps", "dead", "fraud", "pauses"}
 
 // shown is how many cases of a kind the first page shows.
@@ -87,8 +87,8 @@ func listsByName() map[string]list {
 	return out
 }
 
-// search leads to what a text names: a payment by its reference or id, else payments by a hash, an address, a payout,
-// the last four digits of an account, or a merchant.
+// search finds the objects that a text names: a payment by its reference or id, else payments by a hash, an address, a
+// payout, the last four digits of an account, or a merchant.
 func search(v *web.Visit) error {
 	text := v.Query("q")
 	if text == "" {
@@ -147,8 +147,8 @@ var account = regexp.MustCompile(`^[0-9]{4,20}$`)
 
 const ends = 4
 
-// queriesFor are the lists of payments that a text may find, in the order in which they are asked. The last four digits
-// of an account find payments of both modes.
+// queriesFor are the queries for payments that a text may name, in order. The last four digits of an account find
+// payments of both modes.
 func queriesFor(text string) []url.Values {
 	if account.MatchString(text) {
 		return []url.Values{{"accountEnds": {text}, "mode": {"live"}}, {"accountEnds": {text}, "mode": {"test"}}}
@@ -169,7 +169,7 @@ func refusedText(err error) bool {
 	return ok && (refused.Status == 400 || refused.Status == 422)
 }
 
-// treasury shows where the money of a mode is and whose it is.
+// treasury shows the places and the owners of the money of a mode.
 func treasury(v *web.Visit) error {
 	query := v.Filters("mode", "day")
 	if query.Get("mode") == "" {

@@ -13,8 +13,8 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// board is a page of several tables, which the API answers whole. Its texts have the keys "board.NAME.title" and
-// ".text".
+// board is a page of several tables, each of which the API answers in one piece. Its texts have the keys
+// "board.NAME.title" and ".text".
 type board struct {
 	Name   string
 	Tables []table
@@ -27,7 +27,7 @@ type table struct {
 	API     string
 	Also    []string // further paths of the API with such rows
 	Query   url.Values
-	Once    string // a member that no two rows share: further rows with a value are left out
+	Once    string // a member whose value only the first row with it shows: later rows with the same value are left out
 	Items   string // member of the answer that holds the rows
 	Each    string // a member of each row that is a list: its items become the rows, with the row's other members
 	Columns []column
@@ -73,7 +73,7 @@ func (b board) show(v *web.Visit) error {
 	return v.Render("board", page.Title, page)
 }
 
-// lineOf is a row with the acts that fit it.
+// lineOf is a row with the acts that apply to it.
 func lineOf(r row, columns []column, names []string, byName map[string]act) (out line) {
 	for _, c := range columns {
 		out.Cells = append(out.Cells, c.of(r))
@@ -102,13 +102,13 @@ func (b board) version(v *web.Visit) (string, error) {
 	return versionOf(seen), nil
 }
 
-// answered is an answer of the API that more tables of a board may use.
+// answered is an answer of the API, which several tables of a board may use.
 type answered struct {
 	body row
 	err  error
 }
 
-// read reads the rows of all paths; with an error it returns those of the paths that answer.
+// read reads the rows of all paths. If one fails, it returns the error and the rows of the others.
 func (t table) read(v *web.Visit, answers map[string]answered) (rows []row, err error) {
 	seen := map[string]bool{}
 	for _, path := range append([]string{t.API}, t.Also...) {
@@ -169,7 +169,7 @@ func services() (paths []string) {
 	return paths
 }
 
-// problems are the checks of a process that fail.
+// problems are the failing checks of a process.
 func problems(r row) string {
 	var out []string
 	checks, _ := r["checks"].([]any)
@@ -320,7 +320,7 @@ func closeReport(v *web.Visit) error {
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "treasury-" + mode + "-" + day + ".csv"}))
 	v.W.WriteHeader(http.StatusOK)
 	if _, err := io.Copy(v.W, answer.Body); err != nil {
-		panic(http.ErrAbortHandler) // the reader must see that the file is not whole
+		panic(http.ErrAbortHandler) // the reader must see that the file is not complete
 	}
 	return nil
 }

@@ -10,8 +10,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// kase is one object with all that the API says about it, and its decisions. Its title has the key "case." and the
-// name.
+// kase is one object with all its members in the API, and its decisions. Its title has the key "case." and the name.
 type kase struct {
 	Name string
 	Path string // of the page
@@ -34,8 +33,8 @@ func cases() []kase {
 	}
 }
 
-// part is a group of facts: the object's own, or those of a member that is an object, or each of a member that is a
-// list.
+// part is a group of facts: the plain members of the object, or of a member that is an object, or of one item of a
+// member that is a list.
 type part struct {
 	Name  string // the member, "" for the object itself
 	Facts []cell
@@ -75,8 +74,8 @@ func (k kase) show(v *web.Visit) error {
 	return v.Render("case", page.Title, page)
 }
 
-// partsOf sorts what the API says: plain members first, then a group for each member that is an object or a list of
-// them.
+// partsOf sorts the members of an object: plain members first, then a group for each member that is an object or a list
+// of objects.
 func partsOf(of row) []part {
 	own := part{}
 	var more []part
@@ -114,7 +113,7 @@ func factsOf(of map[string]any) (facts []cell) {
 	return facts
 }
 
-// fact shows a member by its name: times by their ending, what is copied as code.
+// fact shows a member according to its name: times by their ending, and values that people copy as code.
 func fact(name string, value any) cell {
 	out := cell{Label: spoken(name), Text: textOf(value)}
 	switch {
@@ -128,7 +127,7 @@ func fact(name string, value any) cell {
 	return out
 }
 
-// spoken is the name of a member of the API as people read it: createdAt is created at.
+// spoken splits the name of a member of the API into words: createdAt is created at.
 func spoken(name string) string {
 	var out strings.Builder
 	for _, c := range name {

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/console/internal/web"
 )
 
-// How a value of the API is shown.
+// The ways to show a value of the API.
 const (
 	plain  = ""
 	code   = "code"
@@ -24,13 +24,13 @@ const (
 	share  = "share" // of one, in percent
 )
 
-// column is a member of a row, and how it is shown. Its label is the text of "col." and the name.
+// column is a member of a row, and the way to show it. Its label is the text of "col." and the name.
 type column struct {
 	Name string // of the label
 	From string // the member; members of members follow a dot
 	As   string
 	Of   string // with amount: the member that names the currency
-	To   string // the address of the row's case, with {member}; "" leads nowhere
+	To   string // address of the row's case, with {member}; "" for no link
 	Says string // a value that is the same in each row, in place of a member's
 	Made func(r row) string
 }
@@ -99,7 +99,7 @@ func textOf(value any) string {
 	return string(raw)
 }
 
-// filled fills the {members} of an address with the row's, escaped; ok is false if one is missing.
+// filled fills the {members} of an address with those of the row, escaped; ok is false if one is missing.
 func (r row) filled(address string) (out string, ok bool) {
 	ok = true
 	path, query, asks := strings.Cut(address, "?")
@@ -185,7 +185,7 @@ type listPage struct {
 	Pager             *web.Pager
 	Act               bool // the operator may act
 	Acts              bool // and a row may have acts
-	Shut              bool // the part of the product behind it does not answer, or has no such list yet
+	Shut              bool // the service of the list does not answer, or has no such list yet
 }
 
 func (l list) query(v *web.Visit, after string) url.Values {
@@ -265,7 +265,7 @@ func versionOf(of any) string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
-// shut reports whether a part of the product does not answer, or is of a release without the route.
+// shut reports whether a service does not answer, or is of a release without the route.
 func shut(err error) bool {
 	refused, ok := errors.AsType[*api.Error](err)
 	return ok && (refused.Status >= http.StatusInternalServerError || refused.Code == "route_not_found")

@@ -1,6 +1,6 @@
-// Package operator holds the pages of the operators' door: what waits for a decision, the facts of each case, and how
-// the product does. Package web says how a page is added. The tables of this package say what the pages show: lists.go
-// and facts.go what is read, acts.go what is decided.
+// Package operator holds the pages of the operators' door: the cases that wait for a decision, the facts of each case,
+// and the state of the product. Package web says how to add a page. The tables of this package define the pages:
+// lists.go, board.go and facts.go what they read, acts.go what they decide.
 package operator
 
 import (
@@ -18,7 +18,7 @@ func Area() web.Area {
 	return web.Area{Name: "operator", Files: files, Pages: pages(), Menu: menu(), Home: "/attention"}
 }
 
-// pages is the table of routes, with who may see each. Acts take a passkey (approve.go).
+// pages is the table of routes, with the permission for each. Acts take a passkey (approve.go).
 func pages() []web.Page {
 	all := []web.Page{
 		web.Get("/attention", people.OperatorRead, attention).WithLive(attentionVersion),
@@ -50,7 +50,7 @@ func pages() []web.Page {
 
 func script(p web.Page) web.Page { p.JSON, p.Alone = true, true; return p }
 
-// menu is the navigation; each line shows to those who may see its page.
+// menu is the navigation. A person sees the lines of the pages that they may see.
 func menu() []web.Item {
 	items := []web.Item{{Name: "attention", Path: "/attention"}}
 	for _, l := range lists() {

@@ -81,7 +81,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A row without what an act's address names has no such act.
+// A row that lacks a member of an act's address does not offer the act.
 func TestRow(t *testing.T) {
 	r := row{"id": "po 1", "receiver": map[string]any{"name": "ADA"}, "list": []any{"a", json.Number("1.50")}, "none": nil}
 	for member, want := range map[string]string{"id": "po 1", "receiver.name": "ADA", "receiver.other": "", "id.x": "", "list": "a, 1.50", "none": "", "missing": ""} {

@@ -33,7 +33,7 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
-// began is when the log of a fixture begins.
+// began is the time at which the log of a fixture begins.
 var began = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // fixture is a signer over files that outlive it, with a clock of its own.
@@ -264,7 +264,8 @@ func TestSocket_unauthorized(t *testing.T) {
 	}
 }
 
-// Health tells a signer that accepts connections from one that hangs and from none, whether or not the caller may sign.
+// Health distinguishes a signer that accepts connections from one that hangs and from none, whether or not the caller
+// may sign.
 func TestHealth(t *testing.T) {
 	for _, peers := range [][]uint32{nil, {uint32(os.Getuid()) + 1}} {
 		d := open(t, nil)

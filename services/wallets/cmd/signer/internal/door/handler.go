@@ -1,5 +1,5 @@
-// Package door serves the signer's clients: a handler, which judges a request, signs it and logs it in that order,
-// behind a unix socket. No other part of the process can be reached from outside.
+// Package door serves the signer's clients over a unix socket. Its handler judges a request, signs it and logs it, in
+// this order. Clients reach no other part of the process.
 package door
 
 import (
@@ -35,22 +35,22 @@ type Handler struct {
 	journal *journal.Journal
 	known   map[string]given
 	spends  []policy.Spend
-	orders  map[string]spent // every order that anything was ever signed for, by its id
+	orders  map[string]spent // every order that was ever signed, by its id
 	refused struct {
 		hour  time.Time
 		lines int
 	}
 }
 
-// given is the answer that was signed under an id.
+// given is the answer to a signed id.
 type given struct {
 	print  string
 	answer intent.Signed
 	at     time.Time
 }
 
-// spent is the order itself and the one slot in which it may be carried out. On tron nothing but time keeps two forms
-// apart: there the forms are counted, and each names the one before.
+// spent is a signed order with the one slot in which its forms may land. On tron, where only time keeps two forms
+// apart, it counts the forms, and each names the one before.
 type spent struct {
 	network, slot, message string
 	forms                  int
@@ -58,8 +58,8 @@ type spent struct {
 }
 
 const (
-	remember    = 30 * 24 * time.Hour // an answer is repeated for this long
-	refusedMost = 1_000               // logged refusals per hour; further ones are only reported by slog
+	remember    = 30 * 24 * time.Hour // time for which the handler repeats an answer
+	refusedMost = 1_000               // refusals that the journal takes in an hour; slog reports all
 )
 
 // NewHandler opens the log and reads the answers that were signed before.
@@ -114,7 +114,7 @@ func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) erro
 	return nil
 }
 
-// spend keeps that a form of an order was signed.
+// spend records that a form of an order was signed.
 func (h *Handler) spend(r intent.Request, s policy.Spend, hash string) {
 	if r.Order == nil {
 		return
@@ -133,9 +133,9 @@ func spentBy(r intent.Request, s policy.Spend) spent {
 	return spent{network: s.Network, slot: slot, message: string(r.Order.Message())}
 }
 
-// unspent refuses a second transaction for an order, however long ago the first one was signed. The only other forms
-// that it may have are a replacement under the same nonce, or of the same inputs, and on tron a bounded number of
-// forms, each after the newest one.
+// unspent refuses a second transaction for an order, however long ago the first one was signed. An order may have only
+// these other forms: a replacement under the same nonce or of the same inputs, and on tron a bounded number of forms,
+// each after the newest one.
 func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	if r.Order == nil {
 		return nil
@@ -156,7 +156,8 @@ func (h *Handler) unspent(r intent.Request, s policy.Spend) *intent.Refusal {
 	return nil
 }
 
-// aged refuses an order that an earlier log may know, in place of every refusal that would end its refund.
+// aged refuses an order that an earlier log may have. Its refusal takes the place of every other one, since those would
+// end the refund.
 func (h *Handler) aged(r intent.Request, now time.Time) *intent.Refusal {
 	if r.Kind != intent.Refund || r.Order == nil {
 		return nil
@@ -167,9 +168,9 @@ func (h *Handler) aged(r intent.Request, now time.Time) *intent.Refusal {
 	return h.policy.Aged(*r.Order, h.began, now)
 }
 
-// signed reports an order for which a transaction was signed, however its request is judged now: the policy may have
-// changed since, and wallets fails a refund whose order is refused for good. A request that names the newest form shows
-// that wallets knows of it.
+// signed reports whether a transaction was signed for an order, whatever the policy says about its request now: the
+// policy may have changed since, and wallets fails a refund whose order is refused for good. A request that names the
+// newest form proves that wallets has it.
 func (h *Handler) signed(r intent.Request) bool {
 	if r.Order == nil {
 		return false
@@ -230,7 +231,7 @@ func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
 	h.spends = append(h.spends, plan.Spend)
 	h.spend(r, plan.Spend, answer.TxHash)
 	h.forget(now)
-	h.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
+	h.log.Info("intent signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
 		"tx", answer.TxHash)
 	return answer, nil
 }
@@ -284,8 +285,8 @@ func (h *Handler) stopped() bool {
 
 // refuse logs a refusal, up to the hourly limit of the log.
 func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Time) error {
-	h.log.Warn("refused", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset,
-		"code", refusal.Code, "why", refusal.Message)
+	h.log.Warn("intent refused", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset,
+		"code", refusal.Code, "reason", refusal.Message)
 	if now.Sub(h.refused.hour) >= time.Hour {
 		h.refused.hour, h.refused.lines = now, 0
 	}
@@ -294,7 +295,7 @@ func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Tim
 	}
 	kept := r.Terms()
 	err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal})
-	if errors.Is(err, journal.ErrLong) { // such a request is never one of wallets': its id is enough
+	if errors.Is(err, journal.ErrLong) { // wallets never sends such a request: its id is enough
 		kept = intent.Request{ID: r.ID[:min(len(r.ID), intent.IDMost)]}
 		err = h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &kept, Refusal: refusal})
 	}
@@ -304,7 +305,7 @@ func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Tim
 	return refusal
 }
 
-// forget drops answers that are too old to be repeated.
+// forget drops answers that are too old to repeat.
 func (h *Handler) forget(now time.Time) {
 	for id, g := range h.known {
 		if now.Sub(g.at) >= remember {

@@ -18,7 +18,7 @@ func approvedAt(id, orderID string, nonce uint64, at time.Time) intent.Request {
 	return r
 }
 
-// anew makes the log of a signer anew, as after its loss.
+// anew makes a new log for a signer, as after the loss of the old one.
 func anew(t *testing.T, d *fixture, rules string) *fixture {
 	t.Helper()
 	path := filepath.Join(d.dir, "log")
@@ -36,8 +36,8 @@ func dated(members string) string {
 	return strings.Replace(refundRules(), `},"networks"`, `,`+members+`},"networks"`, 1)
 }
 
-// A log that was made anew does not know which orders were carried out. So it refuses all from before its beginning,
-// also where it would refuse them for a reason that ends a refund.
+// A signer with a new log does not know which orders were carried out. So it refuses all from before its beginning,
+// even orders that it would refuse for a reason that ends a refund.
 func TestHandler_oldOrderInNewLog(t *testing.T) {
 	d := openWith(t, nil, refundRules())
 	if _, err := d.Sign(refund("a-1", "rfd_1", "5", 4)); err != nil {
@@ -74,8 +74,8 @@ func TestHandler_oldOrderInNewLog(t *testing.T) {
 	}
 }
 
-// The age of an order counts before its first line alone: what the log knows gets its higher fees, also without a time,
-// and also from before the time of a policy.
+// The age of an order counts only before its first line. An order that is in the log gets its higher fees, even without
+// a time, and even from before the time of a policy.
 func TestHandler_knownOrderHasNoAge(t *testing.T) {
 	until := dated(`"untimedUntil":"` + began.Add(time.Minute).Format(time.RFC3339) + `"`)
 	d := openWith(t, nil, until)

@@ -95,8 +95,8 @@ func TestHandler_refundStations(t *testing.T) {
 	}
 }
 
-// An order for which something was signed is spent also where the policy refuses it now: wallets fails a refund whose
-// order is refused for another reason.
+// An order for which something was signed is spent even if the policy refuses it now, because wallets fails a refund
+// whose order is refused for another reason.
 func TestHandler_orderIsSpentBeforeItIsRefused(t *testing.T) {
 	d := openWith(t, nil, refundRules())
 	if _, err := d.Sign(refund("a", "rfd_1", "5", 4)); err != nil {

@@ -35,8 +35,8 @@ func tronRefund(id, orderID, follows string, at time.Time) intent.Request {
 	}
 }
 
-// An order on tron has a bounded number of forms, for ever. Each names the newest one and is signed once that has
-// expired. So a planner that has lost its rows gets none, and one that names a foreign hash gets none.
+// An order on tron has a bounded number of forms, for ever. Each form names the newest one and is signed once that one
+// has expired. So a planner that has lost its rows gets no form, nor does one that names a foreign hash.
 func TestHandler_tronForms(t *testing.T) {
 	d := openWith(t, nil, tronRefundRules())
 	first, err := d.Sign(tronRefund("a-1", "rfd_1", "", d.at))

@@ -47,8 +47,8 @@ func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error)
 	return &checked{UnixListener: l, peers: peers, log: log, free: make(chan struct{}, connections)}, nil
 }
 
-// checked accepts connections of listed users only, as the kernel names them (SO_PEERCRED), and a bounded number at a
-// time.
+// checked accepts connections of listed users only (the kernel names the user by SO_PEERCRED), and a bounded number of
+// them at a time.
 type checked struct {
 	*net.UnixListener
 	peers []uint32

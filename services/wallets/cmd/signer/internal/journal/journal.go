@@ -1,7 +1,7 @@
 // Package journal is the signer's log: one JSON line for each signature and each refusal, with the hash of the line
-// before, so that a changed, removed or inserted line shows. A line is on the disk before the signature leaves the
-// process, so no signature exists that the log does not name. The log keeps the ids of signed requests: after a crash
-// the signer repeats an answer and signs nothing else under the same id.
+// before, so that Verify finds a changed, removed or inserted line. A line is on the disk before the signature leaves
+// the process, so the log has every signature. The log keeps the ids of signed requests: after a crash the signer
+// repeats an answer and signs nothing else under the same id.
 package journal
 
 import (
@@ -57,11 +57,11 @@ var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, r
 // ErrLong says that an entry does not fit in a line.
 var ErrLong = errors.New("a line of the log is too long")
 
-// ErrMissing says that there is no log. Without it the signer would sign for every order a second time.
+// ErrMissing says that there is no log. Without one the signer would sign every order a second time.
 var ErrMissing = errors.New("the log does not exist or has no lines: restore it from its backup; " +
 	"`signer new-log` makes the log of a signer that has never signed")
 
-// Create makes a log, whose first line says when. It fails if the file exists.
+// Create makes a log, whose first line has the time. It fails if the file exists.
 func Create(path string, now time.Time) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
 	if err != nil {
@@ -71,8 +71,8 @@ func Create(path string, now time.Time) error {
 	return errors.Join(j.Append(Entry{At: now, Event: Created}), j.Close())
 }
 
-// Open verifies the whole log, calls f for every line and makes the log ready for appending. A last line without its
-// end was being written when the machine stopped: nobody received its answer, so it is cut off.
+// Open verifies the whole log, calls f for every line and makes the log ready for appending. If the machine stopped
+// while the signer wrote the last line, Open cuts that line off, since nobody received its answer.
 func Open(path string, f func(Entry)) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // the operator names the file
 	if errors.Is(err, os.ErrNotExist) {

@@ -10,9 +10,9 @@ import (
 // clockMargin is how far the clock of payments may be behind that of the signer.
 const clockMargin = 10 * time.Second
 
-// Aged judges an order that the log does not know. The log of a signer that has lost an earlier one does not know what
-// that one has signed: an order from before its beginning may have been carried out. The refusal must not end the
-// refund, since the money would be owed again.
+// Aged judges an order that is not in the log. A signer that lost its log has a new one without the earlier signatures,
+// so an order from before the new log may have been carried out. The refusal must not end the refund, since its money
+// would then be owed again.
 func (p Policy) Aged(o order.Approved, began, now time.Time) *intent.Refusal {
 	orders := p.Orders
 	if orders == nil {

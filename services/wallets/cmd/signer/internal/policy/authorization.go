@@ -40,8 +40,8 @@ func (n Network) checkAuthorizations() error {
 	return nil
 }
 
-// authorize checks the authorization of a request. Destination, contract and amount are those of the request, which
-// terms and limits check.
+// authorize checks the authorization of a request. terms and limits check destination, contract and amount, which are
+// those of the request.
 func (n Network) authorize(r intent.Request, tx evmtx.Transaction, deposit evmtx.Account, now time.Time) (*Authorized, *intent.Refusal) {
 	a, err := r.Authorized()
 	if err != nil {

@@ -38,7 +38,7 @@ func (b Bitcoin) fee(tx btctx.Transaction) *intent.Refusal {
 // String names the set of inputs, which takes the place of a sender.
 func (c Collection) String() string { return c.Slot() }
 
-// Net is the net of the bitcoin treasury, in whose form deposit addresses are written; the main one without a treasury.
+// Net is the net of the bitcoin treasury, which gives the form of deposit addresses; without a treasury, the main net.
 func (p Policy) Net() address.Net {
 	for _, n := range p.Networks {
 		if n.Bitcoin == nil {

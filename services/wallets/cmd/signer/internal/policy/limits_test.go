@@ -11,7 +11,7 @@ import (
 	"causeway.internal/services/wallets/internal/soltx"
 )
 
-// A form of one asset hides no form of another asset under the same nonce, whatever their numbers are.
+// A form of one asset hides no form of another asset under the same nonce, whatever their amounts are.
 func TestCheck_limitsOfTwoAssets(t *testing.T) {
 	p := parse(t)
 	coin := sweep(func(r *intent.Request) { r.Asset, r.Amount, r.EVM.Contract = "ETH", "1000", "" })
@@ -29,7 +29,7 @@ func TestCheck_limitsOfTwoAssets(t *testing.T) {
 	}
 }
 
-// Whichever one transaction of each nonce lands, an hour's sum of every kind and asset is within its limit, and so is
+// For any choice of one transaction of each nonce, an hour's sum of every kind and asset is within its limit, and so is
 // the number of nonces. Check refuses nothing else.
 func TestCheck_limitsHold(t *testing.T) {
 	p := parse(t)

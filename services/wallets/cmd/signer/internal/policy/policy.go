@@ -25,7 +25,7 @@ import (
 // Window is the sliding hour of the hourly limits.
 const Window = time.Hour
 
-// Units is a number of base units, written as decimal digits in the file.
+// Units is a number of base units, which the file has as a string of digits.
 type Units struct{ big.Int }
 
 // UnmarshalJSON reads a string of digits. It refuses JSON numbers, which lose digits in other readers.
@@ -54,7 +54,7 @@ type Policy struct {
 	Networks      map[string]Network `json:"networks"`
 }
 
-// Network is what may be signed on one network.
+// Network names the transactions that may be signed on one network.
 type Network struct {
 	ChainID      uint64           `json:"chainId"`
 	Treasury     string           `json:"treasury"` // the only destination of sweeps
@@ -70,12 +70,12 @@ type Network struct {
 	treasury evmtx.Account
 }
 
-// Asset is what may be swept.
+// Asset is an asset that may be swept.
 type Asset struct {
 	Contract string `json:"contract"` // of a token; empty for the network's own coin
 	PerHour  Units  `json:"perHour"`
-	// RefundPerHour bounds all refunds of the asset; without it none is made. AutomaticPerHour bounds those among them
-	// that no operator has approved.
+	// RefundPerHour bounds all refunds of the asset; without it there are none. AutomaticPerHour bounds the refunds that
+	// no operator has approved.
 	RefundPerHour    Units `json:"refundPerHour"`
 	AutomaticPerHour Units `json:"automaticPerHour"`
 	// The same two limits for withdrawals of merchants.
@@ -97,7 +97,7 @@ type Fund struct {
 const FileMost = 256 << 10
 
 // Parse reads a policy file. It rejects unknown members, wrong checksums of treasuries and contracts, and limits of
-// zero: a policy that is misread is worse than none.
+// zero, because a misread policy is worse than none.
 func Parse(text []byte) (Policy, error) {
 	var p Policy
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -390,9 +390,9 @@ func native(network, asset string) bool {
 	return ok && a.Native && a.Symbol == asset
 }
 
-// limits adds up the hour. One transaction of a slot can land, so a slot counts once, and its largest amount of a kind
-// and asset is in their sum. Amounts of two assets are no numbers of the same unit: a slot counts in the sum of each.
-// The coins that the gas station gives and the fees that it pays for authorized sweeps have one sum.
+// limits adds up the hour. One transaction of a slot can land, so a slot counts once, with its largest amount of each
+// kind and asset. Amounts of two assets have different units, so each asset has its own sum. The coins that the gas
+// station gives and the fees that it pays for authorized sweeps have one sum.
 func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
 	slots, same, all := map[string]bool{next.Slot: true}, []Spend{next}, []Spend{next}
 	for _, s := range before {
@@ -424,7 +424,7 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 	case intent.Fund:
 		return nil // the sum above bounds it
 	case intent.Undelegate:
-		return nil // it returns to the station, and the count bounds it
+		return nil // it returns to the station, and the number of transactions bounds it
 	}
 	if total(same).Cmp(&most.Int) > 0 {
 		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s", &most.Int, r.Asset, r.Network)
@@ -457,7 +457,7 @@ func paid(list []Spend) *big.Int {
 	return total(by)
 }
 
-// Recent drops the signatures that no limit counts any more.
+// Recent drops the signatures that are too old for every limit.
 func Recent(list []Spend, now time.Time) []Spend {
 	return slices.DeleteFunc(list, func(s Spend) bool { return now.Sub(s.At) >= Window })
 }

@@ -20,7 +20,7 @@ const (
 "assets":{"ETH":{"perHour":"1000"},"USDT":{"contract":"` + usdt + `","perHour":"500"}},"fund":{"most":"50","perHour":"80"}}}}`
 )
 
-// places is a seed whose address at account a and index i is a, i.
+// places is a seed whose address at account a and index i has the bytes a and i.
 type places struct{}
 
 func (places) Account(account, index uint32) (a evmtx.Account, err error) {

@@ -17,8 +17,8 @@ import (
 type Orders struct {
 	Automatic string `json:"automatic"`
 	Operator  string `json:"operator"`
-	// After is when the oldest order was approved that the signer carries out without a line in its log; without it, the
-	// log's beginning. UntimedUntil is when the signer stops to take such orders without a time.
+	// After is the earliest approval of an order that the signer carries out although its log does not have the order;
+	// without it, the log's beginning. Until UntimedUntil the signer also accepts such orders without a time.
 	After        time.Time `json:"after"`
 	UntimedUntil time.Time `json:"untimedUntil"`
 
@@ -48,7 +48,7 @@ func (p *Policy) checkOrders() (err error) {
 	return nil
 }
 
-// caps are the limits of the orders of one kind: of all, and of those that no operator has approved.
+// caps are the limits of the orders of one kind: of all orders, and of the orders that no operator has approved.
 type caps struct{ most, automatic Units }
 
 // ordered are the limits of the orders of a kind.
@@ -59,7 +59,7 @@ func (a Asset) ordered(k order.Kind) caps {
 	return caps{a.RefundPerHour, a.AutomaticPerHour}
 }
 
-// checkRefunds checks the limits of refunds and withdrawals. Without keys of orders there is none.
+// checkRefunds checks the limits of refunds and withdrawals, which need the keys of orders.
 func (n *Network) checkRefunds(ordered bool) error {
 	for symbol, a := range n.Assets {
 		for kind, names := range map[order.Kind][2]string{
@@ -98,8 +98,8 @@ func (p Policy) refund(n Network, r intent.Request, keys Keys, h hour) (Plan, *i
 	return p.evmRefund(n, r, keys, h)
 }
 
-// refunded checks that an asset is refunded, or withdrawn, and that request and order mean the coin, or both a
-// contract.
+// refunded checks that the policy refunds or withdraws an asset, and that request and order both name the coin, or both
+// a contract.
 func (n Network) refunded(r intent.Request) *intent.Refusal {
 	a, listed := n.Assets[r.Asset]
 	contract := r.Contract()
@@ -141,7 +141,7 @@ func (p Policy) approved(r intent.Request) *intent.Refusal {
 	return nil
 }
 
-// automatic bounds the orders of a kind and hour that no operator has approved.
+// automatic bounds the amount of an hour's orders of a kind that no operator has approved.
 func (n Network) automatic(r intent.Request, next Spend, same []Spend) *intent.Refusal {
 	if next.Approval != order.Automatic {
 		return nil

@@ -34,7 +34,7 @@ func (n Network) evmRefundTerms(r intent.Request, tx evmtx.Transaction) *intent.
 	case err != nil || orderErr != nil || to != ordered:
 		return intent.Refuse(intent.Destination, "%.60q is not the destination of the order", r.To)
 	case to == (evmtx.Account{}):
-		return intent.Refuse(intent.Destination, "the address of zeros belongs to nobody")
+		return intent.Refuse(intent.Destination, "the zero address belongs to nobody")
 	}
 	if a := n.Assets[r.Asset]; a.Contract != "" {
 		contract, err := evmtx.ParseAccount(r.Order.Contract)

@@ -38,7 +38,7 @@ func (n Network) tronRefundTerms(r intent.Request, tx trontx.Transaction) *inten
 	case err != nil || orderErr != nil || to != ordered:
 		return intent.Refuse(intent.Destination, "%.60q is not the destination of the order", r.To)
 	case to == (trontx.Account{}):
-		return intent.Refuse(intent.Destination, "the address of zeros belongs to nobody")
+		return intent.Refuse(intent.Destination, "the zero address belongs to nobody")
 	}
 	if n.Assets[r.Asset].Contract != "" {
 		contract, err := trontx.ParseAccount(r.Order.Contract)

@@ -18,7 +18,7 @@ type SolanaPlan struct {
 	Transaction soltx.Transaction
 }
 
-// Solana is what may be signed on solana, beside the members that every network has.
+// Solana has the members of a policy that only solana has.
 type Solana struct {
 	MaxFee Units    `json:"maxFee"` // most lamports of one transaction
 	Nonces []string `json:"nonces"` // the nonce accounts of the station
@@ -64,7 +64,7 @@ func (n *Network) checkSolana(listed money.Network) error {
 	return nil
 }
 
-// hour is what the hourly limits count.
+// hour is the input of the hourly limits: the earlier signatures, and the time.
 type hour struct {
 	before []Spend
 	now    time.Time

@@ -11,16 +11,16 @@ import (
 	"causeway.internal/services/wallets/internal/trontx"
 )
 
-// Tron is what may be signed on tron, beside the members that every network has.
+// Tron has the members of a policy that only tron has.
 type Tron struct {
 	MaxFeeLimit   Units `json:"maxFeeLimit"`   // sun that a token's transfer may burn
 	ExpiresWithin int64 `json:"expiresWithin"` // seconds from the signature to the latest expiration
-	// ExpiryMargin are the seconds for which the signer waits after the expiration of a form before it signs the next
-	// one for the same purpose: the clocks of the signer and of the chain may differ by less than that.
+	// ExpiryMargin is the number of seconds that the signer waits after the expiration of a form before it signs the next
+	// one for the same purpose. It must exceed the difference between the clocks of the signer and of the chain.
 	ExpiryMargin int64 `json:"expiryMargin"`
 	Lend         Fund  `json:"lend"` // staked TRX whose energy is lent
-	// FormsPerOrder is the number of forms that an order may have, one after the other has expired. The signer sees no
-	// chain: a hostile wallets could have an order paid so many times.
+	// FormsPerOrder is the number of forms that an order may have, each after the one before has expired. The signer sees
+	// no chain, so a hostile wallets could have an order paid that many times.
 	FormsPerOrder int `json:"formsPerOrder"`
 
 	treasury  trontx.Account
@@ -110,7 +110,7 @@ func (n Network) tronTerms(r intent.Request, tx trontx.Transaction, amount *big.
 	case r.Kind != intent.Sweep && to != deposit:
 		return intent.Refuse(intent.Destination, "%s is not deposit address %d", to, r.Index)
 	case r.Kind != intent.Sweep && (r.Tron.Contract != "" || !native(r.Network, r.Asset)):
-		return intent.Refuse(intent.Asset, "a gas station gives TRX and energy")
+		return intent.Refuse(intent.Asset, "the gas station gives only TRX and energy")
 	case r.Kind == intent.Fund && amount.Cmp(&n.Fund.Most.Int) > 0:
 		return intent.Refuse(intent.Value, "%s is more than one funding may give", amount)
 	case r.Kind == intent.Delegate && amount.Cmp(&n.Tron.Lend.Most.Int) > 0:
