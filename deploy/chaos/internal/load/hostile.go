@@ -76,8 +76,8 @@ var faults = []fault{
 	})},
 }
 
-// These answer with a status of 2xx and a body that never ends. The status is what says that the merchant has the event,
-// so the sender is content, and nothing comes again.
+// These answer with a status of 2xx and a body that never ends. The status says that the merchant has the event, so the
+// sender is content, and nothing comes again.
 const (
 	dripping = "a byte a second"
 	endless  = "endless body"

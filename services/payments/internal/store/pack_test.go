@@ -163,7 +163,8 @@ func TestPack_sharesATransaction(t *testing.T) {
 	w.Balanced()
 }
 
-// A payment that is funded and screened in one change marks its transfer twice. The last mark holds, and the pack stays.
+// A payment that is funded and screened in one change marks its transfer twice. The last mark holds, and the pack is
+// written in one transaction.
 func TestPack_screenedTransfers(t *testing.T) {
 	t.Parallel()
 	w, _ := fixture.Screened(t)

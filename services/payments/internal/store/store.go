@@ -614,7 +614,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.Vie
 	return wrap(w.send(ctx, tx), "write payment "+v.Payment.ID)
 }
 
-// What a write says whose row is not as it was when this transaction locked it.
+// The errors of a write that does not find its row as this transaction locked it.
 var (
 	errPaymentStale   = stale("payment")
 	errDepositStale   = stale("deposit")
@@ -703,8 +703,8 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 	return nil
 }
 
-// markedAgain tells that a later fact of the same change says all that a mark does: a payment that is funded and screened
-// at once marks its transfer twice, and a statement over lists writes each row once.
+// markedAgain reports whether a later fact of the same change replaces a mark: a payment that is funded and screened at
+// once marks its transfer twice, and a statement over lists writes each row once.
 func markedAgain(m payment.Mark, later []payment.Fact) bool {
 	return slices.ContainsFunc(later, func(f payment.Fact) bool {
 		next, ok := f.(payment.Mark)
