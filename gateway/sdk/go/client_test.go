@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -180,5 +181,48 @@ func TestIterate(t *testing.T) {
 	}
 	if failed != 1 {
 		t.Errorf("got %d errors of a refused list, want 1", failed)
+	}
+}
+
+// A list with a page that cannot be read ends with an error, wherever the answer has the cursor, and never as if it
+// were whole.
+func TestIterate_unreadable(t *testing.T) {
+	for name, page := range map[string]string{
+		"a cursor that is no text": `"nextCursor":7,"hasMore":true`, "more as text": `"nextCursor":"x","hasMore":"true"`, "more as a number": `"nextCursor":"x","hasMore":1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[string]string{
+				"/v1/payments":       `{"success":true,"payments":[{"reference":"CW-1"}],"pagination":{"limit":1,` + page + `}}`,
+				"/v1/events":         `{"success":true,"events":[{"id":"evt_1"}],` + page + `}`,
+				"/v1/reports/lookup": `{"success":true,"data":{"reports":[{"reportId":"RPT-1"}],"total":2,"limit":1,"offset":0,` + page + `}}`,
+			}
+			calls := 0
+			c := server(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+				calls++
+				_, _ = io.WriteString(w, answers[r.URL.Path])
+			})
+			wantError(t, "payments", c.IteratePayments(t.Context(), ListPaymentsQuery{}))
+			wantError(t, "events", c.IterateEvents(t.Context(), ListEventsQuery{}))
+			wantError(t, "reports", c.IterateLookupReports(t.Context(), LookupReportsQuery{PhoneNumber: "2348030000000"}))
+			if calls != len(answers) {
+				t.Errorf("asked for %d pages, want %d", calls, len(answers))
+			}
+		})
+	}
+}
+
+// wantError walks through a list that has an error in the place of its items.
+func wantError[T any](t *testing.T, list string, all iter.Seq2[T, error]) {
+	t.Helper()
+	items, failed := 0, 0
+	for _, err := range all {
+		if err == nil {
+			items++
+		} else {
+			failed++
+		}
+	}
+	if items != 0 || failed != 1 {
+		t.Errorf("walk through %s: got %d items and %d errors, want one error", list, items, failed)
 	}
 }
