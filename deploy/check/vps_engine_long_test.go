@@ -39,6 +39,20 @@ func TestMain(m *testing.M) {
 
 const patience = 4 * time.Minute
 
+// awaited looks at each tick until something holds, and reports whether it did within patience.
+func awaited(every time.Duration, holds func() bool) bool {
+	tick, late := time.NewTicker(every), time.After(patience)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			return false
+		}
+	}
+	return true
+}
+
 // host is the machine: its file is in the directory that ENGINE names.
 type host struct {
 	dir     string
@@ -224,11 +238,14 @@ func (h *host) up(name string) error {
 	if err := os.WriteFile(h.at("pid", name+".env"), []byte(now), 0o600); err != nil {
 		return err
 	}
-	for end := time.Now().Add(patience); !h.healthy(name); time.Sleep(200 * time.Millisecond) {
-		if !h.alive(name) || time.Now().After(end) {
-			log, _ := os.ReadFile(h.at("log", name))
-			return fmt.Errorf("not healthy:\n%s", log[max(0, len(log)-4000):])
-		}
+	healthy := false
+	awaited(200*time.Millisecond, func() bool {
+		healthy = h.healthy(name)
+		return healthy || !h.alive(name)
+	})
+	if !healthy {
+		log, _ := os.ReadFile(h.at("log", name))
+		return fmt.Errorf("not healthy:\n%s", log[max(0, len(log)-4000):])
 	}
 	return nil
 }
@@ -388,10 +405,8 @@ func (h *host) stop(name string) error {
 	if err := syscall.Kill(h.pid(name), signal); err != nil {
 		return err
 	}
-	for end := time.Now().Add(patience); h.alive(name); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			return errors.New("it does not end")
-		}
+	if !awaited(50*time.Millisecond, func() bool { return !h.alive(name) }) {
+		return errors.New("it does not end")
 	}
 	return nil
 }
@@ -445,7 +460,8 @@ func machine(t *testing.T, dir string) *host {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(h.Ports)) {
-			for end := time.Now().Add(patience); h.alive(name) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if !awaited(50*time.Millisecond, func() bool { return !h.alive(name) }) {
+				t.Errorf("%s does not end", name)
 			}
 		}
 	})

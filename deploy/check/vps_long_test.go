@@ -143,13 +143,13 @@ func (s shop) sell(name string) string {
 	const body = `{"type": "transfer", "fiatAmount": 5000, "fiatCurrency": "NGN", "crypto": "USDT", "network": "tron", "chargeFrom": "fiat",
 		"payer": {"chatId": "42"}, "receiver": {"bankCode": "058", "accountNumber": "0123456789"}}`
 	reference := ""
-	for end := time.Now().Add(patience); reference == ""; {
+	s.await("create the payment "+name, func() (bool, string) {
 		status, payment, raw := s.call(http.MethodPost, "/v1/payments", body, "vps-"+name)
-		reference, _ = payment["reference"].(string)
-		if status != http.StatusServiceUnavailable && reference == "" || time.Now().After(end) {
+		if reference, _ = payment["reference"].(string); status != http.StatusServiceUnavailable && reference == "" {
 			s.t.Fatalf("create the payment %s: %d %s", name, status, raw)
 		}
-	}
+		return reference != "", raw
+	})
 	if status, _, raw := s.call(http.MethodPost, "/v1/sandbox/payments/"+reference+"/deposits", "", ""); status/100 != 2 {
 		s.t.Fatalf("pay %s: %d %s", name, status, raw)
 	}
@@ -159,16 +159,10 @@ func (s shop) sell(name string) string {
 
 func (s shop) settled(reference string) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); ; {
-		status, payment, raw := s.call(http.MethodGet, "/v1/payments/"+reference, "", "")
-		if payment["status"] == "settled" {
-			return
-		}
-		time.Sleep(200 * time.Millisecond)
-		if time.Now().After(end) {
-			s.t.Fatalf("read the payment: got %d %s, want it settled", status, raw)
-		}
-	}
+	s.await("read the payment as settled", func() (bool, string) {
+		_, payment, raw := s.call(http.MethodGet, "/v1/payments/"+reference, "", "")
+		return payment["status"] == "settled", raw
+	})
 }
 
 func (s shop) missing(reference string) {
@@ -189,23 +183,26 @@ func (s shop) ask(query string, database ...string) string {
 
 func (s shop) until(query string) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); s.ask(query) != "t"; {
-		if time.Now().After(end) {
-			s.t.Fatalf("wait for %s", query)
-		}
+	s.await("wait for "+query, func() (bool, string) { got := s.ask(query); return got == "t", got })
+}
+
+// await asks until something holds; else the test ends with the last answer.
+func (s shop) await(what string, holds func() (ok bool, answer string)) {
+	s.t.Helper()
+	answer := ""
+	if !awaited(200*time.Millisecond, func() (ok bool) { ok, answer = holds(); return ok }) {
+		s.t.Fatalf("%s: got %s", what, answer)
 	}
 }
 
 // recover ends the recovery once wallets allows it.
 func (s shop) recover() {
 	s.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	s.await("end the recovery", func() (bool, string) {
 		out, err := causewayCommand(s.t, s.dir, "recovered").CombinedOutput()
-		if err == nil {
-			return
-		}
-		if !strings.Contains(string(out), "wallets has not ended its recovery") || time.Now().After(end) {
+		if err != nil && !strings.Contains(string(out), "wallets has not ended its recovery") {
 			s.t.Fatalf("end the recovery: %v\n%s", err, out)
 		}
-	}
+		return err == nil, string(out)
+	})
 }
