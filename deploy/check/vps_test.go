@@ -150,6 +150,27 @@ func TestVPS_compose(t *testing.T) {
 	})
 }
 
+// TestVPS_quotes: a value with $ or # reaches its service whole in single quotes, as env.example says, and not without.
+func TestVPS_quotes(t *testing.T) {
+	dir, _ := installed(t)
+	const value = "smtps://mailer:p$word$$HOME #1#2@mail.example:465"
+	if err := os.WriteFile(filepath.Join(dir, "settings", "payments.env"), []byte("LOG_LEVEL='"+value+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fillIn(t, dir, map[string]string{"SMTP_URL": "'" + value + "'", "FLUTTERWAVE_KEY": value})
+	project := vps(t, dir)
+	for name, got := range map[string]string{
+		"SMTP_URL of .env": environment(project.Services["console"])["SMTP_URL"], "a setting of settings/payments.env": environment(project.Services["payments"])["LOG_LEVEL"],
+	} {
+		if got != value {
+			t.Errorf("read %s in single quotes: got %q, want %q", name, got, value)
+		}
+	}
+	if bare := environment(project.Services["payments"])["FLUTTERWAVE_KEY"]; bare == value {
+		t.Error("a value with $ and # needs no quotes: say so in env.example")
+	}
+}
+
 // complete: every service has the settings that it requires and no unknown one, live mode is as strict as in
 // production, and nothing is swept.
 func complete(t *testing.T, project *types.Project) {
@@ -469,6 +490,10 @@ func TestVPS_refusals(t *testing.T) {
 		"an unknown target":     {map[string]string{"BACKUP": "tape"}, []string{"backup"}, "neither directory nor bucket"},
 		"one host":              {map[string]string{"OPERATORS_HOST": "pay.example"}, []string{"up"}, "operators need a host of their own"},
 		"everybody operates":    {map[string]string{"OPERATORS_NETWORKS": "203.0.113.0/24 0.0.0.0/0"}, []string{"up"}, "lets everybody in"},
+		"nothing but quotes":    {map[string]string{"ACME_EMAIL": "''"}, []string{"up"}, "fill in ACME_EMAIL in"},
+		"one host in quotes":    {map[string]string{"OPERATORS_HOST": "'pay.example'"}, []string{"up"}, "operators need a host of their own"},
+		"everybody in quotes":   {map[string]string{"OPERATORS_NETWORKS": `"0.0.0.0/0"`}, []string{"up"}, "lets everybody in"},
+		"a remark":              {map[string]string{"OPERATORS_NETWORKS": "0.0.0.0/0 # for now"}, []string{"up"}, "lets everybody in"},
 		"no moment":             {nil, []string{"restore", "yesterdayish"}, "is no time"},
 		"a moment to come":      {nil, []string{"restore", "2999-01-01", "00:00:00Z"}, "has not come yet"},
 		"no recovery":           {nil, []string{"recovered"}, "there is no recovery to end"},
