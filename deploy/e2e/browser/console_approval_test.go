@@ -10,11 +10,17 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// decide asks, as an operator, to accept a payment, and comes to the page that wants the passkey. An operator whose
-// passkey the services do not know yet has it registered by a command.
+// decide asks, as an operator, to accept a payment.
 func (b *tab) decide(reference, reason string) {
 	b.t.Helper()
 	b.visit("/operators/payments/" + reference + "/accept")
+	b.order(reason)
+}
+
+// order sends the form of a decision with its reason, and comes to the page that wants the passkey. An operator whose
+// passkey the services do not know yet has it registered by a command.
+func (b *tab) order(reason string) {
+	b.t.Helper()
 	b.enter("#f-reason", reason)
 	b.submit("main form .button")
 	if words := js[string](b, `document.querySelector("#c-add-0")?.dataset.text ?? ""`); words != "" {
@@ -22,6 +28,16 @@ func (b *tab) decide(reference, reason string) {
 		b.visit("/operators/approve")
 	}
 	b.shows("Your passkey signs exactly this", reason)
+}
+
+// operate signs somebody of a role in at the operators' console, with a passkey.
+func (b *tab) operate(name, role string) {
+	b.t.Helper()
+	b.authenticator()
+	b.follow(consoleLink(b.t, "console-operators", "create-operator", "--name", name, "--role", role))
+	b.visit("/operators/account")
+	b.submit("[data-passkey]")
+	b.shows("The passkey is added")
 }
 
 // TestConsoleTwoPeople: two operators, each in a browser and with a passkey of their own, accept a payment above the
@@ -33,11 +49,7 @@ func TestConsoleTwoPeople(t *testing.T) {
 	names := []string{"ada.n" + once(), "obi.n" + once()}
 	for i, name := range names {
 		b := openConsole(t, []size{desktop, phone}[i])
-		b.authenticator()
-		b.follow(consoleLink(t, "console-operators", "create-operator", "--name", name, "--role", []string{"operator", "approver"}[i]))
-		b.visit("/operators/account")
-		b.submit("[data-passkey]")
-		b.shows("The passkey is added")
+		b.operate(name, []string{"operator", "approver"}[i])
 		browsers[name] = b
 	}
 	ada, obi := browsers[names[0]], browsers[names[1]]

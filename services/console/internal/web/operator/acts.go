@@ -79,7 +79,7 @@ func acts() []act {
 		return act{
 			Name: name, Path: "/payments/{reference}/" + strings.ReplaceAll(action, "_", "-"), Row: "/payments/{id}/" + strings.ReplaceAll(action, "_", "-"),
 			Method: http.MethodPost, API: "/v1/admin/payments/{reference}/resolve", Back: "/payments/{reference}", Fields: append(fields, reason),
-			Body: map[string]string{"action": action}, Fits: status("needs_review"),
+			Body: map[string]string{"action": action}, Fits: inReview,
 		}
 	}
 	return []act{

@@ -56,7 +56,7 @@ func attention(v *web.Visit) error {
 			q.Heads = append(q.Heads, "col."+c.Name)
 		}
 		for _, r := range rows[:min(shown, len(rows))] {
-			q.Lines = append(q.Lines, lineOf(r, l.Columns, l.Rows, byName))
+			q.Lines = append(q.Lines, lineOf(r, l.Columns, l.acts(r), byName))
 		}
 		page.Queues = append(page.Queues, q)
 	}

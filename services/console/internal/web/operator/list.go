@@ -47,7 +47,9 @@ type list struct {
 	Fixed   url.Values
 	Menu    bool
 	Live    bool
-	Whole   bool // the API answers with all rows
+	Whole   bool             // the API answers with all rows
+	Object  string           // member that names the object of the rows' acts, where it is not id
+	Open    func(r row) bool // whether a row has acts at all; nil is every row
 }
 
 // filter is a parameter of the list. Its label is the text of "filter." and the name.
@@ -216,10 +218,21 @@ func (l list) read(v *web.Visit, after string) (rows []row, next string, err err
 	items, _ := row(answer).at(l.Items).([]any)
 	for _, one := range items {
 		if object, ok := one.(map[string]any); ok {
+			if l.Object != "" {
+				object["id"] = object[l.Object]
+			}
 			rows = append(rows, object)
 		}
 	}
 	return rows, row(answer).text("pagination.nextCursor"), nil
+}
+
+// acts names the acts that a row may have.
+func (l list) acts(r row) []string {
+	if l.Open != nil && !l.Open(r) {
+		return nil
+	}
+	return l.Rows
 }
 
 func (l list) show(v *web.Visit) error {
@@ -238,7 +251,7 @@ func (l list) show(v *web.Visit) error {
 	}
 	byName := actsByName()
 	for _, r := range rows {
-		page.Lines = append(page.Lines, lineOf(r, l.Columns, l.Rows, byName))
+		page.Lines = append(page.Lines, lineOf(r, l.Columns, l.acts(r), byName))
 	}
 	for _, name := range l.Heads {
 		page.Heads = append(page.Heads, button{"decide." + name, byName[name].Path})

@@ -25,6 +25,11 @@ var payment = []column{
 	{Name: "created", From: "createdAt", As: when},
 }
 
+// reviews are the acts on a payment that needs review, such as one with money of a hit.
+var reviews = []string{"accept", "retry_payout", "mark_refunded", "refund_ask"}
+
+var inReview = status("needs_review")
+
 // lists are all lists, in the order of the navigation.
 func lists() []list {
 	return []list{
@@ -39,7 +44,7 @@ func lists() []list {
 				{Name: "address"},
 			},
 		},
-		{Name: "holds", API: "/v1/admin/holds", Items: "payments", Columns: payment, Live: true},
+		{Name: "holds", API: "/v1/admin/holds", Items: "payments", Columns: payment, Rows: reviews, Open: inReview, Live: true},
 		{
 			Name: "payouts", API: "/v1/admin/payouts", Items: "payouts", Menu: true, Live: true,
 			Columns: []column{
@@ -192,6 +197,7 @@ func lists() []list {
 				{Name: "hold", From: "hold"},
 			},
 			Filters: []filter{modes, {Name: "stage", Options: []string{"deposit", "payout", "refund"}}},
+			Object:  "paymentId", Rows: reviews, Open: inReview,
 		},
 		{
 			Name: "merchants", API: "/v1/admin/merchants", Items: "merchants", Menu: true,
