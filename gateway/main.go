@@ -161,7 +161,7 @@ func newDoor(cfg inputs, known registries, acts *journal.Journal, tel *telemetry
 	cfg.targets[route.Self] = self(&httpapi.API{
 		Keys: known.keys, Merchants: known.merchants, Answers: known.store, Audit: known.store, Requests: known.store,
 		Tokens: operator.NewRegistry(known.store, cfg.peppers), Passkeys: operator.NewPasskeys(known.store), Two: cfg.SecondOperator,
-		Payments: reading(cfg.targets[route.Payments]), Wallets: reading(cfg.targets[route.Wallets]),
+		Payments: reading(cfg.targets[route.Payments]), Wallets: reading(cfg.targets[route.Wallets]), Consoles: readingConsoles(cfg.targets),
 		Ring: cfg.ring, Caller: proxy.KeyOf, Log: tel.Log, Processes: known.processes,
 	}, pages, tel)
 	router, err := route.NewRouter(table(cfg.targets))
@@ -204,6 +204,17 @@ func reading(t *proxy.Target) httpapi.Ask {
 		reply, err := t.Ask(ctx, http.MethodGet, path, nil)
 		return httpapi.Reply{Status: reply.Status, Body: reply.Body, RetryAfter: reply.RetryAfter}, err
 	}
+}
+
+// readingConsoles asks the consoles that there are.
+func readingConsoles(targets map[route.Upstream]*proxy.Target) map[string]httpapi.Ask {
+	out := map[string]httpapi.Ask{}
+	for _, name := range []route.Upstream{route.Console, route.ConsoleOperators} {
+		if t := targets[name]; t != nil {
+			out[string(name)] = reading(t)
+		}
+	}
+	return out
 }
 
 // telling tells payments of merchants' changes.

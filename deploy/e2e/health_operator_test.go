@@ -14,13 +14,15 @@ func isTrue(a *api.Answer, path string) bool {
 	return found && value == true
 }
 
-// TestHealthOfOperators: operators alone see the processes of each service, which are ready on a stack at rest, and the
-// queues of those that consume.
+// TestHealthOfOperators: operators alone see the processes of each service, and of each console, which are
+// ready on a stack at rest, and the queues of those that consume.
 func TestHealthOfOperators(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	operator := c.With(s.AdminToken)
-	for service, consumes := range map[string]bool{"gateway": false, "payments": true, "wallets": true, "reports": true, "callback-dispatcher": true} {
+	for service, consumes := range map[string]bool{
+		"gateway": false, "payments": true, "wallets": true, "reports": true, "callback-dispatcher": true, "console": false, "console-operators": false,
+	} {
 		path := "/v1/admin/health/" + service
 		c.Call(t, http.MethodGet, path, nil).Want(t, http.StatusUnauthorized)
 		api.Eventually(t, settle, "ready processes of "+service, func() bool {

@@ -6,6 +6,7 @@ package httpkit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -39,13 +40,24 @@ type Server struct {
 
 // NewServer makes the server of one service. The verifier's audience names the service in metrics.
 func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifier) *Server {
+	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: Seconds(registry), mux: http.NewServeMux(), nonces: nonce.NewMemory(identityLife), approvals: nonce.NewMemory(passkey.Life)}
+}
+
+// Seconds returns the histogram in which a process counts its requests, whether a Server or pages answer them.
+func Seconds(registry prometheus.Registerer) *prometheus.HistogramVec {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "http_request_seconds",
 		Help:    "Time to answer a request, by route pattern and status.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route", "status"})
-	registry.MustRegister(seconds)
-	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux(), nonces: nonce.NewMemory(identityLife), approvals: nonce.NewMemory(passkey.Life)}
+	err := registry.Register(seconds)
+	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		return known.ExistingCollector.(*prometheus.HistogramVec) //nolint:forcetypeassert // the same description
+	}
+	if err != nil {
+		panic(err) // another metric has the name
+	}
+	return seconds
 }
 
 // Handle serves a route ("POST /v1/payments") for its callers (ForMerchants and the like) with a use case. An answer is

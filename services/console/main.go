@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -13,8 +14,10 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/console/internal/api"
+	"causeway.internal/services/console/internal/httpapi"
 	"causeway.internal/services/console/internal/mail"
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/store"
@@ -91,7 +94,12 @@ func serve(ctx context.Context, in command.Input) error {
 	if door == people.Merchants && cfg.SignUp && !cfg.signUp(origin, letters.Sends()) {
 		tel.Log.Warn("registration closed: SMTP_URL missing, so no letter can prove an address")
 	}
-	if err := group.HTTP("pages", cfg.HTTPAddr, httpkit.Verified(tel.Log, verifier, pages)); err != nil {
+	server := httpkit.NewServer(tel.Log, tel.Registry, verifier)
+	httpapi.Routes(server, audience(door), presence.Lister(db, audience(door)))
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", server)
+	mux.Handle("/", httpkit.Verified(tel.Log, verifier, pages))
+	if err := group.HTTP("pages", cfg.HTTPAddr, mux); err != nil {
 		return err
 	}
 	group.Every("upkeep", maintainEvery, keep.Maintain)
@@ -99,6 +107,8 @@ func serve(ctx context.Context, in command.Input) error {
 		{Name: "running", Ready: func(context.Context) error { return group.Ready() }},
 		{Name: "database", Ready: db.Ping},
 	}
+	present := presence.Teller{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks }}
+	group.Every("presence", presence.Every, present.Start().Tell)
 	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(checks...)); err != nil {
 		return err
 	}

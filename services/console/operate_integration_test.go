@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"causeway.internal/libs/command"
+	"causeway.internal/libs/presence"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/console/migrations"
 )
@@ -45,4 +46,10 @@ func TestCreateOwner_existing(t *testing.T) {
 	if of() != 2 {
 		t.Errorf("made %d members, want two", of())
 	}
+}
+
+// The table of processes is that of libs/presence.
+func TestMigrations_processes(t *testing.T) {
+	t.Parallel()
+	pg.Holds(t, migrations.FS, presence.Schema)
 }

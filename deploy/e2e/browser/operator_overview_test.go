@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,13 @@ func TestConsoleOverview(t *testing.T) {
 		b.fits(page)
 		b.resize(desktop.width)
 		b.named()
+	}
+	b.visit("/operators/health")
+	told := js[[]string](b, `[...document.querySelectorAll('td[data-label="Service"]')].map((cell) => cell.innerText.trim())`)
+	for _, service := range []string{"gateway", "payments", "wallets", "reports", "callback-dispatcher", "console", "console-operators"} {
+		if !slices.Contains(told, service) {
+			t.Errorf("read the health of services: got %v, want %s among them", told, service)
+		}
 	}
 	b.visit("/operators/account")
 	b.submit("[data-passkey]")

@@ -17,7 +17,7 @@ import (
 
 var (
 	errNoBalances = errors.New("the answer of a service has no balances")
-	// A payments of an earlier release does not have the path.
+	// A service of an earlier release does not have the path.
 	errEarlier = fault.New(fault.Unavailable, "upstream_unavailable",
 		"This part of the service is not available right now. Try again shortly.").After(2 * time.Second)
 )

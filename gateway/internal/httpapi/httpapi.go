@@ -49,6 +49,7 @@ type API struct {
 	Requests  Requests
 	Payments  Ask
 	Wallets   Ask
+	Consoles  map[string]Ask // those that there are, by name
 	Ring      *keyring.Ring
 	Caller    func(ctx context.Context) *apikey.Key // the key that authenticated a call
 	Log       *slog.Logger
@@ -73,6 +74,7 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/admin/health/gateway", httpkit.ForOperators, func(ctx context.Context, _ healthRequest) (presence.Answer, error) {
 		return a.Processes(ctx)
 	})
+	a.registerConsoles(s)
 	a.registerPasskeys(s)
 	a.registerMerchants(s)
 	a.registerOwnKeys(s)

@@ -372,6 +372,8 @@ func Table() []Route {
 		operatedBy(http.MethodGet, "/v1/admin/health/wallets", Wallets),
 		operatedBy(http.MethodGet, "/v1/admin/health/reports", Reports),
 		operatedBy(http.MethodGet, "/v1/admin/health/callback-dispatcher", Dispatcher),
+		operated(http.MethodGet, "/v1/admin/health/console"), // a system may have no console, so the gateway asks it
+		operated(http.MethodGet, "/v1/admin/health/console-operators"),
 		operatedBy(http.MethodGet, "/v1/admin/deliveries", Dispatcher).
 			reads("merchantId", "mode", "status", "endpointId", "eventId", "objectId", "type", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/deliveries/{id}/retry", Dispatcher),

@@ -90,14 +90,11 @@ func New(parts Parts) (*Console, error) {
 	}
 	c.sessions = session.New(parts.Store, cookies[parts.Door], parts.Origin.Scheme == "https", parts.Now, c.failSession)
 	c.limits = limits{store: parts.Store, count: c.countRefusal}
-	c.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time to answer a request, by route pattern and status.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"route", "status"})
+	c.seconds = httpkit.Seconds(parts.Registry)
 	c.signIns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "console_sign_ins_total", Help: "Attempts to sign in, by way (passkey, password, code, link) and result (done, refused, limited).",
 	}, []string{"way", "result"})
-	parts.Registry.MustRegister(c.seconds, c.signIns, c.live)
+	parts.Registry.MustRegister(c.signIns, c.live)
 	for _, way := range []string{"passkey", "password", "code", "link"} {
 		for _, result := range []string{"done", "refused", "limited"} {
 			c.signIns.WithLabelValues(way, result).Add(0)

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,9 +162,12 @@ func (t table) readOne(v *web.Visit, path string, answers map[string]answered) (
 	return rows, nil
 }
 
-// services are the paths of the processes of all services but the gateway.
-func services() (paths []string) {
-	for _, name := range []string{"payments", "wallets", "reports", "callback-dispatcher"} {
+// workers are the services that consume messages of the broker.
+var workers = []string{"payments", "wallets", "reports", "callback-dispatcher"}
+
+// health are the paths of the processes of services.
+func health(services ...string) (paths []string) {
+	for _, name := range services {
 		paths = append(paths, "/v1/admin/health/"+name)
 	}
 	return paths
@@ -229,7 +233,7 @@ func boards() []board {
 		}},
 		{Name: "health", Tables: []table{
 			{
-				Name: "processes", API: "/v1/admin/health/gateway", Also: services(), Items: "processes", Columns: []column{
+				Name: "processes", API: "/v1/admin/health/gateway", Also: health(slices.Concat(workers, []string{"console", "console-operators"})...), Items: "processes", Columns: []column{
 					{Name: "service", From: "service"},
 					{Name: "role", From: "role", As: word},
 					{Name: "ready", From: "ready", As: word},
@@ -240,7 +244,7 @@ func boards() []board {
 				},
 			},
 			{
-				Name: "queues", API: "/v1/admin/health/gateway", Also: services(), Items: "processes", Each: "queues", Once: "queue", Columns: []column{
+				Name: "queues", API: "/v1/admin/health/gateway", Also: health(workers...), Items: "processes", Each: "queues", Once: "queue", Columns: []column{
 					{Name: "queue", From: "queue", As: code},
 					{Name: "messages", From: "messages"},
 					{Name: "dead", From: "dead"},
