@@ -38,11 +38,14 @@ ON CONFLICT (name) DO UPDATE SET ready = excluded.ready, checks = excluded.check
 	forgetSQL = `DELETE FROM processes WHERE told_at < now() - interval '10 minutes'`
 	listSQL   = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes
 WHERE told_at > now() - interval '1 minute' ORDER BY role, started_at, name LIMIT 200`
+	// sinceSQL is the newest report of any process about a queue, such as of the one before a restart.
+	sinceSQL = `SELECT coalesce((SELECT q->>'deadSince' FROM processes, json_array_elements(queues) AS q
+WHERE q->>'queue' = $1 ORDER BY told_at DESC LIMIT 1), '')`
 )
 
 // Statements lists the SQL texts of the package by name.
 func Statements() map[string]string {
-	return map[string]string{"tellProcess": tellSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL}
+	return map[string]string{"tellProcess": tellSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL, "deadSince": sinceSQL}
 }
 
 // Every is the interval of Tell.
@@ -76,6 +79,7 @@ type Teller struct {
 
 	name    string
 	started time.Time
+	since   map[string]string // by queue: since when its dead queue is not empty
 }
 
 // Start gives the process its name. Call it once before Tell.
@@ -105,10 +109,40 @@ type check struct {
 	Problem *string `json:"problem"`
 }
 
-type queue struct {
-	Queue    string `json:"queue"`
-	Messages int    `json:"messages"`
-	Dead     int    `json:"dead"`
+// Queue is a queue as operators see it. DeadSince is the time since when its dead queue is not empty: a process saw
+// the first message there within seconds.
+type Queue struct {
+	Queue     string  `json:"queue"`
+	Messages  int     `json:"messages"`
+	Dead      int     `json:"dead"`
+	DeadSince *string `json:"deadSince"`
+}
+
+// queues measures the queues. A process that finds dead messages takes the time from the newest report of another one,
+// or of its predecessor; else they are new.
+func (t *Teller) queues(ctx context.Context) ([]Queue, error) {
+	out, since := []Queue{}, map[string]string{}
+	if t.Queues == nil {
+		return out, nil
+	}
+	for _, d := range t.Queues() {
+		one := Queue{Queue: d.Queue, Messages: d.Messages, Dead: d.Dead}
+		if d.Dead > 0 {
+			at := t.since[d.Queue]
+			if at == "" {
+				if err := t.DB.QueryRow(ctx, sinceSQL, d.Queue).Scan(&at); err != nil {
+					return nil, fmt.Errorf("read since when %s has dead messages: %w", d.Queue, err)
+				}
+			}
+			if at == "" {
+				at = timestamp.Text(time.Now())
+			}
+			since[d.Queue], one.DeadSince = at, &at
+		}
+		out = append(out, one)
+	}
+	t.since = since
+	return out, nil
 }
 
 // Tell writes the row of this process, and deletes the rows of processes that have ended.
@@ -122,11 +156,9 @@ func (t *Teller) Tell(ctx context.Context) error {
 		}
 		checks = append(checks, one)
 	}
-	queues := []queue{}
-	if t.Queues != nil {
-		for _, d := range t.Queues() {
-			queues = append(queues, queue(d))
-		}
+	queues, err := t.queues(ctx)
+	if err != nil {
+		return err
 	}
 	checked, err := json.Marshal(checks)
 	if err != nil {
@@ -156,7 +188,7 @@ type View struct {
 	StartedAt string          `json:"startedAt"`
 	Ready     bool            `json:"ready"`
 	Checks    json.RawMessage `json:"checks"`
-	Queues    json.RawMessage `json:"queues"`
+	Queues    []Queue         `json:"queues"`
 	ToldAt    string          `json:"toldAt"`
 }
 

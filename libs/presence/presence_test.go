@@ -44,8 +44,8 @@ func TestTell(t *testing.T) {
 		}
 		p := got.Processes[0]
 		if p.Service != "payments" || p.Role != "serve and work" || p.Ready != (broken == nil) || strings.Contains(string(p.Checks), "no answer") != (broken != nil) ||
-			string(p.Queues) != `[{"queue":"a.b","messages":3,"dead":1}]` {
-			t.Errorf("list a process whose check says %v: got %+v with the checks %s and the queues %s", broken, p, p.Checks, p.Queues)
+			len(p.Queues) != 1 || p.Queues[0].Queue != "a.b" || p.Queues[0].Messages != 3 || p.Queues[0].Dead != 1 || p.Queues[0].DeadSince == nil {
+			t.Errorf("list a process whose check says %v: got %+v with the checks %s and the queues %+v", broken, p, p.Checks, p.Queues)
 		}
 	}
 	if _, err := pool.Exec(t.Context(), `UPDATE processes SET told_at = now() - interval '2 minutes'`); err != nil {
@@ -53,5 +53,52 @@ func TestTell(t *testing.T) {
 	}
 	if got, err := presence.List(t.Context(), pool, "payments"); err != nil || len(got.Processes) != 0 {
 		t.Errorf("list the processes after two silent minutes: got %+v, %v, want none", got, err)
+	}
+}
+
+// The time since when a dead queue is not empty stays while messages are in it, whichever process reports, and through
+// a restart. It ends with the last message.
+func TestTell_deadSince(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	dead := 0
+	process := func() *presence.Teller {
+		return (&presence.Teller{
+			DB: pool, Role: presence.Roles(false, true), Checks: func() []telemetry.Check { return nil },
+			Queues: func() []presence.Depth { return []presence.Depth{{Queue: "a.b", Dead: dead}, {Queue: "c.d"}} },
+		}).Start()
+	}
+	tell := func(of *presence.Teller) *string {
+		t.Helper()
+		if err := of.Tell(t.Context()); err != nil {
+			t.Fatalf("tell of a process: %v", err)
+		}
+		var filled, empty *string
+		const newest = `SELECT queues->0->>'deadSince', queues->1->>'deadSince' FROM processes ORDER BY told_at DESC LIMIT 1`
+		if err := pool.QueryRow(t.Context(), newest).Scan(&filled, &empty); err != nil {
+			t.Fatal(err)
+		}
+		if empty != nil {
+			t.Errorf("report an empty dead queue: got %s, want no time", *empty)
+		}
+		return filled
+	}
+	one, other := process(), process()
+	if got := tell(one); got != nil {
+		t.Fatalf("report an empty dead queue: got %s, want no time", *got)
+	}
+	dead = 2
+	first := tell(one)
+	if first == nil {
+		t.Fatal("report dead messages: got no time")
+	}
+	for name, of := range map[string]*presence.Teller{"the same process": one, "another process": other, "a process after a restart": process()} {
+		if got := tell(of); got == nil || *got != *first {
+			t.Errorf("%s reports dead messages: got %v, want %s", name, got, *first)
+		}
+	}
+	dead = 0
+	if got := tell(one); got != nil {
+		t.Errorf("report a queue that was emptied: got %s, want no time", *got)
 	}
 }

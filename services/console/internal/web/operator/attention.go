@@ -22,6 +22,9 @@ type queue struct {
 // waits are the lists of cases that wait for an operator, in the order of urgency.
 var waits = []string{"payments", "payouts", "refunds", "withdrawals", "draws", "holds", "deposits", "differences", "sweeps", "dead", "fraud", "pauses"}
 
+// below are the tables that need somebody.
+var below = []table{deadQueues()}
+
 // shown is how many cases of a kind the first page shows.
 const shown = 5
 
@@ -60,6 +63,16 @@ func attention(v *web.Visit) error {
 		}
 		page.Queues = append(page.Queues, q)
 	}
+	tables, err := shownTables(v, below)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if len(t.Lines) > 0 || t.Shut {
+			page.Queues = append(page.Queues, queue{Title: t.Title, Link: "/dead", More: true, Heads: t.Columns, Lines: t.Lines, Shut: t.Shut && len(t.Lines) == 0})
+			page.Quiet = false
+		}
+	}
 	return v.Render("attention", "attention.title", page)
 }
 
@@ -76,7 +89,11 @@ func attentionVersion(v *web.Visit) (string, error) {
 		}
 		seen = append(seen, rows)
 	}
-	return versionOf(seen), nil
+	tables, err := shownTables(v, below)
+	if err != nil {
+		return "", err
+	}
+	return versionOf(append(seen, tables)), nil
 }
 
 func listsByName() map[string]list {

@@ -28,16 +28,19 @@ type table struct {
 	API     string
 	Also    []string // further paths of the API with such rows
 	Query   url.Values
-	Once    string // a member whose value only the first row with it shows: later rows with the same value are left out
-	Items   string // member of the answer that holds the rows
-	Each    string // a member of each row that is a list: its items become the rows, with the row's other members
+	Once    string           // a member whose value only the first row with it shows: later rows with the same value are left out
+	Items   string           // member of the answer that holds the rows
+	Each    string           // a member of each row that is a list: its items become the rows, with the row's other members
+	Fits    func(r row) bool // whether a row is shown; nil is every row
 	Columns []column
 	Rows    []string // names of acts on a row
+	Text    string   // key of a text; "" is none
 }
 
 // shownTable is a table as the template shows it.
 type shownTable struct {
 	Title   string
+	Text    string
 	Columns []string
 	Lines   []line
 	Acts    bool
@@ -52,13 +55,34 @@ type boardPage struct {
 
 func (b board) show(v *web.Visit) error {
 	page := boardPage{Title: "board." + b.Name + ".title", Text: "board." + b.Name + ".text"}
+	var err error
+	if page.Tables, err = shownTables(v, b.Tables); err != nil {
+		return err
+	}
+	for _, name := range b.Links {
+		page.Links = append(page.Links, button{"list." + name + ".title", "/" + name})
+	}
+	return v.Render("board", page.Title, page)
+}
+
+// version changes when something that the board shows does.
+func (b board) version(v *web.Visit) (string, error) {
+	tables, err := shownTables(v, b.Tables)
+	if err != nil {
+		return "", err
+	}
+	return versionOf(tables), nil
+}
+
+// shownTables reads tables.
+func shownTables(v *web.Visit, tables []table) (out []shownTable, err error) {
 	answers := map[string]answered{}
 	byName := actsByName()
-	for _, t := range b.Tables {
+	for _, t := range tables {
 		rows, err := t.read(v, answers)
-		shown := shownTable{Title: "table." + t.Name, Shut: shut(err), Acts: len(t.Rows) > 0 && v.Allows(mayAct)}
+		shown := shownTable{Title: "table." + t.Name, Text: t.Text, Shut: shut(err), Acts: len(t.Rows) > 0 && v.Allows(mayAct)}
 		if err != nil && !shown.Shut {
-			return err
+			return nil, err
 		}
 		for _, c := range t.Columns {
 			shown.Columns = append(shown.Columns, "col."+c.Name)
@@ -66,12 +90,9 @@ func (b board) show(v *web.Visit) error {
 		for _, r := range rows {
 			shown.Lines = append(shown.Lines, lineOf(r, t.Columns, t.Rows, byName))
 		}
-		page.Tables = append(page.Tables, shown)
+		out = append(out, shown)
 	}
-	for _, name := range b.Links {
-		page.Links = append(page.Links, button{"list." + name + ".title", "/" + name})
-	}
-	return v.Render("board", page.Title, page)
+	return out, nil
 }
 
 // lineOf is a row with the acts that apply to it.
@@ -89,20 +110,6 @@ func lineOf(r row, columns []column, names []string, byName map[string]act) (out
 	return out
 }
 
-// version changes when the board does.
-func (b board) version(v *web.Visit) (string, error) {
-	var seen []any
-	answers := map[string]answered{}
-	for _, t := range b.Tables {
-		rows, err := t.read(v, answers)
-		if err != nil && !shut(err) {
-			return "", err
-		}
-		seen = append(seen, rows)
-	}
-	return versionOf(seen), nil
-}
-
 // answered is an answer of the API, which several tables of a board may use.
 type answered struct {
 	body row
@@ -118,10 +125,10 @@ func (t table) read(v *web.Visit, answers map[string]answered) (rows []row, err 
 			err = failed
 		}
 		for _, r := range some {
-			if t.Once == "" || !seen[r.text(t.Once)] {
-				rows = append(rows, r)
+			if t.Fits != nil && !t.Fits(r) || t.Once != "" && seen[r.text(t.Once)] {
+				continue
 			}
-			seen[r.text(t.Once)] = true
+			rows, seen[r.text(t.Once)] = append(rows, r), true
 		}
 	}
 	return rows, err
@@ -171,6 +178,44 @@ func health(services ...string) (paths []string) {
 		paths = append(paths, "/v1/admin/health/"+name)
 	}
 	return paths
+}
+
+// unrouted is the queue of messages that no queue is bound for, which is a dead queue itself.
+const unrouted = "unrouted"
+
+// deadQueues are the dead queues at the broker that are not empty. Their messages are no rows of any database, and a
+// service that serves the API has no connection to the broker: an operator types the service's command.
+func deadQueues() table {
+	paths := health(workers...)
+	return table{
+		Name: "dead_queues", Text: "table.dead_queues.text", API: paths[0], Also: paths[1:], Items: "processes", Each: "queues", Once: "queue",
+		Fits: func(r row) bool { return r.text("dead") != "0" },
+		Columns: []column{
+			{Name: "queue", As: code, Made: deadQueue},
+			{Name: "messages", From: "dead"},
+			{Name: "since", From: "deadSince", As: when},
+			{Name: "command", As: code, Made: deadCommand},
+		},
+	}
+}
+
+func deadQueue(r row) string {
+	if name := r.text("queue"); name != unrouted {
+		return name + ".dead"
+	}
+	return unrouted
+}
+
+// deadCommand shows the messages. The administrator of the broker alone reads what has no route.
+func deadCommand(r row) string {
+	switch service := r.text("service"); {
+	case r.text("queue") == unrouted:
+		return ""
+	case service == "callback-dispatcher":
+		return service + " dead list --broker"
+	default:
+		return service + " dead list"
+	}
 }
 
 // problems are the failing checks of a process.
@@ -231,7 +276,7 @@ func boards() []board {
 				},
 			},
 		}},
-		{Name: "health", Tables: []table{
+		{Name: "health", Links: []string{"dead"}, Tables: []table{
 			{
 				Name: "processes", API: "/v1/admin/health/gateway", Also: health(slices.Concat(workers, []string{"console", "console-operators"})...), Items: "processes", Columns: []column{
 					{Name: "service", From: "service"},
@@ -248,6 +293,7 @@ func boards() []board {
 					{Name: "queue", From: "queue", As: code},
 					{Name: "messages", From: "messages"},
 					{Name: "dead", From: "dead"},
+					{Name: "dead_since", From: "deadSince", As: when},
 				},
 			},
 		}},

@@ -50,6 +50,7 @@ type list struct {
 	Whole   bool             // the API answers with all rows
 	Object  string           // member that names the object of the rows' acts, where it is not id
 	Open    func(r row) bool // whether a row has acts at all; nil is every row
+	Tables  []table          // below the list
 }
 
 // filter is a parameter of the list. Its label is the text of "filter." and the name.
@@ -188,6 +189,7 @@ type listPage struct {
 	Act               bool // the operator may act
 	Acts              bool // and a row may have acts
 	Shut              bool // the service of the list does not answer, or has no such list yet
+	Tables            []shownTable
 }
 
 func (l list) query(v *web.Visit, after string) url.Values {
@@ -256,16 +258,23 @@ func (l list) show(v *web.Visit) error {
 	for _, name := range l.Heads {
 		page.Heads = append(page.Heads, button{"decide." + name, byName[name].Path})
 	}
+	if page.Tables, err = shownTables(v, l.Tables); err != nil {
+		return err
+	}
 	return v.Render("list", page.Title, page)
 }
 
-// version changes when the first page of the list does.
+// version changes when the first page of the list does, or a table below it.
 func (l list) version(v *web.Visit) (string, error) {
 	rows, _, err := l.read(v, "")
 	if err != nil && !shut(err) {
 		return "", err
 	}
-	return versionOf(rows), nil
+	tables, err := shownTables(v, l.Tables)
+	if err != nil {
+		return "", err
+	}
+	return versionOf([]any{rows, tables}), nil
 }
 
 func versionOf(of any) string {

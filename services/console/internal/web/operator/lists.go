@@ -323,7 +323,7 @@ func lists() []list {
 				{Name: "reason", From: "reason"},
 				{Name: "sent_as", From: "messageId", As: code},
 			},
-			Rows: []string{"dead_replay"},
+			Rows: []string{"dead_replay"}, Tables: []table{deadQueues()},
 		},
 		{
 			Name: "passkeys", API: "/v1/admin/operators/passkeys", Items: "passkeys", Whole: true, Menu: true,

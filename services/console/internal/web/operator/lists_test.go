@@ -38,3 +38,19 @@ func TestActs_reason(t *testing.T) {
 		}
 	}
 }
+
+// A dead queue at the broker is named as the broker names it, with the command of the service whose user reads it.
+func TestDeadQueues(t *testing.T) {
+	for name, c := range map[string]struct {
+		of             row
+		queue, command string
+	}{
+		"payments":   {row{"service": "payments", "queue": "payments.a.v1"}, "payments.a.v1.dead", "payments dead list"},
+		"dispatcher": {row{"service": "callback-dispatcher", "queue": "c.v1"}, "c.v1.dead", "callback-dispatcher dead list --broker"},
+		"unrouted":   {row{"service": "reports", "queue": "unrouted"}, "unrouted", ""},
+	} {
+		if queue, command := deadQueue(c.of), deadCommand(c.of); queue != c.queue || command != c.command {
+			t.Errorf("%s: got %s and %q, want %s and %q", name, queue, command, c.queue, c.command)
+		}
+	}
+}

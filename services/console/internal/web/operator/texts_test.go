@@ -34,7 +34,17 @@ func TestTexts(t *testing.T) {
 			need("filter." + f.Name)
 		}
 	}
+	tables := func(all []table) {
+		for _, one := range all {
+			need("table." + one.Name)
+			if one.Text != "" {
+				need(one.Text)
+			}
+			columns(one.Columns)
+		}
+	}
 	for _, l := range lists() {
+		tables(l.Tables)
 		need("list."+l.Name+".title", "list."+l.Name+".text", "list."+l.Name+".none")
 		columns(l.Columns)
 		filters(l.Filters)
@@ -47,10 +57,7 @@ func TestTexts(t *testing.T) {
 	need("value.csv", "board.none")
 	for _, b := range boards() {
 		need("board."+b.Name+".title", "board."+b.Name+".text")
-		for _, one := range b.Tables {
-			need("table." + one.Name)
-			columns(one.Columns)
-		}
+		tables(b.Tables)
 		for _, name := range b.Links {
 			need("list." + name + ".title")
 		}
