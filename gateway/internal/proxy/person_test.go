@@ -15,6 +15,7 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
@@ -144,6 +145,16 @@ func TestProxy_personRefused(t *testing.T) {
 
 	bound := as(t, ann, merchantDoor, "POST "+path, body, now)
 	w.do(t, "POST", path, bound, body, "Idempotency-Key", "another").refused(t, http.StatusUnauthorized, "assertion_invalid")
+
+	for _, rt := range route.Table() {
+		if rt.Access != route.Operated {
+			continue
+		}
+		path := strings.NewReplacer("{", "", "}", "").Replace(rt.Pattern)
+		for _, who := range []person.Assertion{ann, ada} {
+			w.do(t, rt.Method, path, as(t, who, merchantDoor, rt.Method+" "+path, "", time.Now()), "").refused(t, http.StatusUnauthorized, "assertion_invalid")
+		}
+	}
 
 	closed := start(t, http.HandlerFunc(echo))
 	closed.do(t, "POST", path, as(t, ann, merchantDoor, "POST "+path, body, now), body).refused(t, http.StatusUnauthorized, "assertion_invalid")
