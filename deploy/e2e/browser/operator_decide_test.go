@@ -27,7 +27,8 @@ func TestConsoleHits(t *testing.T) {
 		takes, _ := b.api.Call(t, http.MethodGet, "/v1/checkout/"+ref, nil).Want(t, http.StatusOK).At("payment.takesRefundAddress")
 		return takes == true && b.read(ref).Text(t, "payment.status") == "needs_review"
 	})
-	payment := "/operators/payments/" + b.read(ref).Text(t, "payment.id")
+	seen := b.api.With(b.stack.AdminToken).Call(t, http.MethodGet, "/v1/admin/payments/"+ref, nil).Want(t, http.StatusOK)
+	payment := "/operators/payments/" + seen.Text(t, "payment.id")
 	for _, list := range []string{hits, "/operators/holds"} {
 		b.visit(list)
 		for _, act := range []string{"accept", "retry-payout", "mark-refunded", "refund"} {
