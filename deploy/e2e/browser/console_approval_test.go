@@ -63,7 +63,7 @@ func TestConsoleTwoPeople(t *testing.T) {
 
 	ada.decide(ref, reason)
 	ada.submit("[data-passkey]")
-	ada.shows("Another operator has to decide the same")
+	ada.shows("Another operator must decide the same")
 	ada.shoot("first")
 	if got := ada.read(ref).Text(t, "payment.status"); got != "needs_review" {
 		t.Fatalf("one operator alone moved the payment: it is %s", got)

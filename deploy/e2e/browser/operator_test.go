@@ -42,7 +42,7 @@ func TestConsoleApproval(t *testing.T) {
 			b.enter("#f-permissions", "payment:read, report:create")
 			b.choose("#f-tier", "standard")
 			b.submit("main form .button")
-			b.shows("no passkey that the services know")
+			b.shows("The services know none of your passkeys")
 			b.shoot("unknown-passkey")
 			words := strings.Fields(js[string](b, `document.querySelector("#c-add-0").dataset.text`))
 			command(t, "gateway", words[1:]...)
