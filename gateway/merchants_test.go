@@ -19,11 +19,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -83,6 +86,7 @@ func TestGateway_merchants(t *testing.T) {
 	for _, bad := range []string{
 		`{"networks":["moon"]}`, `{"currencies":["USD"]}`, `{"types":["transfer","transfer"]}`, `{"limits":[{"fiatCurrency":"NGN"}]}`,
 		`{"limits":[{"fiatCurrency":"NGN","maximum":1},{"fiatCurrency":"NGN","maximum":2}]}`, `{"limits":[{"fiatCurrency":"NGN","maximum":0.001}]}`,
+		`{"dailyLimits":[{"fiatCurrency":"USD","maximum":1}]}`, `{"dailyLimits":[{"fiatCurrency":"NGN","maximum":0}]}`, `{"dailyLimits":{"NGN":"1"}}`,
 		`{"logo":"AAAA"}`, `{"name":""}`,
 	} {
 		admin("PATCH", "/acme", bad).want(t, 400, "validation_failed")
@@ -393,6 +397,53 @@ func TestGateway_suspend(t *testing.T) {
 	}
 	for _, g := range []*fixture{w, other} {
 		eventually(t, func() bool { return g.call(t, "POST", "/v1/payments", live, "{}").StatusCode != 403 })
+	}
+}
+
+// A daily limit of a merchant takes two operators, is in the audit, and reaches payments, as does its removal. The
+// merchant sees it, and changes nothing of it.
+func TestGateway_dailyLimits(t *testing.T) {
+	t.Parallel()
+	service := &listener{t: t}
+	payments := httptest.NewServer(service)
+	t.Cleanup(payments.Close)
+	w := startOn(t, pg.URL(t, migrations.FS), "PAYMENTS_URL", payments.URL, "SECOND_OPERATOR", "true",
+		"LIMITS_SKIP_LOOPBACK", "true", "CONSOLE_KEYS", doorKeys)
+	ada, ben := w.person(t, "ada.obi"), w.person(t, "ben.ade")
+	ann := person.Assertion{
+		Door: person.Merchant, User: "usr_ann", Name: "ann@shop.example", MerchantID: "acme", Mode: tenant.Test, Permissions: []string{"merchant:manage"},
+	}
+	const path, limit = merchantsPath + "/acme", `{"dailyLimits":[{"fiatCurrency":"NGN","maximum":500000.5}]}`
+	w.call(t, "POST", merchantsPath, ada, `{"merchantId":"acme","name":"Acme Stores","country":"NG"}`).want(t, 201, "")
+	w.call(t, "POST", path+"/approve", ada, "").want(t, 202, "")
+	w.call(t, "POST", path+"/approve", ben, "").want(t, 200, "")
+
+	w.call(t, "PATCH", path, ada, limit).want(t, 202, "")
+	w.call(t, "PATCH", path, ada, limit).want(t, 409, "second_operator_required")
+	const want = "[map[fiatCurrency:NGN maximum:500000.5]]"
+	if m := w.call(t, "PATCH", path, ben, limit).want(t, 200, "").object(t, "merchant"); fmt.Sprint(m["dailyLimits"]) != want {
+		t.Errorf("limit the day of a merchant: got %v, want %s", m["dailyLimits"], want)
+	}
+	w.as(t, ann, "PATCH", "/v1/merchant", `{"dailyLimits":[],"supportContact":"help@acme.example"}`).want(t, 200, "")
+	if m := w.as(t, ann, "GET", "/v1/merchant", "").want(t, 200, "").object(t, "merchant"); fmt.Sprint(m["dailyLimits"]) != want {
+		t.Errorf("the merchant's own daily limits: got %v, want %s", m["dailyLimits"], want)
+	}
+	known := func(limits merchant.Limits) {
+		t.Helper()
+		eventually(t, func() bool {
+			n := service.last()
+			return n.DailyLimits != nil && n.DailyLimits.String() == limits.String()
+		})
+	}
+	known(merchant.Limits{money.NGN: decimal.RequireFromString("500000.5")})
+	w.call(t, "PATCH", path, ada, `{"dailyLimits":[]}`).want(t, 202, "")
+	w.call(t, "PATCH", path, ben, `{"dailyLimits":[]}`).want(t, 200, "")
+	known(nil)
+	audit := w.call(t, "GET", "/v1/admin/audit?act=merchant.changed&object=merchant:acme", ada, "").want(t, 200, "")
+	for _, want := range []string{`"dailyLimits":"none -> NGN 500000.5"`, `"dailyLimits":"NGN 500000.5 -> none"`} {
+		if !strings.Contains(string(audit.raw), want) {
+			t.Errorf("audit: got %s, want %s", audit.raw, want)
+		}
 	}
 }
 

@@ -111,6 +111,7 @@ func TestLiveWalk(t *testing.T) {
 		liveReorg(t, n, s, c, secret, func() { n.control(t, "/reorg", map[string]any{"depth": 4, "blocks": 6}, nil) })
 	})
 	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
+	t.Run("ends at the merchant's limit of a day", func(t *testing.T) { liveDailyLimit(t, s) })
 }
 
 func liveWalk(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
@@ -188,6 +189,25 @@ func liveFake(t *testing.T, n *node, c *api.Client) {
 	if settled.Len(t, "payment.transfers") != 1 || settled.Text(t, "payment.transfers.0.txHash") != hash {
 		t.Errorf("settled: %s", settled.Body)
 	}
+}
+
+// liveDailyLimit: the payments of one day take no more than the merchant's limit of a day.
+func liveDailyLimit(t *testing.T, s *stack.Stack) {
+	merchant := unique("limited")
+	c := key(t, s, client(t, s), "live", merchant, "*")
+	operator, path := c.With(s.AdminToken), "/v1/admin/merchants/"+merchant
+	limited := func(most int, code string) {
+		t.Helper()
+		operator.Call(t, http.MethodPatch, path, api.Object{"dailyLimits": []api.Object{{"fiatCurrency": "NGN", "maximum": most}}}).Want(t, http.StatusOK)
+		inForce(t, operator, path)
+		api.Eventually(t, settle, "the limit of the day to hold", func() bool {
+			return codeOf(c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"network": "ethereum"}))) == code
+		})
+	}
+	limited(24_999, "daily_limit_exceeded")
+	limited(50_000, "") // which makes the first payment, of 25 000
+	create(t, c, transfer(api.Object{"network": "ethereum"}))
+	refusedAs(t, c, "/v1/payments", transfer(api.Object{"network": "ethereum"}), http.StatusBadRequest, "daily_limit_exceeded")
 }
 
 // TestLiveIsClosed: without real rates, rail and chain, live mode answers 503 after it has checked the request, and

@@ -49,7 +49,7 @@ func TestMerchants(t *testing.T) {
 	}
 	bound(api.Object{"networks": []string{}, "limits": []api.Object{{"fiatCurrency": "NGN", "maximum": 100}}}, "validation_failed")
 	bound(api.Object{"limits": []api.Object{}, "types": []string{"gift"}}, "type_not_enabled")
-	bound(api.Object{"types": []string{}}, "")
+	bound(api.Object{"types": []string{}, "dailyLimits": []api.Object{{"fiatCurrency": "NGN", "maximum": 1}}}, "") // test mode has no limit of a day
 
 	paid := create(t, mine, transfer(nil)).Text(t, "payment.reference")
 	operator.Call(t, http.MethodPost, path+"/suspend", api.Object{"reason": "chargebacks"}).Want(t, http.StatusOK)

@@ -278,7 +278,7 @@ func (s settings) rules() (r rules, err error) {
 	if err := s.Limits.narrow(&r.policy); err != nil {
 		return r, err
 	}
-	if r.daily, err = s.Limits.daily(); err != nil {
+	if r.daily.Settings, err = s.Limits.daily(); err != nil {
 		return r, err
 	}
 	r.caps, err = s.Limits.caps()

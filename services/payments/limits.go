@@ -55,9 +55,9 @@ func (s limitSettings) minimums(mode tenant.Mode) (quote.Minimums, error) {
 	return out, out.Set(text)
 }
 
-// daily reads the daily limits.
-func (s limitSettings) daily() (admission.Daily, error) {
-	out := admission.Daily{}
+// daily reads the daily limits of every key, payer and receiver.
+func (s limitSettings) daily() (map[string]map[money.Currency]decimal.Decimal, error) {
+	out := map[string]map[money.Currency]decimal.Decimal{}
 	for name, c := range map[string]struct{ kind, text string }{
 		"DAILY_LIMIT_KEY": {admission.LimitKey, s.DailyKey}, "DAILY_LIMIT_PAYER": {admission.LimitPayer, s.DailyPayer}, "DAILY_LIMIT_RECEIVER": {admission.LimitReceiver, s.DailyReceiver},
 	} {

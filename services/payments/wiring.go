@@ -81,6 +81,8 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 		return nil, err
 	}
 	alert := alertCounter(tel.Registry)
+	p.terms = admission.NewTerms(func(ctx context.Context) ([]admission.Term, error) { return p.store.BindingTerms(ctx) })
+	p.daily.Terms = p.terms
 	p.store = store.New(db, store.Options{
 		Render: p.render(), Keys: p.keys, EventKeys: p.eventKeys, TokenKeys: p.tokenKeys, TokenLife: p.policy.TokenLife, Daily: p.daily,
 		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Log: tel.Log,
@@ -183,7 +185,6 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	sanctionsMetrics(p.tel.Registry, sanctions, live)
 	p.screening = admission.NewScreening(sandbox.Screener{Screener: screen.New(sanctions, p.store)}, p.tel.Log)
 	p.pauses = admission.NewPauses(p.store.Pauses)
-	p.terms = admission.NewTerms(p.store.BindingTerms)
 	p.scans = admission.NewScans(p.store.Scans, p.cfg.ScanSilence, networkGauge(p.tel.Registry), p.tel.Log)
 	p.outages = admission.NewOutages(p.store.Outages)
 	p.scans.Outages = p.outages

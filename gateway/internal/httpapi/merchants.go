@@ -50,6 +50,7 @@ type MerchantView struct {
 	Networks       []string    `json:"networks"`
 	Types          []string    `json:"types"`
 	Limits         []limitView `json:"limits"`
+	DailyLimits    []limitView `json:"dailyLimits"`
 	CreatedAt      *string     `json:"createdAt"`
 	ApprovedAt     *string     `json:"approvedAt"`
 	SuspendedAt    *string     `json:"suspendedAt"`
@@ -82,16 +83,22 @@ func ViewMerchant(m merchant.Merchant) MerchantView {
 func viewOwn(m merchant.Merchant) MerchantView {
 	v := MerchantView{
 		MerchantID: m.ID, Name: m.Name, Country: orNull(m.Country), ContactEmail: orNull(m.ContactEmail), SupportContact: orNull(m.SupportContact),
-		Status: string(m.Status), Currencies: some(m.Terms.Currencies), Networks: some(m.Terms.Networks), Types: some(m.Terms.Types), Limits: []limitView{},
+		Status: string(m.Status), Currencies: some(m.Terms.Currencies), Networks: some(m.Terms.Networks), Types: some(m.Terms.Types),
+		Limits: viewLimits(m.Terms.Limits), DailyLimits: viewLimits(m.Terms.DailyLimits),
 		CreatedAt: timestamp.OrNull(m.CreatedAt), ApprovedAt: timestamp.OrNull(m.ApprovedAt), SuspendedAt: timestamp.OrNull(m.SuspendedAt),
 	}
 	v.Logo = orNull(m.Brand().Logo)
+	return v
+}
+
+func viewLimits(of merchant.Limits) []limitView {
+	out := []limitView{}
 	for _, currency := range money.Currencies() {
-		if most, ok := m.Terms.Limits[currency]; ok {
-			v.Limits = append(v.Limits, limitView{currency, money.N(most)})
+		if most, ok := of[currency]; ok {
+			out = append(out, limitView{currency, money.N(most)})
 		}
 	}
-	return v
+	return out
 }
 
 func orNull(text string) *string {
@@ -291,18 +298,25 @@ func (c *changeMerchantRequest) Read(in *httpkit.Input) {
 			}
 		}
 	}
-	if b.Sent("limits") {
-		limits := merchant.Limits{}
-		for _, item := range b.Objects("limits", len(money.Currencies())) {
-			currency := money.Currency(strings.ToUpper(item.RequiredText("fiatCurrency", wordMax)))
-			if _, twice := limits[currency]; twice {
-				item.Problem("fiatCurrency", "must not be sent twice")
-			}
-			limits[currency], _ = item.Number("maximum") // the zero of a missing one is refused
+	for name, to := range map[string]**merchant.Limits{"limits": &c.change.Limits, "dailyLimits": &c.change.DailyLimits} {
+		if b.Sent(name) {
+			limits := readLimits(b, name)
+			*to = &limits
 		}
-		c.change.Limits = &limits
 	}
 	c.change.Check(&in.Problems)
+}
+
+func readLimits(b *httpkit.Body, name string) merchant.Limits {
+	limits := merchant.Limits{}
+	for _, item := range b.Objects(name, len(money.Currencies())) {
+		currency := money.Currency(strings.ToUpper(item.RequiredText("fiatCurrency", wordMax)))
+		if _, twice := limits[currency]; twice {
+			item.Problem("fiatCurrency", "must not be sent twice")
+		}
+		limits[currency], _ = item.Number("maximum") // the zero of a missing one is refused
+	}
+	return limits
 }
 
 // termsMax bounds a list of a merchant's terms.

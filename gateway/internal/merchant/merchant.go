@@ -40,13 +40,14 @@ func Types() []string {
 
 // Terms bound a merchant's payments and wallets. An empty list allows all.
 type Terms struct {
-	Currencies []string
-	Networks   []string // canonical names
-	Types      []string
-	Limits     Limits
+	Currencies  []string
+	Networks    []string // canonical names
+	Types       []string
+	Limits      Limits // of one payment
+	DailyLimits Limits // of one day in UTC, in live mode
 }
 
-// Limits bound the fiat of one payment by currency. A currency without one has the limits of everybody alone.
+// Limits bound fiat by currency. A currency without one has the limits of everybody alone.
 type Limits map[money.Currency]decimal.Decimal
 
 // Merchant is a merchant as it is stored. A zero time means never.
@@ -158,11 +159,12 @@ type Change struct {
 	Networks       *[]string
 	Types          *[]string
 	Limits         *Limits
+	DailyLimits    *Limits
 }
 
 // OfTerms reports whether a change touches the terms, which only operators change.
 func (c *Change) OfTerms() bool {
-	return c.Currencies != nil || c.Networks != nil || c.Types != nil || c.Limits != nil
+	return c.Currencies != nil || c.Networks != nil || c.Types != nil || c.Limits != nil || c.DailyLimits != nil
 }
 
 // Check adds an error for every broken rule of a change.
@@ -182,18 +184,20 @@ func (c *Change) Check(p *fault.Problems) {
 	checkSome(p, "currencies", c.Currencies, currencies())
 	checkSome(p, "networks", c.Networks, networks())
 	checkSome(p, "types", c.Types, Types())
-	if c.Limits != nil {
-		c.Limits.check(p)
-	}
+	c.Limits.check(p, "limits")
+	c.DailyLimits.check(p, "dailyLimits")
 }
 
-func (l Limits) check(p *fault.Problems) {
-	for currency, most := range l {
+func (l *Limits) check(p *fault.Problems, field string) {
+	if l == nil {
+		return
+	}
+	for currency, most := range *l {
 		if !currency.Valid() {
-			p.Add("limits", "must name currencies of %s", strings.Join(currencies(), ", "))
+			p.Add(field, "must name currencies of %s", strings.Join(currencies(), ", "))
 		}
 		if !most.IsPositive() || money.Digits(most) > fiatDigits || most.GreaterThan(money.Max) {
-			p.Add("limits", "must have maximums above 0 of at most %d decimals", fiatDigits)
+			p.Add(field, "must have maximums above 0 of at most %d decimals", fiatDigits)
 		}
 	}
 }
@@ -443,10 +447,14 @@ func (c *Change) apply(m *Merchant) map[string]string {
 	some("currencies", c.Currencies, &m.Terms.Currencies)
 	some("networks", c.Networks, &m.Terms.Networks)
 	some("types", c.Types, &m.Terms.Types)
-	if c.Limits != nil && !c.Limits.same(m.Terms.Limits) {
-		detail["limits"] = m.Terms.Limits.String() + " -> " + c.Limits.String()
-		m.Terms.Limits = *c.Limits
+	limits := func(field string, to, at *Limits) {
+		if to != nil && !to.same(*at) {
+			detail[field] = at.String() + " -> " + to.String()
+			*at = *to
+		}
 	}
+	limits("limits", c.Limits, &m.Terms.Limits)
+	limits("dailyLimits", c.DailyLimits, &m.Terms.DailyLimits)
 	return detail
 }
 
@@ -458,7 +466,8 @@ func all(list []string) string {
 }
 
 func (t Terms) same(o Terms) bool {
-	return slices.Equal(t.Currencies, o.Currencies) && slices.Equal(t.Networks, o.Networks) && slices.Equal(t.Types, o.Types) && t.Limits.same(o.Limits)
+	return slices.Equal(t.Currencies, o.Currencies) && slices.Equal(t.Networks, o.Networks) && slices.Equal(t.Types, o.Types) &&
+		t.Limits.same(o.Limits) && t.DailyLimits.same(o.DailyLimits)
 }
 
 func (l Limits) same(o Limits) bool { return l.String() == o.String() }

@@ -22,7 +22,7 @@ import (
 
 const (
 	merchantColumns = `m.merchant_id, m.name, m.country, m.contact_email, m.support_contact, m.logo_name, m.status, m.reason,
-	m.currencies, m.networks, m.types, m.limits, m.created_by, m.created_at, m.approved_by, m.approved_at, m.suspended_by, m.suspended_at,
+	m.currencies, m.networks, m.types, m.limits, m.daily_limits, m.created_by, m.created_at, m.approved_by, m.approved_at, m.suspended_by, m.suspended_at,
 	m.version, m.n, m.told >= m.tell`
 
 	getMerchantSQL = `SELECT ` + merchantColumns + ` FROM merchants m WHERE m.merchant_id = $1`
@@ -36,7 +36,7 @@ VALUES ($1, $2, $3, $4, $5, $6) RETURNING ` + merchantColumns
 	updateMerchantSQL = `UPDATE merchants AS m SET name = $2, country = $3, contact_email = $4, support_contact = $5, logo_name = $6, status = $7,
 	reason = $8, currencies = $9, networks = $10, types = $11, limits = $12, approved_by = $13, approved_at = $14, suspended_by = $15,
 	suspended_at = $16, logo = CASE WHEN $17 THEN $18 ELSE logo END, version = ` + nextVersion + `,
-	tell = CASE WHEN $19 THEN ` + nextVersion + ` ELSE tell END, tell_at = CASE WHEN $19 THEN now() ELSE tell_at END
+	tell = CASE WHEN $19 THEN ` + nextVersion + ` ELSE tell END, tell_at = CASE WHEN $19 THEN now() ELSE tell_at END, daily_limits = $20
 WHERE merchant_id = $1 RETURNING ` + merchantColumns
 
 	nextVersion = `greatest(version + 1, (extract(epoch FROM now()) * 1000000)::bigint)`
@@ -72,10 +72,10 @@ var _ merchant.Store = (*Store)(nil)
 // scanMerchant reads merchantColumns, and the columns that are selected after them.
 func scanMerchant(row pgx.Row, more ...any) (m merchant.Merchant, err error) {
 	var approved, suspended *time.Time
-	var limits []byte
+	var limits, daily []byte
 	err = row.Scan(append([]any{
 		&m.ID, &m.Name, &m.Country, &m.ContactEmail, &m.SupportContact, &m.LogoName, (*string)(&m.Status), &m.Reason,
-		&m.Terms.Currencies, &m.Terms.Networks, &m.Terms.Types, &limits, &m.CreatedBy, &m.CreatedAt, &m.ApprovedBy, &approved, &m.SuspendedBy, &suspended,
+		&m.Terms.Currencies, &m.Terms.Networks, &m.Terms.Types, &limits, &daily, &m.CreatedBy, &m.CreatedAt, &m.ApprovedBy, &approved, &m.SuspendedBy, &suspended,
 		&m.Version, &m.N, &m.Told,
 	}, more...)...)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -85,7 +85,7 @@ func scanMerchant(row pgx.Row, more ...any) (m merchant.Merchant, err error) {
 		return merchant.Merchant{}, err
 	}
 	m.ApprovedAt, m.SuspendedAt = value(approved), value(suspended)
-	if err := json.Unmarshal(limits, &m.Terms.Limits); err != nil {
+	if err := errors.Join(json.Unmarshal(limits, &m.Terms.Limits), json.Unmarshal(daily, &m.Terms.DailyLimits)); err != nil {
 		return merchant.Merchant{}, fmt.Errorf("read the limits of a merchant: %w", err)
 	}
 	return m, nil
@@ -130,7 +130,8 @@ func (s *Store) UpdateMerchant(ctx context.Context, id string,
 			return err
 		}
 		limits, err := json.Marshal(next.Terms.Limits)
-		if err != nil {
+		daily, err2 := json.Marshal(next.Terms.DailyLimits)
+		if err := errors.Join(err, err2); err != nil {
 			return fmt.Errorf("encode the limits: %w", err)
 		}
 		var picture []byte
@@ -140,7 +141,7 @@ func (s *Store) UpdateMerchant(ctx context.Context, id string,
 		t := next.Terms
 		m, err = scanMerchant(tx.QueryRow(ctx, updateMerchantSQL, id, next.Name, next.Country, next.ContactEmail, next.SupportContact, next.LogoName,
 			string(next.Status), next.Reason, list(t.Currencies), list(t.Networks), list(t.Types), limits, next.ApprovedBy, null(next.ApprovedAt),
-			next.SuspendedBy, null(next.SuspendedAt), logo != nil, picture, tell))
+			next.SuspendedBy, null(next.SuspendedAt), logo != nil, picture, tell, daily))
 		if err != nil {
 			return fmt.Errorf("write the merchant: %w", err)
 		}

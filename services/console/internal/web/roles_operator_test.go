@@ -54,6 +54,7 @@ var operators = map[string]string{
 	"GET /merchants/new": deciders, "POST /merchants/new": deciders,
 	"GET /merchants/{merchantId}/approve": deciders, "POST /merchants/{merchantId}/approve": deciders,
 	"GET /merchants/{merchantId}/resume": deciders, "POST /merchants/{merchantId}/resume": deciders,
+	"GET /merchants/{merchantId}/terms": deciders, "POST /merchants/{merchantId}/terms": deciders,
 	"GET /merchants/{merchantId}/suspend": deciders, "POST /merchants/{merchantId}/suspend": deciders,
 	"GET /passkeys/{id}/revoke": deciders, "POST /passkeys/{id}/revoke": deciders,
 	"GET /pauses/new": deciders, "POST /pauses/new": deciders,

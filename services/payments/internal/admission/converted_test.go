@@ -66,7 +66,7 @@ func expiredLive(w *fixture.Payments, c payment.Command) string {
 // A quote of NGN 1 000 under a limit of NGN 120 000 pays no more than that limit, for any received amount.
 func TestLimitsCountWhatIsConverted(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{admission.LimitKey, admission.LimitPayer, admission.LimitReceiver} {
+	for _, kind := range everyKind {
 		t.Run(kind, func(t *testing.T) {
 			w := limited(t, kind)
 			ref, err := createLive(w, small())
@@ -127,7 +127,7 @@ func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 // Two parallel conversions do not both take the rest of a limit.
 func TestLimitsAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	w := limited(t, admission.LimitKey, admission.LimitPayer, admission.LimitReceiver)
+	w := limited(t, everyKind...)
 	const n = 8
 	var refs [n]string
 	for i := range refs {

@@ -24,17 +24,25 @@ import (
 // The kinds of subjects that have a daily limit.
 const (
 	LimitKey      = "key"
+	LimitMerchant = "merchant"
 	LimitPayer    = "payer"
 	LimitReceiver = "receiver"
 )
 
-// Daily holds the limits in fiat of one day in UTC, by kind and currency, of live mode only. A kind or currency that is
-// not named has no limit.
-type Daily map[string]map[money.Currency]decimal.Decimal
+// Daily holds the limits in fiat of one day in UTC, of live mode only. A kind or currency that is not named has no
+// limit.
+type Daily struct {
+	Settings map[string]map[money.Currency]decimal.Decimal // of every key, payer and receiver
+	Terms    *Terms                                        // of single merchants
+}
 
-// On reports whether anything is limited.
-func (d Daily) On() bool {
-	for _, limits := range d {
+// Counts reports whether a payment may have reserved some of a limit.
+func (d Daily) Counts(p payment.Payment) bool {
+	return p.Mode == tenant.Live && (d.set() || d.Terms.of(p.MerchantID).Counted)
+}
+
+func (d Daily) set() bool {
+	for _, limits := range d.Settings {
 		if len(limits) > 0 {
 			return true
 		}
@@ -42,24 +50,54 @@ func (d Daily) On() bool {
 	return false
 }
 
-// reservations lists a reservation of amount for key, payer and receiver of a payment, in the order of their locks.
-func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []change.Reservation) {
-	if p.Mode != tenant.Live || !d.On() {
+// Of lists the limits of a payment in the order of their locks, which is that of the alphabet.
+func (d Daily) Of(p payment.Payment) (out []Limit) {
+	if p.Mode != tenant.Live {
 		return nil
 	}
-	who := map[string]string{LimitKey: strconv.FormatInt(p.KeyID, 10), LimitPayer: p.Payer.ChatID}
-	if p.Receiver.Known() {
-		who[LimitReceiver] = p.Receiver.BankCode + "/" + p.Receiver.AccountNumber
+	for _, kind := range []string{LimitKey, LimitMerchant, LimitPayer, LimitReceiver} {
+		limits := d.Settings[kind]
+		if kind == LimitMerchant {
+			limits = d.Terms.of(p.MerchantID).DailyLimits
+		}
+		if most, limited := limits[p.Currency]; limited {
+			out = append(out, Limit{kind, most})
+		}
 	}
-	for _, kind := range []string{LimitKey, LimitPayer, LimitReceiver} {
-		most, limited := d[kind][p.Currency]
-		if limited && who[kind] != "" {
+	return out
+}
+
+// Limit is the most of one day that a kind of subject may have reserved and settled.
+type Limit struct {
+	Kind string
+	Most decimal.Decimal
+}
+
+// reservations lists a reservation of amount for each limit of a payment, in the order of their locks.
+func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []change.Reservation) {
+	for _, l := range d.Of(p) {
+		if who := subject(l.Kind, p); who != "" {
 			out = append(out, change.Reservation{
-				Kind: kind, Subject: keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), Currency: p.Currency, Amount: amount, Most: most,
+				Kind: l.Kind, Subject: keys.Blind(who, "limit/"+l.Kind+"/"+p.MerchantID), Currency: p.Currency, Amount: amount, Most: l.Most,
 			})
 		}
 	}
 	return out
+}
+
+// subject names the subject of a kind, "" while a payment has none.
+func subject(kind string, p payment.Payment) string {
+	switch {
+	case kind == LimitKey:
+		return strconv.FormatInt(p.KeyID, 10)
+	case kind == LimitMerchant:
+		return p.MerchantID
+	case kind == LimitPayer:
+		return p.Payer.ChatID
+	case p.Receiver.Known():
+		return p.Receiver.BankCode + "/" + p.Receiver.AccountNumber
+	}
+	return ""
 }
 
 // Quoted lists the reservations of a new payment; they count the quote.

@@ -3,6 +3,7 @@
 package admission_test
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,21 +27,33 @@ var living = tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
 // limited is a fixture whose live mode uses the simulated rail, with daily limits of NGN 120 000.
 func limited(t *testing.T, kinds ...string) *fixture.Payments {
 	w := fixture.New(t)
-	daily := admission.Daily{}
+	daily := admission.Daily{Settings: map[string]map[money.Currency]decimal.Decimal{}, Terms: admission.NewTerms(w.Store.BindingTerms)}
 	for _, kind := range kinds {
-		daily[kind] = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(120_000, 0)}
+		if kind != admission.LimitMerchant {
+			daily.Settings[kind] = inNGN(120_000)
+		}
 	}
 	o := w.Store.Options
 	o.Daily = daily
 	w.Store = store.New(w.Pool, o)
 	w.With(func(d *fixture.Deps) {
-		d.Store, d.Daily = w.Store, daily
+		d.Store, d.Daily, d.Terms, d.Pauses = w.Store, daily, daily.Terms, admission.NewPauses(w.Store.Pauses)
 		d.Providers = map[tenant.Mode]provider.Set{tenant.Test: d.Providers[tenant.Test], tenant.Live: d.Providers[tenant.Test]}
 	})
+	if slices.Contains(kinds, admission.LimitMerchant) {
+		keep(t, w, admission.Term{Version: 1, DailyLimits: inNGN(120_000)})
+	}
 	w.Fill(40)
 	w.SQL(`UPDATE address_stock SET mode = 'live' WHERE id % 2 = 0`)
 	return w
 }
+
+func inNGN(amount int64) map[money.Currency]decimal.Decimal {
+	return map[money.Currency]decimal.Decimal{money.NGN: decimal.NewFromInt(amount)}
+}
+
+// everyKind are the kinds of subjects in the order of their locks.
+var everyKind = []string{admission.LimitKey, admission.LimitMerchant, admission.LimitPayer, admission.LimitReceiver}
 
 func createLive(w *fixture.Payments, c payment.Command) (string, error) {
 	a, err := w.Intake.Create(w.T.Context(), living, c, &fault.Problems{}, idempotency.Key{})
@@ -56,7 +69,7 @@ func usedLimit(w *fixture.Payments, kind string) string {
 
 func TestDailyLimits(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{admission.LimitKey, admission.LimitPayer, admission.LimitReceiver} {
+	for _, kind := range everyKind {
 		t.Run(kind, func(t *testing.T) {
 			w := limited(t, kind)
 			first, err := createLive(w, fixture.Command())
@@ -89,7 +102,7 @@ func TestDailyLimits(t *testing.T) {
 // Parallel creates reserve no more than the limit.
 func TestDailyLimits_atOnce(t *testing.T) {
 	t.Parallel()
-	w := limited(t, admission.LimitPayer, admission.LimitKey, admission.LimitReceiver)
+	w := limited(t, everyKind...)
 	var taken atomic.Int32
 	var all sync.WaitGroup
 	for range 12 {
@@ -102,8 +115,10 @@ func TestDailyLimits_atOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if taken.Load() != 2 || usedLimit(w, admission.LimitPayer) != "100000" || usedLimit(w, admission.LimitKey) != "100000" || usedLimit(w, admission.LimitReceiver) != "100000" {
-		t.Errorf("%d were taken, %s used", taken.Load(), usedLimit(w, admission.LimitPayer))
+	for _, kind := range everyKind {
+		if taken.Load() != 2 || usedLimit(w, kind) != "100000" {
+			t.Errorf("%d were taken, %s used of the limit of the %s; want 2 and 100000", taken.Load(), usedLimit(w, kind), kind)
+		}
 	}
 }
 
@@ -134,7 +149,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	m := w.Message(p, fixture.Coin{Key: "t1", Amount: v.Payment.Quote.CryptoAmount.String(), Version: 1, Depth: fixture.Enough})
 	m.Mode = "live"
 	w.Deliver(m)
-	limits := w.Deps.Daily[admission.LimitReceiver]
+	limits := w.Deps.Daily.Settings[admission.LimitReceiver]
 	limits[money.NGN] = decimal.New(10_000, 0)
 	if err := w.Step(); err != nil {
 		t.Fatal(err)
@@ -214,5 +229,127 @@ func TestCapacity(t *testing.T) {
 	}
 	if _, err = createLive(w, fixture.Command()); err != nil {
 		t.Errorf("what was given up is still counted: %v", err)
+	}
+}
+
+// The daily limit of a merchant counts its live payments in that currency alone.
+func TestMerchantDailyLimit_countsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := limited(t)
+	keep(t, w, admission.Term{Version: 1, DailyLimits: map[money.Currency]decimal.Decimal{money.KES: decimal.NewFromInt(1)}})
+	for range 3 {
+		if _, err := createLive(w, fixture.Command()); err != nil {
+			t.Fatalf("create in NGN under a limit in KES: got %v, want no error", err)
+		}
+	}
+	keep(t, w, admission.Term{Version: 2, DailyLimits: inNGN(60_000)})
+	other := living
+	other.MerchantID = "m2"
+	for range 2 {
+		if _, err := w.Intake.Create(t.Context(), other, fixture.Command(), &fault.Problems{}, idempotency.Key{}); err != nil {
+			t.Errorf("create of a merchant without limits: got %v, want no error", err)
+		}
+		w.Make(fixture.Command()) // test mode has no limits
+	}
+	another := living
+	another.KeyID++ // of the same merchant
+	if _, err := w.Intake.Create(t.Context(), another, fixture.Command(), &fault.Problems{}, idempotency.Key{}); err != nil {
+		t.Errorf("create within the limit: got %v, want no error", err)
+	}
+	if _, err := createLive(w, fixture.Command()); code(err) != "daily_limit_exceeded" {
+		t.Errorf("create above the limit: got %v, want daily_limit_exceeded", err)
+	}
+	if got := usedLimit(w, admission.LimitMerchant); got != "50000" {
+		t.Errorf("used of the limit: got %s, want 50000", got)
+	}
+}
+
+// A lowered limit of a merchant refuses new payments alone. Earlier payments are paid out, and give back what they
+// reserved when they end, also while there is no limit.
+func TestMerchantDailyLimit_changed(t *testing.T) {
+	t.Parallel()
+	w := limited(t, admission.LimitMerchant)
+	paid, err := createLive(w, fixture.Command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, err := createLive(w, fixture.Command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, w, admission.Term{Version: 2, DailyLimits: inNGN(60_000)})
+	if _, err := createLive(w, small()); code(err) != "daily_limit_exceeded" {
+		t.Errorf("create under a lowered limit: got %v, want daily_limit_exceeded", err)
+	}
+	w.Settles(payLive(w, paid, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough}))
+	keep(t, w, admission.Term{Version: 3, DailyLimits: map[money.Currency]decimal.Decimal{}})
+	if _, err := createLive(w, fixture.Command()); err != nil {
+		t.Errorf("create without a limit: got %v, want no error", err)
+	}
+	if _, err := w.Merchants.Cancel(t.Context(), living, cancelled, idempotency.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, w, admission.Term{Version: 4, DailyLimits: inNGN(100_000)})
+	keep(t, w, admission.Term{Version: 5}) // of an earlier gateway, which knows no daily limits
+	if _, err := createLive(w, fixture.Command()); err != nil {
+		t.Errorf("create in the room of a cancelled payment: got %v, want no error", err)
+	}
+	if _, err := createLive(w, small()); code(err) != "daily_limit_exceeded" {
+		t.Errorf("create beyond the limit: got %v, want daily_limit_exceeded", err)
+	}
+	if got := usedLimit(w, admission.LimitMerchant); got != "100000" {
+		t.Errorf("used of the limit: got %s, want 100000", got)
+	}
+}
+
+// Late money counts a payment again after its merchant's limit was lowered. Its payout waits for room, and no other
+// payout of the merchant does.
+func TestMerchantDailyLimit_revived(t *testing.T) {
+	t.Parallel()
+	w := limited(t, admission.LimitMerchant)
+	late := expiredLive(w, fixture.Command())
+	early, err := createLive(w, fixture.Command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, w, admission.Term{Version: 2, DailyLimits: inNGN(60_000)})
+	waits := payLive(w, late, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	if got := usedLimit(w, admission.LimitMerchant); got != "100000" {
+		t.Errorf("used of the limit: got %s, want 100000", got)
+	}
+	w.Settles(payLive(w, early, fixture.Coin{Key: "t2", Amount: "31.25", Version: 1, Depth: fixture.Enough}))
+	if got := w.PayoutRow(waits); got != "created 0" {
+		t.Errorf("the payout of late money above the limit: got %s, want created 0", got)
+	}
+	keep(t, w, admission.Term{Version: 3, DailyLimits: inNGN(100_000)})
+	w.Settles(waits)
+	w.Balanced()
+}
+
+// Payments of one merchant, key, payer and receiver begin and end at once, and none of them fails.
+func TestDailyLimits_beginAndEndAtOnce(t *testing.T) {
+	t.Parallel()
+	w := limited(t, everyKind...)
+	w.Fill(40)
+	w.SQL(`UPDATE address_stock SET mode = 'live'`)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 4 {
+				ref, err := createLive(w, small())
+				if err == nil {
+					_, err = w.Merchants.Cancel(t.Context(), living, ref, idempotency.Key{})
+				}
+				if err != nil {
+					t.Errorf("create and cancel: got %v, want no error", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, kind := range everyKind {
+		if got := usedLimit(w, kind); got != "0" {
+			t.Errorf("used of the limit of the %s: got %s, want 0", kind, got)
+		}
 	}
 }

@@ -15,15 +15,17 @@ import (
 
 // Term is what the gateway says of one merchant. An empty list allows all.
 type Term struct {
-	MerchantID string
-	Version    int64 // a newer one replaces it
-	Suspended  bool
-	Reason     string // of the suspension
-	Operator   string // who suspended it
-	Currencies []string
-	Networks   []string
-	Types      []string
-	Limits     map[money.Currency]decimal.Decimal // the most of one payment
+	MerchantID  string
+	Version     int64 // a newer one replaces it
+	Suspended   bool
+	Reason      string // of the suspension
+	Operator    string // who suspended it
+	Currencies  []string
+	Networks    []string
+	Types       []string
+	Limits      map[money.Currency]decimal.Decimal // the most of one payment
+	DailyLimits map[money.Currency]decimal.Decimal // the most of one day; nil, from an earlier gateway, changes nothing
+	Counted     bool                               // it has had daily limits, so payments may have reserved some of them
 }
 
 // Terms holds the terms that bind a merchant in memory, because a create does not query the database. Payouts read a

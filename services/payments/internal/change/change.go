@@ -112,7 +112,7 @@ type Newborn struct {
 // Reservation counts a payment against one daily limit.
 type Reservation struct {
 	Kind     string
-	Subject  []byte // a keyed hash of payer, receiver or key
+	Subject  []byte // a keyed hash of key, merchant, payer or receiver
 	Currency money.Currency
 	Amount   decimal.Decimal
 	Most     decimal.Decimal

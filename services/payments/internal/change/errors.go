@@ -29,5 +29,5 @@ var (
 	ErrMerchantReference = fault.New(fault.Conflict, "merchant_reference_used",
 		"Another payment has this merchantReference. It is free again once that payment is expired, cancelled or refunded.")
 	ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
-		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
+		"The daily limit of this merchant, key, payer or receiver would be exceeded. Send a smaller amount, or try again tomorrow.")
 )

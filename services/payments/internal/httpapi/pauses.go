@@ -77,16 +77,23 @@ func (r *termsRequest) Read(in *httpkit.Input) {
 	r.term = admission.Term{
 		MerchantID: b.RequiredText("merchantId", merchantMax), Suspended: suspended, Reason: b.Text("reason", reasonMax), Operator: b.Text("operator", wordMax*2),
 		Currencies: b.Texts("currencies", listMax, wordMax), Networks: b.Texts("networks", listMax, wordMax), Types: b.Texts("types", listMax, wordMax),
-		Limits: map[money.Currency]decimal.Decimal{},
+		Limits: byCurrency(b.Object("limits")), DailyLimits: byCurrency(b.Object("dailyLimits")),
 	}
 	r.term.Version, _ = b.Int("version", 1, 1<<62)
-	if limits := b.Object("limits"); limits != nil {
-		for _, currency := range money.Currencies() {
-			if most, ok := limits.NumberOrText(string(currency)); ok {
-				r.term.Limits[currency] = most
-			}
+}
+
+// byCurrency reads amounts by currency, nil where the object was not sent.
+func byCurrency(sent *httpkit.Body) map[money.Currency]decimal.Decimal {
+	if sent == nil {
+		return nil
+	}
+	out := map[money.Currency]decimal.Decimal{}
+	for _, currency := range money.Currencies() {
+		if amount, ok := sent.NumberOrText(string(currency)); ok {
+			out[currency] = amount
 		}
 	}
+	return out
 }
 
 // listMax bounds a list of a merchant's terms.

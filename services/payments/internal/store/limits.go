@@ -29,33 +29,41 @@ const (
 	SELECT p.id, r.kind, ` + today + `, r.subject, r.currency, r.amount::numeric FROM p, ` + asked + `
 	ON CONFLICT (payment_id, kind) DO NOTHING`
 
+	// lockedUsage are the counts of r, locked in the order in which creates lock them: kind by kind.
+	lockedUsage = `l AS (
+	SELECT r.* FROM r JOIN limit_usage u ON u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency
+	ORDER BY r.kind FOR UPDATE OF u
+)`
 	// A payment that has ended no longer counts.
 	releaseLimits = `WITH r AS (
 	UPDATE limit_reservations SET released = true WHERE payment_id = $1 AND NOT released RETURNING *
-)
-UPDATE limit_usage u SET used = u.used - r.amount FROM r
-WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
+), ` + lockedUsage + `
+UPDATE limit_usage u SET used = u.used - l.amount FROM l
+WHERE u.day = l.day AND u.kind = l.kind AND u.subject = l.subject AND u.currency = l.currency`
 	// A payment that late money has revived counts again, even above the limit, because its money has arrived. overLimit
 	// holds it before its payout leaves.
 	restoreLimits = `WITH r AS (
-	UPDATE limit_reservations SET released = false WHERE payment_id = $1 AND released RETURNING *
-)
-UPDATE limit_usage u SET used = u.used + r.amount, most = greatest(u.most, u.used + r.amount) FROM r
-WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
+	UPDATE limit_reservations SET released = false, restored = true WHERE payment_id = $1 AND released RETURNING *
+), ` + lockedUsage + `
+UPDATE limit_usage u SET used = u.used + l.amount, most = greatest(u.most, u.used + l.amount) FROM l
+WHERE u.day = l.day AND u.kind = l.kind AND u.subject = l.subject AND u.currency = l.currency`
+	// A merchant's limit that was lowered holds no payout of a payment that was within it; one of settings holds all.
 	overLimit = `SELECT EXISTS (SELECT FROM (
-	SELECT day, kind, subject, currency FROM limit_reservations WHERE payment_id = $1 AND NOT released
-	UNION ALL SELECT day, kind, subject, currency FROM limit_differences WHERE payment_id = $1 AND NOT waived) AS r
+	SELECT day, kind, subject, currency, restored FROM limit_reservations WHERE payment_id = $1 AND NOT released
+	UNION ALL SELECT day, kind, subject, currency, false FROM limit_differences WHERE payment_id = $1 AND NOT waived) AS r
 	JOIN limit_usage u ON u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency
-	JOIN unnest($2::text[], $3::text[], $4::text[]) AS l(kind, currency, most) ON l.kind = r.kind AND l.currency = r.currency
-	WHERE u.used - u.waived > l.most::numeric)`
+	JOIN unnest($2::text[], $3::text[]) AS l(kind, most) ON l.kind = r.kind
+	WHERE u.used - u.waived > l.most::numeric AND (r.restored OR r.kind <> '` + admission.LimitMerchant + `'))`
 	forgetUsedLimits = `DELETE FROM limit_usage WHERE day < current_date - 3`
 	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
 	forgetDiffering  = `DELETE FROM limit_differences WHERE day < current_date - 3`
 
 	// An undone conversion gives back the difference that it counted beside the quote.
-	undoDifference = `WITH d AS (DELETE FROM limit_differences WHERE payment_id = $1 RETURNING *)
-UPDATE limit_usage u SET used = u.used - d.amount, waived = u.waived - CASE WHEN d.waived THEN d.amount ELSE 0 END, most = greatest(u.most, u.used - d.amount)
-FROM d WHERE u.day = d.day AND u.kind = d.kind AND u.subject = d.subject AND u.currency = d.currency`
+	undoDifference = `WITH r AS (
+	DELETE FROM limit_differences WHERE payment_id = $1 RETURNING *
+), ` + lockedUsage + `
+UPDATE limit_usage u SET used = u.used - l.amount, waived = u.waived - CASE WHEN l.waived THEN l.amount ELSE 0 END, most = greatest(u.most, u.used - l.amount)
+FROM l WHERE u.day = l.day AND u.kind = l.kind AND u.subject = l.subject AND u.currency = l.currency`
 
 	// Open payments are every merchant's runs of the open statuses, as in listOwned. No other rows are read.
 	exposure = `SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
@@ -113,7 +121,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
 	// A revived payment counts its quote first: the limit must have room for the quote and the difference together.
-	if s.Daily.On() && next.Mode == tenant.Live && ended(before) && !ended(next) {
+	if s.Daily.Counts(next) && ended(before) && !ended(next) {
 		batch.Queue(restoreLimits, next.ID)
 	}
 	undo, book := s.Daily.Differences(s.keys, before, next)
@@ -123,7 +131,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 	if len(book) > 0 {
 		batch.Queue(bookDifference, append(append([]any{next.ID}, limitArgs(book)...), r.Decision != nil)...)
 	}
-	if s.Daily.On() && next.Mode == tenant.Live && ended(next) && !ended(before) {
+	if s.Daily.Counts(next) && ended(next) && !ended(before) {
 		batch.Queue(releaseLimits, next.ID)
 	}
 }
@@ -132,7 +140,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 // operator's decision.
 func (s *Store) mayPass(before payment.Payment, r change.Result) bool {
 	after := r.Payment
-	return s.Daily.On() && after.Mode == tenant.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
+	return s.Daily.Counts(after) && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
 
 // ended reports a payment without a payout.
@@ -148,16 +156,15 @@ func ended(p payment.Payment) bool {
 
 // queueOverLimit reads, under the payment's lock, whether a payout would exceed a daily limit.
 func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
-	if !s.Daily.On() || v.Payment.Mode != tenant.Live {
+	limits := s.Daily.Of(v.Payment)
+	if len(limits) == 0 {
 		return
 	}
-	var kinds, currencies, most []string
-	for kind, limits := range s.Daily {
-		for currency, limit := range limits {
-			kinds, currencies, most = append(kinds, kind), append(currencies, string(currency)), append(most, limit.String())
-		}
+	kinds, most := make([]string, len(limits)), make([]string, len(limits))
+	for i, l := range limits {
+		kinds[i], most[i] = l.Kind, l.Most.String()
 	}
-	read.Queue(overLimit, v.Payment.ID, kinds, currencies, most).QueryRow(func(row pgx.Row) error { return row.Scan(&v.OverLimit) })
+	read.Queue(overLimit, v.Payment.ID, kinds, most).QueryRow(func(row pgx.Row) error { return row.Scan(&v.OverLimit) })
 }
 
 // forgetLimits deletes the counts of past days.

@@ -14,15 +14,16 @@ import (
 
 const (
 	// A version that is not newer changes nothing.
-	upsertTerms = `INSERT INTO merchant_terms AS t (merchant_id, version, suspended, reason, operator, currencies, networks, types, limits)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	upsertTerms = `INSERT INTO merchant_terms AS t (merchant_id, version, suspended, reason, operator, currencies, networks, types, limits,
+	daily_limits, counted)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::jsonb, '{}'), $10 IS NOT NULL AND $10 <> '{}')
 ON CONFLICT (merchant_id) DO UPDATE SET version = excluded.version, suspended = excluded.suspended, reason = excluded.reason,
 	operator = excluded.operator, currencies = excluded.currencies, networks = excluded.networks, types = excluded.types,
-	limits = excluded.limits, at = now()
+	limits = excluded.limits, daily_limits = coalesce($10, t.daily_limits), counted = t.counted OR excluded.counted, at = now()
 WHERE t.version < excluded.version`
 
-	bindingTerms = `SELECT merchant_id, version, suspended, reason, operator, currencies, networks, types, limits FROM merchant_terms
-WHERE suspended OR currencies <> '{}' OR networks <> '{}' OR types <> '{}' OR limits <> '{}'`
+	bindingTerms = `SELECT merchant_id, version, suspended, reason, operator, currencies, networks, types, limits, daily_limits, counted
+FROM merchant_terms WHERE suspended OR currencies <> '{}' OR networks <> '{}' OR types <> '{}' OR limits <> '{}' OR counted`
 )
 
 // KeepTerms keeps the terms of a merchant. Once it has returned, no payout of a merchant that they suspend begins. It
@@ -35,16 +36,23 @@ func (s *Store) KeepTerms(ctx context.Context, t admission.Term) error {
 	if t.Limits == nil {
 		limits = []byte("{}")
 	}
+	var daily []byte
+	if t.DailyLimits != nil {
+		if daily, err = json.Marshal(t.DailyLimits); err != nil {
+			return fmt.Errorf("encode the daily limits of a merchant: %w", err)
+		}
+	}
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, excludeClaims); err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, upsertTerms, t.MerchantID, t.Version, t.Suspended, t.Reason, t.Operator, listed(t.Currencies), listed(t.Networks), listed(t.Types), limits)
+		tag, err := tx.Exec(ctx, upsertTerms, t.MerchantID, t.Version, t.Suspended, t.Reason, t.Operator, listed(t.Currencies), listed(t.Networks), listed(t.Types), limits, daily)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
 		return s.audit(ctx, tx, cmp.Or(t.Operator, "gateway"), "merchant.terms", map[string]any{
 			"merchantId": t.MerchantID, "suspended": t.Suspended, "currencies": t.Currencies, "networks": t.Networks, "types": t.Types, "limits": string(limits),
+			"dailyLimits": string(daily),
 		})
 	})
 	if err == nil {
@@ -67,11 +75,9 @@ func (s *Store) BindingTerms(ctx context.Context) ([]admission.Term, error) {
 		return nil, fmt.Errorf("list the terms of merchants: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t admission.Term, err error) {
-		var limits []byte
-		if err := row.Scan(&t.MerchantID, &t.Version, &t.Suspended, &t.Reason, &t.Operator, &t.Currencies, &t.Networks, &t.Types, &limits); err != nil {
-			return t, err
-		}
-		return t, json.Unmarshal(limits, &t.Limits)
+		err = row.Scan(&t.MerchantID, &t.Version, &t.Suspended, &t.Reason, &t.Operator, &t.Currencies, &t.Networks, &t.Types,
+			&t.Limits, &t.DailyLimits, &t.Counted)
+		return t, err
 	})
 	return found, wrap(err, "list the terms of merchants")
 }

@@ -28,14 +28,17 @@ type business struct {
 	Currencies     []string
 	Networks       []string
 	Types          []string
-	Limits         []struct {
-		FiatCurrency string
-		Minimum      json.Number
-		Maximum      json.Number
-	}
-	CreatedAt   string
-	ApprovedAt  string
-	SuspendedAt string
+	Limits         []limit
+	DailyLimits    []limit
+	CreatedAt      string
+	ApprovedAt     string
+	SuspendedAt    string
+}
+
+type limit struct {
+	FiatCurrency string
+	Minimum      json.Number
+	Maximum      json.Number
 }
 
 // settingsPage is the content of the pages about the business.

@@ -17,6 +17,7 @@ type act struct {
 	Row    string // the same with members of a row, where they have other names
 	Method string
 	API    string // path of the API, with the values of the page's path
+	Shown  string // member of the answer to GET there: the fields begin with its members, and an empty field removes one
 	Back   string // page to which it leads afterwards
 	Fields []field
 	Body   map[string]string // members with fixed values
@@ -37,7 +38,8 @@ const (
 	choice = "choice"
 	number = "number"
 	long   = "long"
-	texts  = "texts" // several, separated by commas or spaces
+	texts  = "texts"   // several, separated by commas or spaces
+	sums   = "amounts" // several, by currency: NGN 500000, KES 10000
 )
 
 var (
@@ -148,6 +150,17 @@ func acts() []act {
 			Back: "/merchants/{merchantId}", Fields: []field{reason}, Fits: status("suspended"),
 		},
 		{
+			Name: "merchant_terms", Path: "/merchants/{merchantId}/terms", Method: http.MethodPatch, API: "/v1/admin/merchants/{merchantId}", Shown: "merchant",
+			Back: "/merchants/{merchantId}",
+			Fields: []field{
+				{Name: "currencies", Kind: texts},
+				{Name: "networks", Kind: texts},
+				{Name: "types", Kind: texts},
+				{Name: "limits", Kind: sums},
+				{Name: "dailyLimits", Kind: sums},
+			},
+		},
+		{
 			Name: "key_create", Path: "/keys/new", Method: http.MethodPost, API: "/v1/admin/keys", Back: "/keys",
 			Fields: []field{
 				{Name: "merchantId", Needed: true},
@@ -234,7 +247,17 @@ func (a act) page(v *web.Visit, f *web.Form) actPage {
 }
 
 func (a act) ask(v *web.Visit) error {
-	page := a.page(v, v.Form(nil))
+	first := url.Values{}
+	if a.Shown != "" {
+		var answer row
+		if err := v.API.Get(v.Context(), filledFrom(v, a.API), nil, &answer); err != nil {
+			return err
+		}
+		for _, one := range a.Fields {
+			first.Set(one.Name, one.text(answer.at(a.Shown+"."+one.member())))
+		}
+	}
+	page := a.page(v, v.Form(first))
 	return v.Render("act", page.Title, page)
 }
 
@@ -258,20 +281,14 @@ func (a act) take(v *web.Visit) error {
 	ok := v.Need(f, needed...)
 	for _, one := range a.Fields {
 		typed := f.Get(one.Name)
-		if typed == "" {
+		if typed == "" && a.Shown == "" {
 			continue
 		}
-		var value any = typed
-		switch one.Kind {
-		case number:
-			if !json.Valid([]byte(typed)) {
-				f.Err(one.Name, v.T("decide.number"))
-				ok = false
-				continue
-			}
-			value = json.Number(typed)
-		case texts:
-			value = strings.FieldsFunc(typed, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' })
+		value, wrong := one.value(typed)
+		if wrong != "" {
+			f.Err(one.Name, v.T(wrong))
+			ok = false
+			continue
 		}
 		set(body, one.member(), value)
 	}
@@ -279,6 +296,58 @@ func (a act) take(v *web.Visit) error {
 		return v.Refuse("act", page.Title, page)
 	}
 	return keep(v, a, f, body)
+}
+
+// value is what was typed, as the API takes it. wrong is the key of a text.
+func (f field) value(typed string) (value any, wrong string) {
+	switch f.Kind {
+	case number:
+		if !isNumber(typed) {
+			return nil, "decide.number"
+		}
+		return json.Number(typed), ""
+	case texts:
+		return strings.FieldsFunc(typed, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' }), ""
+	case sums:
+		limits := []limit{}
+		for part := range strings.FieldsFuncSeq(typed, func(c rune) bool { return c == ',' || c == '\n' || c == '\r' }) {
+			words := strings.Fields(part)
+			if len(words) == 0 {
+				continue
+			}
+			if len(words) != 2 || !isNumber(words[1]) {
+				return nil, "decide.amounts"
+			}
+			limits = append(limits, limit{words[0], json.Number(words[1])})
+		}
+		return limits, ""
+	}
+	return typed, ""
+}
+
+func isNumber(typed string) bool {
+	_, err := json.Marshal(json.Number(typed))
+	return err == nil
+}
+
+type limit struct {
+	FiatCurrency string      `json:"fiatCurrency"`
+	Maximum      json.Number `json:"maximum"`
+}
+
+// text is what a field has in an object of the API, as it is typed.
+func (f field) text(value any) string {
+	several, ok := value.([]any)
+	if f.Kind != sums || !ok {
+		return textOf(value)
+	}
+	parts := make([]string, 0, len(several))
+	for _, one := range several {
+		if of, ok := one.(map[string]any); ok {
+			parts = append(parts, textOf(of["fiatCurrency"])+" "+textOf(of["maximum"]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (f field) member() string {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -130,7 +131,9 @@ func approve(v *web.Visit) error {
 	page := approvePage{Title: "decide." + d.Act, Decision: d.name(), Back: d.Back, Who: v.API.Who().Name, Facts: []cell{{Label: "approve.request", As: code, Text: d.Method + " " + d.Path}}}
 	var body row
 	if len(d.Body) > 0 {
-		if err := json.Unmarshal(d.Body, &body); err != nil {
+		decoder := json.NewDecoder(bytes.NewReader(d.Body))
+		decoder.UseNumber()
+		if err := decoder.Decode(&body); err != nil {
 			return fmt.Errorf("read a decision: %w", err)
 		}
 	}
@@ -139,7 +142,12 @@ func approve(v *web.Visit) error {
 			continue
 		}
 		for _, f := range a.Fields {
-			if text := body.text(f.member()); text != "" {
+			value := body.at(f.member())
+			text := f.text(value)
+			if several, ok := value.([]any); ok && len(several) == 0 {
+				text = v.T("decide.empty")
+			}
+			if text != "" {
 				page.Facts = append(page.Facts, cell{Label: "field." + f.Name, Text: text})
 			}
 		}

@@ -28,7 +28,7 @@ func cases() []kase {
 		{Name: "key", Path: "/keys/{id}", API: "/v1/admin/keys/{id}", Item: "key", Acts: []string{"key_revoke"}},
 		{
 			Name: "merchant", Path: "/merchants/{merchantId}", API: "/v1/admin/merchants/{merchantId}", Item: "merchant",
-			Acts: []string{"merchant_approve", "merchant_suspend", "merchant_resume"},
+			Acts: []string{"merchant_approve", "merchant_suspend", "merchant_resume", "merchant_terms"},
 		},
 	}
 }
