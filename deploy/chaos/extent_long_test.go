@@ -11,6 +11,7 @@ const (
 	restoreFor   = 2 * time.Minute
 	upgradeFor   = 100 * time.Second
 	sweepsFor    = "10m"
+	failoverFor  = 150 * time.Second // two or more of each server
 	hooksFor     = 2 * time.Minute
 	quietFor     = 10 * time.Minute
 	breaks       = "" // everything

@@ -213,7 +213,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	if err != nil {
 		return evidence, 0, err
 	}
-	f.receiver, f.merchant = all[0].receiver, all[0].merchant
+	f.receiver, f.merchant, f.asked = all[0].receiver, all[0].merchant, all[0].work.Payments
 	err = play(ctx, o, f, chosen)
 	f.say("starting what is down, letting the load run out")
 	ended, endedErr := f.stack.Ended()

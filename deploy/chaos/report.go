@@ -35,6 +35,15 @@ func writeVerdicts(path string, r audit.Report) error {
 	return nil
 }
 
+func doubled(r audit.Report) (n int) {
+	for _, v := range r.Verdicts {
+		if v.Payouts > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 func printReport(out io.Writer, r audit.Report, f *field, retries int64, o options, took time.Duration) {
 	printed, trouble := 0, 0
 	fmt.Fprintln(out)
@@ -53,6 +62,9 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 		took := f.takeovers[what]
 		fmt.Fprintf(out, "  %4d  takeovers of %-40s longest %s\n", len(took), what, slices.Max(took).Round(10*time.Millisecond))
 	}
+	if len(f.failovers) > 0 {
+		fmt.Fprint(out, "\n"+failoverTable(f.failovers))
+	}
 	if f.cells > 0 {
 		fmt.Fprintf(out, "  %4d  of %d cells of the table of steps, from %d on\n", min(f.cells, len(table())), len(table()), f.first)
 	}
@@ -66,6 +78,7 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 	fmt.Fprintf(out, "payouts     %d made by the rail\n", r.Payouts)
 	fmt.Fprintf(out, "events      %d received, %d again after acceptance, %d refused on purpose\n", r.Events, r.Duplicates, r.Refused)
 	fmt.Fprintf(out, "lost        %d\n", r.Lost)
+	fmt.Fprintf(out, "doubled     %d payments paid out more than once\n", doubled(r))
 	if len(f.restores) > 0 {
 		fmt.Fprintf(out, "restored    %d databases; with them went %d payments and the callbacks of %d events\n", len(f.restores), r.Away, r.Untold)
 	}

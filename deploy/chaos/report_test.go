@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/deploy/chaos/internal/audit"
 )
@@ -31,5 +32,16 @@ func TestPrintReport_networksAndLaws(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("print a report: got\n%swant the line %q", out.String(), want)
 		}
+	}
+}
+
+func TestFailoverTable(t *testing.T) {
+	t.Parallel()
+	got := failoverTable(map[string][]gaps{"PostgreSQL: primary killed": {
+		{creates: 3 * time.Second, changes: 9 * time.Second}, {creates: time.Second, changes: 4 * time.Second}, {creates: 2 * time.Second, changes: 5 * time.Second},
+	}})
+	const want = "  PostgreSQL: primary killed       3  2.00       3.00        5.00       9.00      \n"
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("print failovers: got\n%swant the line\n%s", got, want)
 	}
 }

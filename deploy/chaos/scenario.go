@@ -39,6 +39,7 @@ var scenarios = []scenario{
 	{name: "hooks", about: "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", run: hooks},
 	{name: "alerts", about: "nothing, which no alert may notice; then one thing after the other, which exactly its alerts do", plain: true, whole: true, run: alerts},
 	{name: "mix", about: "everything, in a random order", run: mix},
+	{name: "failover", about: "the primary of PostgreSQL and nodes of RabbitMQ killed or cut off, and others in their place (--standby --cluster)", run: failover},
 	{name: "sweeps", about: "what takes part in sweeps of live networks killed at their steps and at random moments (chaos live)", run: sweeps},
 	{name: "rotate", about: "every secret of every service replaced in three rolls, and the old ones taken away", run: rotate},
 	{name: "upgrade", about: "databases migrated under old binaries, old and new side by side, back, and all new", plain: true, run: upgrade},
@@ -71,13 +72,15 @@ type field struct {
 	random   *rand.Rand // safe for several goroutines
 	say      func(format string, args ...any)
 	merchant load.Merchant
-	share    time.Duration // the time of the running scenario
-	network  sync.Mutex    // held by who spoils the network, and by who measures without it
+	asked    func() []load.Payment // by the load so far
+	share    time.Duration         // the time of the running scenario
+	network  sync.Mutex            // held by who spoils the network, and by who measures without it
 
 	mu        sync.Mutex
 	counts    map[string]int
 	faults    []string
 	takeovers map[string][]time.Duration
+	failovers map[string][]gaps // by kind; "nothing" is the time before the first
 	restores  []audit.Restore
 	newer     string            // directory of the binaries that upgrade goes to
 	margin    int               // addresses that wallets passes over in a recovery
@@ -94,7 +97,7 @@ type field struct {
 func newField(st *stack.Stack, receiver *load.Receiver, seed uint64, say func(string, ...any)) *field {
 	return &field{
 		stack: st, receiver: receiver, random: rand.New(&source{inner: rand.NewPCG(seed, 3)}), say: say,
-		counts: map[string]int{}, takeovers: map[string][]time.Duration{}, struck: map[string]int{}, cells: -1,
+		counts: map[string]int{}, takeovers: map[string][]time.Duration{}, failovers: map[string][]gaps{}, struck: map[string]int{}, cells: -1,
 	}
 }
 
@@ -166,11 +169,11 @@ func databases(names string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// choose finds scenarios by names with commas between; "all" is each of them but the mix, the sweeps, which need live
-// networks, the rotation, and the upgrade, which needs other binaries.
+// choose finds scenarios by names with commas between; "all" is each of them but the mix, failovers, which need
+// redundant servers, the sweeps, which need live networks, the rotation, and the upgrade, which needs other binaries.
 func choose(names string) ([]scenario, error) {
 	if names == "all" {
-		return scenarios[:len(scenarios)-4], nil
+		return scenarios[:len(scenarios)-5], nil
 	}
 	var chosen []scenario
 	for name := range strings.SplitSeq(names, ",") {

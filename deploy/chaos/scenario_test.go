@@ -40,7 +40,7 @@ func TestTable_everyRoleAtEveryStep(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	all, err := choose("all")
-	if err != nil || len(all) != len(scenarios)-4 {
+	if err != nil || len(all) != len(scenarios)-5 {
 		t.Errorf("all: %d, %v", len(all), err)
 	}
 	if two, err := choose("steps,mix"); err != nil || len(two) != 2 || two[0].name != "steps" || two[1].name != "mix" {
@@ -100,5 +100,23 @@ func TestCut(t *testing.T) {
 	}
 	if before, _, found := cut([]string{"a"}); len(before) != 1 || found {
 		t.Errorf("cut words without a --: got %v, %t, want [a], false", before, found)
+	}
+}
+
+// The first sign after a kill may be of what was on its way, so an outage is the longest time without one.
+func TestLongest(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	for name, c := range map[string]struct {
+		seen []time.Time
+		want time.Duration
+	}{
+		"nothing seen":           {nil, 10 * time.Second},
+		"one before, on the way": {[]time.Time{at(99), at(101), at(107), at(109)}, 6 * time.Second},
+		"none at the end":        {[]time.Time{at(101), at(103), at(112)}, 7 * time.Second},
+	} {
+		if got := longest(c.seen, at(100), at(110)); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
 	}
 }

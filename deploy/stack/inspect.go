@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,6 +151,9 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 			if err != nil {
 				return err
 			}
+			if one.Fenced {
+				return fmt.Errorf("%s was the primary before another: rewind it first", name)
+			}
 			one.Stopped = false
 			if one.Ref.Alive() {
 				err = one.Ref.Signal(syscall.SIGCONT)
@@ -172,7 +176,7 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 			return nil
 		}
 		err = infra.Ready(ctx, started)
-		if err == nil || !errors.Is(err, infra.ErrEnded) || ctx.Err() != nil || time.Now().After(deadline) || !isServer(name) {
+		if err == nil || !errors.Is(err, infra.ErrEnded) || ctx.Err() != nil || time.Now().After(deadline) || !infra.IsServer(name) {
 			return err
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -233,21 +237,30 @@ func (l *launcher) do(ctx context.Context) error {
 	return nil
 }
 
-// rabbitctl runs rabbitmqctl on the instance's own broker.
+// onOne does something to the one process that the command line names.
+func (l *launcher) onOne(do func(name string) error) error {
+	if len(l.words) != 1 {
+		return fmt.Errorf("usage: stack %s PROCESS", l.verb)
+	}
+	began := time.Now()
+	if err := do(l.words[0]); err != nil {
+		return err
+	}
+	l.con.Print("%s of %s done after %s", l.verb, l.words[0], progress.Took(time.Since(began)))
+	return nil
+}
+
+// rabbitctl runs rabbitmqctl on the instance's own broker, or on the node of it that is named.
 func (l *launcher) rabbitctl() error {
 	st, err := state.Load(l.dir)
 	if err != nil {
 		return err
 	}
-	broker, err := st.Find(infra.Rabbit)
+	broker, err := st.Find(cmp.Or(strings.Join(l.words, " "), infra.Rabbit))
 	if err != nil {
 		return fmt.Errorf("only a private RabbitMQ takes commands: %w", err)
 	}
 	return broker.Spec.User.Run(broker.Spec.Env, filepath.Join(filepath.Dir(broker.Spec.Path), "rabbitmqctl"), l.remain...)
-}
-
-func isServer(name string) bool {
-	return slices.Contains([]string{infra.Postgres, infra.Epmd, infra.Rabbit}, name)
 }
 
 // exec brings the instance up, runs a command that finds it in its environment, and stops everything.

@@ -50,11 +50,15 @@ func newLauncher(verb string, a arguments, environ []string, out, errs io.Writer
 }
 
 func (l *launcher) servers() infra.Servers {
-	return infra.Servers{Dir: l.dir, Progress: l.con, Environ: l.vars, Volatile: l.verb == "test"}
+	return infra.Servers{
+		Dir: l.dir, Progress: l.con, Environ: l.vars, Volatile: l.verb == "test", Standby: l.standby, Cluster: l.cluster,
+	}
 }
 
 func (l *launcher) product() product.Product {
-	options := product.Options{Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Env: l.env, EarlierRights: l.earlier}
+	options := product.Options{
+		Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Cluster: l.cluster, Env: l.env, EarlierRights: l.earlier,
+	}
 	return product.Product{Dir: l.dir, Progress: l.con, Servers: l.servers(), Options: options}
 }
 
@@ -293,17 +297,17 @@ func lentOf(st *state.State) *state.State {
 func (l *launcher) stopProcesses(st *state.State) error {
 	failures := []error{l.stopNested()}
 	var services, last []state.Process
-	byName := map[string]state.Process{}
 	for _, one := range st.Running() {
-		byName[one.Name] = one
 		if product.IsService(one.Name) {
 			services = append(services, one)
 		}
 	}
 	failures = append(failures, product.StopAll(l.con, services))
 	for _, name := range []string{product.Toxic, infra.Rabbit, infra.Epmd, infra.Postgres} {
-		if one, ok := byName[name]; ok {
-			last = append(last, one)
+		for _, one := range st.Running() {
+			if one.Name == name || strings.HasPrefix(one.Name, name+"-") {
+				last = append(last, one)
+			}
 		}
 	}
 	for _, one := range last {

@@ -35,7 +35,9 @@ const usage = `usage: stack VERB [flags]
   pause PROCESS       freeze one process (SIGSTOP)
   resume PROCESS      let it go on (SIGCONT)
   do PROCESS -- WORDS run the process's program with its settings and other words: do payments -- dead list
-  rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
+  promote PROCESS     make PostgreSQL's standby the primary in place of one that has ended, which stays fenced
+  rewind PROCESS      make the fenced one a standby (pg_rewind), which start starts
+  rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ; rabbitctl PROCESS -- WORDS on one node of it
 
 flags:
 `
@@ -87,6 +89,8 @@ type arguments struct {
 	infra   bool
 	private bool
 	proxied bool
+	standby bool
+	cluster bool
 	moved   bool // --bin was given
 	long    bool
 	earlier bool
@@ -116,6 +120,8 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")
 	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
 	flags.BoolVar(&a.proxied, "toxic", false, "up, exec: put a proxy between the services and their servers that chaos can poison")
+	flags.BoolVar(&a.standby, "standby", false, "up, exec: PostgreSQL as a primary and a synchronous standby (postgres-2); the services' URLs name both")
+	flags.BoolVar(&a.cluster, "cluster", false, "up, exec: RabbitMQ as three nodes (rabbitmq, rabbitmq-2, rabbitmq-3) behind one address, as behind a Service")
 	flags.BoolVar(&a.long, "long", false, "test: also the broad and slow tests, which carry the build tag long")
 	flags.BoolVar(&a.earlier, "earlier-rights", false, "up, exec, migrate: broker users may do what binaries of v0.1.0 and before need, which declare their queues themselves")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
@@ -136,6 +142,12 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	}
 	if a.copies < 1 || a.copies > copiesMax {
 		return a, fmt.Errorf("--replicas is 1 to %d", copiesMax)
+	}
+	if (a.standby || a.cluster) && a.keep {
+		return a, errors.New("--standby and --cluster keep no data: who led is not remembered")
+	}
+	if a.standby && a.proxied {
+		return a, errors.New("--toxic puts a proxy before one PostgreSQL, not before the two of --standby")
 	}
 	return a, a.locate()
 }
@@ -210,6 +222,10 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) error
 		return l.signal(syscall.SIGCONT)
 	case "do":
 		return l.do(ctx)
+	case "promote":
+		return l.onOne(func(name string) error { return l.servers().Promote(ctx, name) })
+	case "rewind":
+		return l.onOne(func(name string) error { return l.servers().Rewind(ctx, name) })
 	case "rabbitctl":
 		return l.rabbitctl()
 	case "toxic":

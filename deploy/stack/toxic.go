@@ -11,11 +11,11 @@ import (
 	"causeway.internal/deploy/stack/internal/toxic"
 )
 
-// toxic forwards NAME=LISTEN=TARGET addresses until it is stopped, steered by HTTP on the first word. `up --toxic`
-// starts it as a process of the instance.
+// toxic forwards NAME=LISTEN=TARGET addresses until it is stopped, steered by HTTP on the first word. A target may be
+// several addresses with commas between. `up --toxic` and `up --cluster` start it as a process of the instance.
 func (l *launcher) toxic(ctx context.Context) error {
 	if len(l.words) < 2 {
-		return errors.New("usage: stack toxic CONTROL NAME=LISTEN=TARGET …")
+		return errors.New("usage: stack toxic CONTROL NAME=LISTEN=TARGET[,TARGET …] …")
 	}
 	doors := map[string]*toxic.Door{}
 	for _, word := range l.words[1:] {
@@ -23,7 +23,7 @@ func (l *launcher) toxic(ctx context.Context) error {
 		if len(part) != 3 {
 			return fmt.Errorf("%q is not NAME=LISTEN=TARGET", word)
 		}
-		door, err := toxic.Open(part[1], part[2])
+		door, err := toxic.Open(part[1], strings.Split(part[2], ",")...)
 		if err != nil {
 			return err
 		}

@@ -139,6 +139,7 @@ func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 		"idle_session_timeout": idleLimit, "statement_timeout": "5s", "tcp_keepalives_idle": "3",
 		"tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": "6s",
 	})
+	patient(cc)
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, fmt.Errorf("connect for leadership: %w", err)

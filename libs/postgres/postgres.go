@@ -74,6 +74,10 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.HealthCheckPeriod = 15 * time.Second
 	pc.PingTimeout = 2 * time.Second
+	pc.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		patient(c)
+		return nil
+	}
 
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

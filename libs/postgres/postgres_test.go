@@ -321,3 +321,23 @@ func TestLeadSession_silentLeaderIsReplaced(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A caller that gives up does not end its statement: it could be a commit that waits for a standby.
+func TestOpen_cancelsNothing(t *testing.T) {
+	t.Parallel()
+	pool := pg.Open(t, pg.Config(t, migrations), migrations)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := pool.Exec(ctx, `INSERT INTO things SELECT 1, 1 FROM pg_sleep(1)`); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("insert for longer than the caller waits: %v", err)
+	}
+	var count int
+	for deadline := time.Now().Add(10 * time.Second); count == 0 && time.Now().Before(deadline); {
+		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM things`).Scan(&count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count != 1 {
+		t.Error("the statement of a caller that gave up was cancelled")
+	}
+}

@@ -2,11 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -64,3 +67,24 @@ func settle(ctx context.Context, conn *pgconn.PgConn, settings map[string]string
 	conn.CustomData()[settled] = as
 	return nil
 }
+
+// patient keeps a connection from cancelling the statement of a caller that has given up; the statement ends by itself
+// or by statement_timeout. A commit that waits for a standby must not be cancelled: PostgreSQL then shows it at once,
+// although the primary alone has it, and the caller's next try would be answered with what a failover loses. Only a
+// cancellation dials again once the connection is made, so the configuration is of one connection.
+func patient(c *pgx.ConnConfig) {
+	var made atomic.Bool
+	dial, after := c.DialFunc, c.AfterConnect
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if made.Load() {
+			return nil, errNotCancelled
+		}
+		return dial(ctx, network, address)
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		made.Store(true)
+		return after(ctx, conn)
+	}
+}
+
+var errNotCancelled = errors.New("statements are not cancelled")

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,7 +45,19 @@ type Servers struct {
 	// Volatile is for tests: PostgreSQL flushes nothing to the disk, and where the machine has the memory both servers
 	// keep their files in it. The data survive a server's own crash, not the machine's.
 	Volatile bool
+
+	Standby bool // PostgreSQL has a synchronous standby
+	Cluster bool // RabbitMQ has three nodes
 }
+
+// IsServer tells the process of a server from one of the product.
+func IsServer(name string) bool {
+	base, _, _ := strings.Cut(name, "-")
+	return slices.Contains([]string{Postgres, Rabbit, Epmd}, base)
+}
+
+// isPostgres covers the standby.
+func isPostgres(name string) bool { return name == Postgres || name == PostgresSecond }
 
 // Up makes both servers usable and records them in the state. PostgreSQL and RabbitMQ start at the same time.
 func (s Servers) Up(ctx context.Context) error {
@@ -55,6 +68,9 @@ func (s Servers) Up(ctx context.Context) error {
 	pg, rabbit, err := s.lent()
 	if err != nil {
 		return err
+	}
+	if s.Standby && pg.lent() || s.Cluster && rabbit.lent() {
+		return errors.New("lent servers get neither a standby nor other nodes: start private ones with --private")
 	}
 	if err := s.install(ctx, !pg.lent(), !rabbit.lent()); err != nil {
 		return err
@@ -319,7 +335,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Stop ends one process of the instance in the way it likes best.
 func Stop(p state.Process) (killed bool, err error) {
 	ask, within := syscall.SIGTERM, 30*time.Second
-	if p.Name == Postgres {
+	if isPostgres(p.Name) {
 		ask = syscall.SIGINT // fast shutdown: ends sessions, writes a checkpoint
 	}
 	return p.Ref.Stop(ask, within)
@@ -327,7 +343,7 @@ func Stop(p state.Process) (killed bool, err error) {
 
 // Abandon ends a server whose data is worth nothing. PostgreSQL still takes its shared memory with it.
 func Abandon(p state.Process) error {
-	if p.Name == Postgres {
+	if isPostgres(p.Name) {
 		_, err := p.Ref.Stop(syscall.SIGQUIT, 5*time.Second)
 		return err
 	}

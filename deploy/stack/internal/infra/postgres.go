@@ -43,32 +43,42 @@ func version(path string) int {
 	return number
 }
 
-// postgres starts a private server. Durability settings stay as they are in production, so that a kill -9 of the server
-// proves something.
+// postgres starts a private server, and its standby if there is to be one. Durability settings stay as they are in
+// production, so that a kill -9 of the server proves something.
 func (s Servers) postgres(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
 	if err != nil {
 		return err
 	}
-	data = filepath.Join(data, "postgres")
+	data = filepath.Join(data, Postgres)
 	bin := findPostgres()
-	if err := initialise(bin, data, user, password); err != nil {
+	var more []string
+	if s.Standby {
+		more = []string{"--data-checksums"} // pg_rewind demands them
+	}
+	if err := initialise(bin, data, user, password, more...); err != nil {
 		return err
 	}
+	primary, err := s.startPostgres(ctx, Postgres, bin, data, user, password, ca)
+	if err != nil || !s.Standby {
+		return err
+	}
+	return s.standby(ctx, primary, password, ca)
+}
+
+// startPostgres starts a server on the files of a directory, on a free port, and records it.
+func (s Servers) startPostgres(ctx context.Context, name, bin, data string, user *process.User, password string, ca *authority) (state.Process, error) {
 	if err := ca.issue(user, data+".crt", data+".key"); err != nil {
-		return err
+		return state.Process{}, err
 	}
-	log := filepath.Join(state.LogDir(s.Dir), Postgres+".log")
+	log := filepath.Join(state.LogDir(s.Dir), name+".log")
 	for attempt := 1; ; attempt++ {
 		ports, err := port.Take(1)
 		if err != nil {
-			return err
+			return state.Process{}, err
 		}
-		address := (&url.URL{
-			Scheme: "postgres", User: url.UserPassword("postgres", password),
-			Host: "127.0.0.1:" + strconv.Itoa(ports[0]), Path: "/postgres", RawQuery: "sslmode=disable",
-		}).String()
-		p := state.Process{Name: Postgres, Ready: address, Spec: process.Spec{
+		host := "127.0.0.1:" + strconv.Itoa(ports[0])
+		p := state.Process{Name: name, Ready: serverURL(password, host).String(), Spec: process.Spec{
 			Path: filepath.Join(bin, "postgres"), Dir: data, Log: log, User: user,
 			Args: []string{
 				"-D", data, "-p", strconv.Itoa(ports[0]), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
@@ -77,24 +87,44 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 			},
 			Env: s.env("LC_ALL=C", "TZ=UTC"),
 		}}
-		if s.Volatile {
+		if s.Volatile && !s.Standby { // pg_rewind demands full pages
 			p.Spec.Args = append(p.Spec.Args, "-c", "fsync=off", "-c", "full_page_writes=off")
 		}
-		if p.Ref, err = process.Start(p.Spec); err != nil {
-			return err
+		if s.Standby {
+			p.Spec.Args = append(p.Spec.Args, replicated(name)...)
 		}
-		if err := s.started(p, func(st *state.State) { st.Postgres = state.Server{Private: true, URL: address, CA: s.authorityFile()} }); err != nil {
-			return err
+		if p.Ref, err = process.Start(p.Spec); err != nil {
+			return p, err
+		}
+		if err := s.started(p, func(st *state.State) { s.recordPostgres(st, password, host) }); err != nil {
+			return p, err
 		}
 		err = Ready(ctx, p)
 		if err != nil && errors.Is(err, ErrEnded) && attempt < 3 && taken(log) {
 			continue
 		}
-		return err
+		return p, err
 	}
 }
 
-func initialise(bin, data string, user *process.User, password string) error {
+// recordPostgres adds a server to the URL that names them all. A client tries them in their order, and keeps the one
+// that takes writes.
+func (s Servers) recordPostgres(st *state.State, password, host string) {
+	address := serverURL(password, host)
+	if first, err := st.Find(Postgres); err == nil && first.Ready != address.String() {
+		if before, err := url.Parse(first.Ready); err == nil {
+			address.Host = before.Host + "," + host
+			address.RawQuery += "&target_session_attrs=read-write"
+		}
+	}
+	st.Postgres = state.Server{Private: true, URL: address.String(), CA: s.authorityFile()}
+}
+
+func serverURL(password, host string) *url.URL {
+	return &url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password), Host: host, Path: "/postgres", RawQuery: "sslmode=disable"}
+}
+
+func initialise(bin, data string, user *process.User, password string, more ...string) error {
 	if _, err := os.Stat(filepath.Join(data, "global", "pg_control")); err == nil {
 		return sameVersion(bin, data)
 	}
@@ -109,8 +139,9 @@ func initialise(bin, data string, user *process.User, password string) error {
 		return err
 	}
 	defer os.Remove(secret) //nolint:errcheck // the directory belongs to the instance and goes with it
-	return user.Run([]string{"PATH=" + bin + ":/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}, filepath.Join(bin, "initdb"),
-		"-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--locale=C", "--no-sync")
+	return user.Run([]string{"PATH=" + bin + ":/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}, filepath.Join(bin, "initdb"), append([]string{
+		"-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--locale=C", "--no-sync",
+	}, more...)...)
 }
 
 func sameVersion(bin, data string) error {

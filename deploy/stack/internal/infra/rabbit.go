@@ -54,23 +54,52 @@ func listens(api string, port int) string {
 	return fmt.Sprintf("%s/api/health/checks/port-listener/%d", api, port)
 }
 
+// clusterNodes is how many nodes a RabbitMQ has that has several.
+const clusterNodes = 3
+
 // rabbit starts a private broker with its management and its metrics. Its port mapper, ports, cookie and home are its
-// own, so that it neither meets nor disturbs another broker on the machine.
+// own, so that it neither meets nor disturbs another broker on the machine. Further nodes join the first one by one.
 func (s Servers) rabbit(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
 	if err != nil {
 		return err
 	}
-	node := filepath.Join(data, Rabbit)
+	nodes := 1
+	if s.Cluster {
+		nodes = clusterNodes
+	}
+	for number := 1; number <= nodes; number++ {
+		if err := s.rabbitNode(ctx, number, data, user, password, ca); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rabbitName names the process of a node, and the directory of its files.
+func rabbitName(number int) string {
+	if number == 1 {
+		return Rabbit
+	}
+	return Rabbit + "-" + strconv.Itoa(number)
+}
+
+// erlangName names a node to the others.
+func erlangName(number int) string {
+	return strings.Replace(rabbitName(number), Rabbit, "causeway", 1) + "@localhost"
+}
+
+func (s Servers) rabbitNode(ctx context.Context, number int, data string, user *process.User, password string, ca *authority) error {
+	node := filepath.Join(data, rabbitName(number))
 	if err := user.Own(node); err != nil {
 		return err
 	}
 	if err := ca.issue(user, filepath.Join(node, "server.crt"), filepath.Join(node, "server.key")); err != nil {
 		return err
 	}
-	log := filepath.Join(state.LogDir(s.Dir), Rabbit+".log")
+	log := filepath.Join(state.LogDir(s.Dir), rabbitName(number)+".log")
 	for attempt := 1; ; attempt++ {
-		err := s.startRabbit(ctx, user, node, password, log)
+		err := s.startRabbit(ctx, number, user, node, password, log)
 		if err != nil && errors.Is(err, ErrEnded) && attempt < 3 && taken(log) {
 			continue
 		}
@@ -78,17 +107,17 @@ func (s Servers) rabbit(ctx context.Context, user *process.User, password string
 	}
 }
 
-func (s Servers) startRabbit(ctx context.Context, user *process.User, node, password, log string) error {
-	ports, err := port.Take(6)
+func (s Servers) startRabbit(ctx context.Context, number int, user *process.User, node, password, log string) error {
+	ports, err := port.Take(5)
 	if err != nil {
 		return err
 	}
-	amqp, management, dist, mapper, amqps, metrics := ports[0], ports[1], ports[2], strconv.Itoa(ports[3]), ports[4], ports[5]
+	amqp, management, dist, amqps, metrics := ports[0], ports[1], ports[2], ports[3], ports[4]
 	files := map[string]string{
 		".erlang.cookie":  password,
 		"enabled_plugins": "[rabbitmq_management,rabbitmq_prometheus].\n",
 		"env.conf":        "",
-		"rabbitmq.conf":   rabbitConf(amqp, amqps, management, metrics, node, password),
+		"rabbitmq.conf":   rabbitConf(amqp, amqps, management, metrics, node, password) + s.clusterConf(number),
 	}
 	for name, content := range files {
 		if err := os.Remove(filepath.Join(node, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -98,32 +127,80 @@ func (s Servers) startRabbit(ctx context.Context, user *process.User, node, pass
 			return err
 		}
 	}
-	env := s.env("HOME="+node, "LANG=C.UTF-8", "ERL_EPMD_PORT="+mapper, "ERL_EPMD_ADDRESS=127.0.0.1")
-	epmd := state.Process{Name: Epmd, Spec: process.Spec{
-		Path: findEpmd(), Args: []string{"-port", mapper, "-address", "127.0.0.1"}, Dir: node, Env: env, User: user,
-		Log: filepath.Join(state.LogDir(s.Dir), Epmd+".log"),
-	}}
-	if err := s.replaceEpmd(&epmd); err != nil {
+	mapper, err := s.mapper(number, user, node)
+	if err != nil {
 		return err
 	}
 	api := (&url.URL{
 		Scheme: "http", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(management),
 	}).String()
 	address := url.URL{Scheme: "amqp", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(amqp), Path: "/"}
-	broker := address.String()
+	server := state.Server{Private: true, URL: address.String(), API: api, CA: s.authorityFile()}
+	host := address.Host
 	address.Scheme, address.Host = "amqps", "127.0.0.1:"+strconv.Itoa(amqps)
-	server := state.Server{Private: true, URL: broker, API: api, TLS: address.String(), CA: s.authorityFile()}
-	server.Metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
-	p := state.Process{Name: Rabbit, Ready: listens(api, amqps), Spec: process.Spec{
-		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user, Env: append(env, rabbitEnv(node, dist)...),
+	server.TLS, server.Metrics = address.String(), fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
+	p := state.Process{Name: rabbitName(number), Ready: listens(api, amqps), Spec: process.Spec{
+		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user,
+		Env: append(s.erlangEnv(node, mapper), rabbitEnv(node, erlangName(number), dist)...),
 	}}
 	if p.Ref, err = process.Start(p.Spec); err != nil {
 		return err
 	}
-	if err := s.started(p, func(st *state.State) { st.Rabbit = server }); err != nil {
+	err = s.started(p, func(st *state.State) {
+		if number == 1 {
+			st.Rabbit = server
+		}
+		if s.Cluster {
+			st.Rabbit.Nodes = append(st.Rabbit.Nodes[:number-1], host)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	return Ready(ctx, p)
+}
+
+// clusterConf makes a further node join the first. As the operator of RabbitMQ has it on Kubernetes, a node that has
+// lost the majority pauses, and the leaders of queues are spread over the nodes.
+func (s Servers) clusterConf(number int) string {
+	if !s.Cluster {
+		return ""
+	}
+	conf := "cluster_partition_handling = pause_minority\nqueue_leader_locator = balanced\n"
+	if number > 1 {
+		conf += "cluster_formation.peer_discovery_backend = classic_config\ncluster_formation.classic_config.nodes.1 = " + erlangName(1) + "\n"
+	}
+	return conf
+}
+
+// mapper starts the port mapper with the first node, and returns its port.
+func (s Servers) mapper(number int, user *process.User, node string) (string, error) {
+	if number > 1 {
+		st, err := state.Load(s.Dir)
+		if err != nil {
+			return "", err
+		}
+		epmd, err := st.Find(Epmd)
+		if err != nil {
+			return "", err
+		}
+		return epmd.Spec.Setting(mapperPort), nil
+	}
+	ports, err := port.Take(1)
+	if err != nil {
+		return "", err
+	}
+	mapper := strconv.Itoa(ports[0])
+	return mapper, s.replaceEpmd(&state.Process{Name: Epmd, Spec: process.Spec{
+		Path: findEpmd(), Args: []string{"-port", mapper, "-address", "127.0.0.1"}, Dir: node, Env: s.erlangEnv(node, mapper), User: user,
+		Log: filepath.Join(state.LogDir(s.Dir), Epmd+".log"),
+	}})
+}
+
+const mapperPort = "ERL_EPMD_PORT"
+
+func (s Servers) erlangEnv(home, mapper string) []string {
+	return s.env("HOME="+home, "LANG=C.UTF-8", mapperPort+"="+mapper, "ERL_EPMD_ADDRESS=127.0.0.1")
 }
 
 // replaceEpmd starts the port mapper, in place of the one of an attempt that failed.
@@ -165,10 +242,10 @@ log.file = false
 
 // rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT
 // makes the script replace itself by the virtual machine, so that the process we know is the broker itself.
-func rabbitEnv(node string, dist int) []string {
+func rabbitEnv(node, name string, dist int) []string {
 	return []string{
 		"RABBITMQ_ALLOW_INPUT=1",
-		"RABBITMQ_NODENAME=causeway@localhost",
+		"RABBITMQ_NODENAME=" + name,
 		"RABBITMQ_DIST_PORT=" + strconv.Itoa(dist),
 		"RABBITMQ_CONF_ENV_FILE=" + filepath.Join(node, "env.conf"),
 		"RABBITMQ_CONFIG_FILE=" + filepath.Join(node, "rabbitmq.conf"),

@@ -25,6 +25,7 @@ type Options struct {
 	Split    bool              // every service as two processes, serve and work
 	Replicas int               // how many of every process; 0 is one
 	Toxic    bool              // services reach their servers through a proxy that can be poisoned
+	Cluster  bool              // services reach the nodes of RabbitMQ through a proxy, as through a Service
 	Env      map[string]string // settings NAME or service:NAME that override the launcher's
 
 	// EarlierRights gives broker users what binaries need that declare their queues themselves.
@@ -47,7 +48,7 @@ func (p Product) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.Options.Toxic {
+	if p.Options.Toxic || p.Options.Cluster {
 		err := p.Progress.Step("put a proxy before the servers", func() error { return p.poison(ctx, &one) })
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
@@ -31,12 +32,19 @@ func (p Product) poison(ctx context.Context, one *plan) error {
 	one.doors = map[string]string{}
 	args := []string{"toxic", local(0)}
 	for i, server := range []struct{ name, address string }{{infra.Postgres, st.Postgres.URL}, {infra.Rabbit, st.Rabbit.URL}} {
+		if server.name == infra.Postgres && !p.Options.Toxic {
+			continue
+		}
 		parsed, err := url.Parse(server.address)
 		if err != nil {
 			return fmt.Errorf("the address of %s is not a URL", server.name) // the error would show the password
 		}
+		behind := parsed.Host
+		if server.name == infra.Rabbit && len(st.Rabbit.Nodes) > 0 {
+			behind = strings.Join(st.Rabbit.Nodes, ",")
+		}
 		one.doors[parsed.Host] = local(i + 1)
-		args = append(args, server.name+"="+local(i+1)+"="+parsed.Host)
+		args = append(args, server.name+"="+local(i+1)+"="+behind)
 	}
 	self, err := os.Executable()
 	if err != nil {

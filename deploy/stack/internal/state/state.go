@@ -23,6 +23,7 @@ type Process struct {
 	Spec    process.Spec `json:"spec"`
 	Ready   string       `json:"ready,omitempty"`   // URL that answers 200 once it is usable
 	Stopped bool         `json:"stopped,omitempty"` // stopped on purpose: nobody restarts it
+	Fenced  bool         `json:"fenced,omitempty"`  // another server became primary in its place: only a rewind lets it start
 }
 
 // Server is PostgreSQL or RabbitMQ as the instance sees it.
@@ -33,6 +34,8 @@ type Server struct {
 	TLS     string `json:"tls,omitempty"`     // RabbitMQ's URL in TLS; PostgreSQL has one port for both
 	Metrics string `json:"metrics,omitempty"` // of a private RabbitMQ
 	CA      string `json:"ca,omitempty"`      // file of the authority that certifies a private server
+
+	Nodes []string `json:"nodes,omitempty"` // addresses of a RabbitMQ of several nodes
 }
 
 // Product is what a user of a running instance needs.

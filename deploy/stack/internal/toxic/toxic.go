@@ -31,20 +31,21 @@ type Poison struct {
 // Door is one forwarded address.
 type Door struct {
 	listener net.Listener
-	target   string
+	targets  []string
 
 	mu     sync.Mutex
 	poison Poison
 	conns  map[*net.TCPConn]*net.TCPConn // by the side that dialled us
 }
 
-// Open listens and forwards until Close.
-func Open(listen, target string) (*Door, error) {
+// Open listens and forwards until Close. Of several targets each connection gets one at random that takes it, as the
+// Service of a cluster does.
+func Open(listen string, targets ...string) (*Door, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", listen)
 	if err != nil {
-		return nil, fmt.Errorf("open the door to %s: %w", target, err)
+		return nil, fmt.Errorf("open the door to %v: %w", targets, err)
 	}
-	d := &Door{listener: listener, target: target, conns: map[*net.TCPConn]*net.TCPConn{}}
+	d := &Door{listener: listener, targets: targets, conns: map[*net.TCPConn]*net.TCPConn{}}
 	go d.accept()
 	return d, nil
 }
@@ -105,10 +106,20 @@ func (d *Door) accept() {
 	}
 }
 
+// dial connects to a target; nil if none takes the connection.
+func (d *Door) dial() *net.TCPConn {
+	for _, i := range rand.Perm(len(d.targets)) {
+		conn, err := net.DialTimeout("tcp", d.targets[i], dialTimeout)
+		if far, ok := conn.(*net.TCPConn); err == nil && ok {
+			return far
+		}
+	}
+	return nil
+}
+
 func (d *Door) serve(near *net.TCPConn) {
-	conn, err := net.DialTimeout("tcp", d.target, dialTimeout)
-	far, ok := conn.(*net.TCPConn)
-	if err != nil || !ok {
+	far := d.dial()
+	if far == nil {
 		reset(near) // as a server that is down would answer
 		return
 	}

@@ -35,9 +35,9 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func open(t *testing.T, target string) *Door {
+func open(t *testing.T, targets ...string) *Door {
 	t.Helper()
-	door, err := Open("127.0.0.1:0", target)
+	door, err := Open("127.0.0.1:0", targets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +129,17 @@ func TestDoor_cutResets(t *testing.T) {
 	}
 	if err := ask(dial(t, door), "anew", 5*time.Second); err != nil {
 		t.Errorf("a new connection: %v", err)
+	}
+}
+
+// A connection meets a target that takes it, whichever of the others are down.
+func TestDoor_someTargetsDown(t *testing.T) {
+	t.Parallel()
+	door := open(t, "127.0.0.1:1", echo(t), "127.0.0.1:2")
+	for range 10 {
+		if err := ask(dial(t, door), "hello", 5*time.Second); err != nil {
+			t.Errorf("ask through a door with one target of three: %v", err)
+		}
 	}
 }
 
