@@ -22,7 +22,6 @@ const (
 	claimEvery     = 200 * time.Millisecond
 	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
 	unblockIdle    = time.Second
-	unblockRest    = 4               // times as long as a look took
 	postpone       = 5 * time.Second // when this process could not make an attempt
 	postponeMost   = 5 * time.Minute
 	reconcileEvery = 5 * time.Second
@@ -246,12 +245,10 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 // Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a
 // waiting delivery was committed, because the predecessor's result may have been committed just before, then closely.
 // Where one look does not reach the end the next goes on, so that many that wait for a target that hangs hide no
-// other's. The sweep rests after each look: the more deliveries wait, the longer a look takes, and looks without a rest
-// would keep a processor of the database busy when it is needed most.
+// other's.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
 	var place Place
 	for {
-		began := d.now()
 		look, err := d.queue.Unblock(ctx, place)
 		if err != nil && ctx.Err() == nil {
 			d.log.WarnContext(ctx, "waiting deliveries not freed", "err", err)
@@ -264,7 +261,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 		if look.Waits && d.now().UnixNano() < d.until.Load() {
 			every = unblockEvery
 		}
-		if !d.sleep(ctx, nil, unblockRest*d.now().Sub(began)) || !d.sleep(ctx, d.unblock, every) {
+		if !d.sleep(ctx, d.unblock, every) {
 			return nil
 		}
 	}
