@@ -59,18 +59,19 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 	if err := initialise(bin, data, user, password, more...); err != nil {
 		return err
 	}
-	primary, err := s.startPostgres(ctx, Postgres, bin, data, user, password, ca)
+	if err := ca.issue(user, data+".crt", data+".key"); err != nil {
+		return err
+	}
+	primary, err := s.startPostgres(ctx, Postgres, bin, data, user, password)
 	if err != nil || !s.Standby {
 		return err
 	}
 	return s.standby(ctx, primary, password, ca)
 }
 
-// startPostgres starts a server on the files of a directory, on a free port, and records it.
-func (s Servers) startPostgres(ctx context.Context, name, bin, data string, user *process.User, password string, ca *authority) (state.Process, error) {
-	if err := ca.issue(user, data+".crt", data+".key"); err != nil {
-		return state.Process{}, err
-	}
+// startPostgres starts a server on the files of a directory and the certificate beside it, on a free port, and records
+// it.
+func (s Servers) startPostgres(ctx context.Context, name, bin, data string, user *process.User, password string) (state.Process, error) {
 	log := filepath.Join(state.LogDir(s.Dir), name+".log")
 	for attempt := 1; ; attempt++ {
 		ports, err := port.Take(1)

@@ -51,7 +51,10 @@ func (s Servers) standby(ctx context.Context, primary state.Process, password st
 	if err != nil {
 		return err
 	}
-	if _, err := s.startPostgres(ctx, PostgresSecond, bin, data, user, password, ca); err != nil {
+	if err := ca.issue(user, data+".crt", data+".key"); err != nil {
+		return err
+	}
+	if _, err := s.startPostgres(ctx, PostgresSecond, bin, data, user, password); err != nil {
 		return err
 	}
 	return inSync(ctx, primary)

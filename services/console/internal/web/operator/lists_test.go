@@ -30,7 +30,7 @@ func TestScreenings_acts(t *testing.T) {
 
 // Every decision on money, and every one that puts something back, takes a reason.
 func TestActs_reason(t *testing.T) {
-	free := []string{"merchant_create", "merchant_approve", "key_create", "key_revoke", "passkey_revoke", "token_revoke"}
+	free := []string{"merchant_create", "merchant_approve", "merchant_terms", "key_create", "key_revoke", "passkey_revoke", "token_revoke"}
 	for _, a := range acts() {
 		needed := slices.ContainsFunc(a.Fields, func(f field) bool { return f.Name == "reason" && f.Needed })
 		if needed == slices.Contains(free, a.Name) {
