@@ -178,8 +178,9 @@ func schema(t *testing.T, service string) *pgx.Conn {
 		if err != nil {
 			t.Fatal(err)
 		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		// All statements of a file are one transaction here.
-		if _, err := db.Exec(t.Context(), strings.ReplaceAll(string(text), "CONCURRENTLY", "")); err != nil {
+		if _, err := db.Exec(t.Context(), strings.ReplaceAll(up, "CONCURRENTLY", "")); err != nil {
 			t.Fatalf("migrate with %s: %v", filepath.Base(file), err)
 		}
 	}
