@@ -298,16 +298,15 @@ func (c *changeMerchantRequest) Read(in *httpkit.Input) {
 			}
 		}
 	}
-	for name, to := range map[string]**merchant.Limits{"limits": &c.change.Limits, "dailyLimits": &c.change.DailyLimits} {
-		if b.Sent(name) {
-			limits := readLimits(b, name)
-			*to = &limits
-		}
-	}
+	c.change.Limits, c.change.DailyLimits = readLimits(b, "limits"), readLimits(b, "dailyLimits")
 	c.change.Check(&in.Problems)
 }
 
-func readLimits(b *httpkit.Body, name string) merchant.Limits {
+// readLimits reads a list of amounts by currency, nil where it was not sent.
+func readLimits(b *httpkit.Body, name string) *merchant.Limits {
+	if !b.Sent(name) {
+		return nil
+	}
 	limits := merchant.Limits{}
 	for _, item := range b.Objects(name, len(money.Currencies())) {
 		currency := money.Currency(strings.ToUpper(item.RequiredText("fiatCurrency", wordMax)))
@@ -316,7 +315,7 @@ func readLimits(b *httpkit.Body, name string) merchant.Limits {
 		}
 		limits[currency], _ = item.Number("maximum") // the zero of a missing one is refused
 	}
-	return limits
+	return &limits
 }
 
 // termsMax bounds a list of a merchant's terms.
