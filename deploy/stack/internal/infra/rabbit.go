@@ -72,8 +72,28 @@ func (s Servers) rabbit(ctx context.Context, user *process.User, password string
 		if err := s.rabbitNode(ctx, number, data, user, password, ca); err != nil {
 			return err
 		}
+		if s.Cluster {
+			if err := s.joined(number); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// joined waits until a node has ended its start. It answers before, and a virtual host that is made meanwhile waits for
+// its part on that node in vain.
+func (s Servers) joined(number int) error {
+	st, err := state.Load(s.Dir)
+	if err != nil {
+		return err
+	}
+	node, err := st.Find(rabbitName(number))
+	if err != nil {
+		return err
+	}
+	control := filepath.Join(filepath.Dir(node.Spec.Path), "rabbitmqctl")
+	return node.Spec.User.Run(node.Spec.Env, control, "await_startup", "--timeout", "60")
 }
 
 // rabbitName names the process of a node, and the directory of its files.
