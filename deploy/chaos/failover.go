@@ -15,7 +15,6 @@ const (
 	calmFor    = 10 * time.Second // without trouble, to compare with
 	calmShare  = 6                // runs too short for that have a share of their time
 	wholeLimit = 3 * time.Minute  // for a server to be redundant again, and for the product to be in service
-	onItsWay   = time.Second      // an answer may be on its way when its server dies
 	aloneEvery = 4                // so many failovers, and the new primary is alone for long
 	aloneFor   = 20 * time.Second // longer than any request waits
 )
@@ -87,7 +86,7 @@ func (r *failing) primary(ctx context.Context, f *field) error {
 	if err := f.stack.Rewind(ctx, old); err != nil {
 		return err
 	}
-	r.unacknowledged(began.Add(onItsWay), time.Now())
+	r.unacknowledged(began, time.Now())
 	if err := f.stack.Start(ctx, old); err != nil {
 		return err
 	}
@@ -102,11 +101,13 @@ func (r *failing) primary(ctx context.Context, f *field) error {
 	return r.over(ctx, "PostgreSQL: primary killed", began, fmt.Sprintf("%s promoted after %s, %s", next, short(promoted.Sub(began)), old))
 }
 
-// unacknowledged finds creates that were answered while the new primary was alone.
+// unacknowledged finds payments that were made and answered while the new primary was alone. An older payment may be
+// answered meanwhile: the old primary and its standby had it, and its create was repeated.
 func (r *failing) unacknowledged(from, to time.Time) {
 	for _, p := range r.asked() {
-		if p.Created.After(from) && p.Created.Before(to) {
-			r.fault("payment %s was answered at %s, when the new primary alone had it", p.Reference, p.Created.Format(time.TimeOnly))
+		if p.CreatedAt.After(from) && p.Answered.Before(to) {
+			r.fault("payment %s of %s was answered at %s, when the new primary alone had it", p.Reference,
+				p.CreatedAt.Format(time.StampMilli), p.Answered.Format(time.StampMilli))
 		}
 	}
 }

@@ -217,7 +217,7 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 		if byAddress[f.asked.Address] == nil {
 			byAddress[f.asked.Address] = f
 		}
-		f.lost = len(f.rows) == 0 && e.lostAt("payments", f.asked.Created, 0)
+		f.lost = len(f.rows) == 0 && e.lostAt("payments", f.asked.Answered, 0)
 	}
 	if err := attach(ctx, payments, wallets, byID, byReference, byAddress); err != nil {
 		return nil, nil, err

@@ -35,7 +35,8 @@ type Payment struct {
 	Reference    string // "" if no create was ever answered
 	Address      string
 	CryptoAmount string
-	Created      time.Time
+	CreatedAt    time.Time // as the answer says
+	Answered     time.Time // when the create was, the first time that its answer arrived
 	Pair         Pair
 	Fiat         int
 	Shape        Shape
@@ -246,6 +247,7 @@ func (l *Load) pay(ctx context.Context, p *Payment) {
 			Reference      string      `json:"reference"`
 			DepositAddress string      `json:"depositAddress"`
 			CryptoAmount   json.Number `json:"cryptoAmount"`
+			CreatedAt      time.Time   `json:"createdAt"`
 		} `json:"payment"`
 	}
 	body := map[string]any{
@@ -274,7 +276,7 @@ func (l *Load) pay(ctx context.Context, p *Payment) {
 	}
 	l.note(func() {
 		p.Reference, p.Address, p.CryptoAmount = created.Payment.Reference, created.Payment.DepositAddress, created.Payment.CryptoAmount.String()
-		p.Created = time.Now()
+		p.CreatedAt, p.Answered = created.Payment.CreatedAt, time.Now()
 	})
 	if err := l.act(ctx, p); err != nil {
 		l.note(func() { p.Problem = err.Error() })
