@@ -75,8 +75,10 @@ type Inbound interface {
 type Queue interface {
 	// Claim leases up to limit due deliveries, oldest first, of other targets than these, at most perTarget of each.
 	Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error)
-	// Unblock looks at some of the deliveries that wait, those behind a place, and makes due whose predecessor has had its
-	// first attempt.
+	// Advance makes those waiting deliveries of these lines due whose predecessor has had its first attempt, and says how
+	// many they were.
+	Advance(ctx context.Context, lines []Line) (freed int, err error)
+	// Unblock does the same for some of all deliveries that wait, those behind a place.
 	Unblock(ctx context.Context, behind Place) (Look, error)
 	// Well says which of these targets have no open breaker.
 	Well(ctx context.Context, targets []string) ([]string, error)
@@ -85,6 +87,9 @@ type Queue interface {
 	// Release makes leased deliveries due again, with no attempt counted.
 	Release(ctx context.Context, ids []string) error
 }
+
+// Line is the deliveries of one object's events to one target. Their first attempts are made in order.
+type Line struct{ Target, ObjectID string }
 
 // Place is one among the deliveries that wait, which stand in the order in which they will be due. The zero Place is
 // before all.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +41,7 @@ var rules = Rules{
 
 // recording is a recorder that nothing follows.
 func recording(store Ledger, seen Observer) *Recorder {
-	return newRecorder(store, rules, seen, Follow{First: func() {}, Targets: func([]Target) {}}, time.Now, quiet)
+	return newRecorder(store, rules, seen, Follow{First: func([]Line) {}, Targets: func([]Target) {}}, time.Now, quiet)
 }
 
 // dispatching is a dispatcher under the limits of the tests.
@@ -223,7 +225,7 @@ func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
 			ran.Add(1)
 			return delivery.Well
 		}, func() {}, time.Now)
-		i := NewIntake(store, registry{}, l, seen, time.Now, func() {})
+		i := NewIntake(store, registry{}, l, seen, time.Now, func([]Line) {})
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = i.Run(ctx) })
 		send := func() (errs [20]error) {
@@ -294,7 +296,7 @@ func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{fails: 5}, &silent{}
 		var firsts atomic.Int32
-		follow := Follow{First: func() { firsts.Add(1) }, Targets: func([]Target) {}}
+		follow := Follow{First: func(lines []Line) { firsts.Add(int32(len(lines))) }, Targets: func([]Target) {}}
 		r := newRecorder(store, rules, seen, follow, time.Now, quiet)
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = r.Run(t.Context()) })
@@ -304,7 +306,7 @@ func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 		r.Postpone(job("y", 1), time.Second)
 		r.Close()
 		wg.Wait()
-		if len(store.got) != 301 || seen.attempted.Load() != 300 || firsts.Load() == 0 {
+		if len(store.got) != 301 || seen.attempted.Load() != 300 || firsts.Load() != 300 {
 			t.Fatalf("%d written, %d observed, %d firsts", len(store.got), seen.attempted.Load(), firsts.Load())
 		}
 		for _, res := range store.got {
@@ -324,6 +326,7 @@ type queue struct {
 	away     bool // the database does not answer
 	looks    []Look
 	behind   []Place // where each look began
+	advanced [][]Line
 }
 
 func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []delivery.Delivery, err error) {
@@ -359,6 +362,14 @@ func (q *queue) Old(context.Context) ([]string, error) {
 	stray := q.stray
 	q.stray = nil
 	return stray, nil
+}
+
+func (q *queue) Advance(_ context.Context, lines []Line) (freed int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	slices.SortFunc(lines, func(a, b Line) int { return strings.Compare(a.ObjectID, b.ObjectID) })
+	q.advanced = append(q.advanced, lines)
+	return 0, nil
 }
 
 func (q *queue) Unblock(_ context.Context, behind Place) (look Look, err error) {
@@ -480,8 +491,8 @@ func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 	})
 }
 
-// Where a look does not reach the end of those that wait, the next one begins there, and after the end at the front
-// again.
+// Where a look does not reach the end of those that wait, the next one begins there soon, and after the end at the
+// front again.
 func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := Place{DueAt: time.Now(), ID: "dlv_1"}, Place{DueAt: time.Now(), ID: "dlv_2"}
@@ -490,17 +501,48 @@ func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Sweep(ctx) }()
-		synctest.Wait() // it has looked, and waits for as long as when idle
-		for range 3 {
-			d.Waiting()
-			synctest.Wait()
-		}
+		time.Sleep(2*sweepOn + sweepEvery)
+		synctest.Wait()
 		cancel()
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		if want := []Place{{}, one, two, {}}; !slices.Equal(q.behind, want) {
 			t.Fatalf("looked behind %+v, want %+v", q.behind, want)
+		}
+	})
+}
+
+// A line is looked at when a delivery of it waits, and after a first attempt while any delivery is known to wait: one
+// of this process, or of another that Sweep has seen.
+func TestAdvance_looksWhereALineMayGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Line{Target: "t", ObjectID: "a"}, Line{Target: "t", ObjectID: "b"}
+		q := &queue{}
+		d := dispatching(q, nil, nil, &silent{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- d.Advance(ctx) }()
+		go func() { done <- d.Sweep(ctx) }()
+		step := func(do func(), want ...[]Line) {
+			t.Helper()
+			do()
+			synctest.Wait()
+			if !reflect.DeepEqual(q.advanced, want) {
+				t.Fatalf("looked at %v, want %v", q.advanced, want)
+			}
+			q.advanced = nil
+		}
+		step(func() { d.attempted([]Line{a}) }) // nothing waits
+		step(func() { d.Waiting([]Line{b, a, b}) }, []Line{a, b})
+		step(func() { d.attempted([]Line{b}) }, []Line{b})
+		step(func() { time.Sleep(waitMax + 2*time.Second); d.attempted([]Line{b}) })
+		step(func() { q.looks = []Look{{Waits: true}}; time.Sleep(2 * sweepEvery); d.attempted([]Line{a}) }, []Line{a})
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -20,9 +20,9 @@ const (
 	claimMax       = 200
 	claimPerTarget = 32
 	claimEvery     = 200 * time.Millisecond
-	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
-	unblockIdle    = time.Second
-	postpone       = 5 * time.Second // when this process could not make an attempt
+	sweepEvery     = time.Second
+	sweepOn        = 250 * time.Millisecond // where a look did not reach the end
+	postpone       = 5 * time.Second        // when this process could not make an attempt
 	postponeMost   = 5 * time.Minute
 	reconcileEvery = 5 * time.Second
 	watchEvery     = 500 * time.Millisecond
@@ -39,8 +39,8 @@ type Dispatcher struct {
 	log      *slog.Logger
 	spare    *telemetry.Sparing // of attempts that failed: one target's outage fails them all
 	claims   *lifecycle.Pace
-	unblock  chan struct{} // capacity 1: look at the waiting now
-	until    atomic.Int64  // unix nanoseconds until which somebody may wait
+	lines    *lines
+	until    atomic.Int64 // unix nanoseconds until which somebody may wait
 	now      func() time.Time
 }
 
@@ -60,21 +60,31 @@ type Options struct {
 func NewDispatcher(o Options) *Dispatcher {
 	d := &Dispatcher{
 		queue: o.Queue, sender: o.Sender, observer: o.Observer, log: o.Log, spare: telemetry.NewSparing(o.Log, o.Now), now: o.Now,
-		claims: lifecycle.NewPace(claimEvery), unblock: make(chan struct{}, 1),
+		claims: lifecycle.NewPace(claimEvery), lines: newLines(),
 	}
 	d.lanes = NewLanes(o.Limits, d.attempt, d.claims.Wake, o.Now)
-	d.recorder = newRecorder(o.Ledger, o.Rules, o.Observer, Follow{First: d.sweepSoon, Targets: d.targets}, o.Now, o.Log)
+	d.recorder = newRecorder(o.Ledger, o.Rules, o.Observer, Follow{First: d.attempted, Targets: d.targets}, o.Now, o.Log)
 	return d
 }
 
 // Lanes returns the lanes, for the intake's fast path.
 func (d *Dispatcher) Lanes() *Lanes { return d.lanes }
 
-// Waiting says that a committed delivery waits for its predecessor: it is looked after closely for the next 5 s.
-func (d *Dispatcher) Waiting() {
-	d.until.Store(d.now().Add(waitMax + time.Second).UnixNano())
-	kick(d.unblock)
+// Waiting says that committed deliveries of these lines wait for their predecessor, whose first attempt may have been
+// recorded just before.
+func (d *Dispatcher) Waiting(lines []Line) {
+	d.someWait()
+	d.lines.add(lines)
 }
+
+// attempted says that first attempts in these lines were recorded. While nothing is known to wait, nobody asks.
+func (d *Dispatcher) attempted(lines []Line) {
+	if d.now().UnixNano() < d.until.Load() {
+		d.lines.add(lines)
+	}
+}
+
+func (d *Dispatcher) someWait() { d.until.Store(d.now().Add(waitMax + time.Second).UnixNano()) }
 
 func kick(c chan struct{}) {
 	select {
@@ -164,7 +174,7 @@ func (d *Dispatcher) targets(all []Target) {
 // Watch looks after the lanes until ctx ends. It asks nobody, so that a database that is slow keeps no hung target
 // among the quick ones.
 func (d *Dispatcher) Watch(ctx context.Context) error {
-	for d.sleep(ctx, nil, watchEvery) {
+	for d.sleep(ctx, watchEvery) {
 		d.lanes.Watch()
 	}
 	return nil
@@ -172,7 +182,7 @@ func (d *Dispatcher) Watch(ctx context.Context) error {
 
 // Tend frees targets whose breaker was closed, until ctx ends.
 func (d *Dispatcher) Tend(ctx context.Context) error {
-	for d.sleep(ctx, nil, watchEvery) {
+	for d.sleep(ctx, watchEvery) {
 		bounded, cancel := context.WithTimeout(ctx, recordTimeout)
 		d.unpark(bounded)
 		cancel()
@@ -242,10 +252,28 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 	return len(jobs) > len(surplus) && ctx.Err() == nil, nil
 }
 
-// Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a
-// waiting delivery was committed, because the predecessor's result may have been committed just before, then closely.
-// Where one look does not reach the end the next goes on, so that many that wait for a target that hangs hide no
-// other's.
+// Advance frees what waits in lines that have moved on, until ctx ends. A delivery is committed before its line is
+// looked at, and so is a first attempt, so one of the two looks sees both.
+func (d *Dispatcher) Advance(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.lines.some:
+		}
+		freed, err := d.queue.Advance(ctx, d.lines.take())
+		if err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "lines of deliveries not advanced", "err", err) // Sweep finds what waits there
+		}
+		if freed > 0 {
+			d.claims.Wake()
+		}
+	}
+}
+
+// Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends: those of processes that died
+// between the two, and of lines that found no room. Where one look does not reach the end the next goes on, so that many
+// that wait for a target that hangs hide no other's.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
 	var place Place
 	for {
@@ -253,15 +281,17 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			d.log.WarnContext(ctx, "waiting deliveries not freed", "err", err)
 		}
+		if look.Waits {
+			d.someWait() // other processes' deliveries may wait for an attempt of this one
+		}
 		if look.Freed > 0 {
 			d.claims.Wake()
 		}
-		place = look.Next
-		every := unblockIdle
-		if look.Waits && d.now().UnixNano() < d.until.Load() {
-			every = unblockEvery
+		every := sweepEvery
+		if place = look.Next; place != (Place{}) {
+			every = sweepOn
 		}
-		if !d.sleep(ctx, d.unblock, every) {
+		if !d.sleep(ctx, every) {
 			return nil
 		}
 	}
@@ -270,7 +300,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 // Reconcile gives back leases that the table knows and this process does not, until ctx ends: those of a commit whose
 // answer was lost with the connection, and those that waited in a lane for too long.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
-	for d.sleep(ctx, nil, reconcileEvery) {
+	for d.sleep(ctx, reconcileEvery) {
 		if err := d.reconcile(ctx); err != nil && ctx.Err() == nil {
 			d.log.WarnContext(ctx, "leases not reconciled", "err", err)
 		}
@@ -302,21 +332,6 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	return nil
 }
 
-func (d *Dispatcher) sleep(ctx context.Context, early <-chan struct{}, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-early:
-	case <-timer.C:
-	}
-	return ctx.Err() == nil
-}
-
-// sweepSoon looks at the waiting now, because first attempts were recorded.
-func (d *Dispatcher) sweepSoon() {
-	if d.now().UnixNano() < d.until.Load() {
-		kick(d.unblock)
-	}
+func (d *Dispatcher) sleep(ctx context.Context, wait time.Duration) bool {
+	return pause(ctx, wait) && ctx.Err() == nil
 }

@@ -33,7 +33,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var members, loops, records sync.WaitGroup
 	stay, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
-	errs := make(chan error, 8)
+	errs := make(chan error, 9) // one of each part
 	watch := func(wg *sync.WaitGroup, ctx context.Context, f func(context.Context) error) {
 		wg.Go(func() { errs <- f(ctx) })
 	}
@@ -41,6 +41,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	watch(&records, stay, e.Dispatcher.recorder.Run)
 	watch(&loops, ctx, e.Intake.Run)
 	watch(&loops, ctx, e.Dispatcher.Run)
+	watch(&loops, ctx, e.Dispatcher.Advance)
 	watch(&loops, ctx, e.Dispatcher.Sweep)
 	watch(&loops, ctx, e.Dispatcher.Reconcile)
 	watch(&loops, ctx, e.Dispatcher.Watch)

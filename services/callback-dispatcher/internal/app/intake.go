@@ -22,7 +22,7 @@ type Intake struct {
 	observer Observer
 	now      func() time.Time
 	queue    chan *pending
-	waiting  func() // called when a committed delivery waits for its predecessor
+	waiting  func([]Line) // takes the lines in which a committed delivery waits for its predecessor
 }
 
 type pending struct {
@@ -30,9 +30,9 @@ type pending struct {
 	done   chan []error
 }
 
-// NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit that left a delivery
-// waiting for its predecessor.
-func NewIntake(store Inbound, registry Registry, lanes *Lanes, observer Observer, now func() time.Time, waiting func()) *Intake {
+// NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit, with the
+// lines in which it left a delivery waiting for its predecessor.
+func NewIntake(store Inbound, registry Registry, lanes *Lanes, observer Observer, now func() time.Time, waiting func([]Line)) *Intake {
 	return &Intake{store: store, targets: &directory{registry: registry, now: now, lists: map[tenant.Owner]listed{}}, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
 }
 
@@ -168,7 +168,8 @@ func (i *Intake) write(ctx context.Context, events []Event) error {
 
 // hand gives what was committed under our lease to its lane and takes back the room of what was not.
 func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
-	duplicates, behind := 0, false
+	duplicates := 0
+	var behind []Line
 	for n, a := range arrivals {
 		for m, d := range a.Deliveries {
 			switch placed[n][m] {
@@ -176,7 +177,7 @@ func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
 				i.lanes.Push(d)
 				continue
 			case Waiting:
-				behind = true
+				behind = append(behind, lineOf(d))
 			case Duplicate:
 				duplicates++
 			case Queued:
@@ -187,8 +188,8 @@ func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
 		}
 	}
 	i.observer.Accepted(len(arrivals), duplicates)
-	if behind {
-		i.waiting()
+	if len(behind) > 0 {
+		i.waiting(behind)
 	}
 }
 

@@ -49,7 +49,7 @@ type Rules struct {
 
 // Follow is called after a commit, by any writer.
 type Follow struct {
-	First   func()         // the commit held first attempts
+	First   func([]Line)   // the commit held first attempts in these lines
 	Targets func([]Target) // breakers that are open or were closed
 }
 
@@ -212,10 +212,13 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 	}
 	r.written(batch)
 	r.observer.Recorded(len(batch))
+	var lines []Line
 	for _, res := range batch {
 		if res.Number == 1 && !res.Uncounted {
-			r.follow.First()
-			return
+			lines = append(lines, lineOf(res.Delivery))
 		}
+	}
+	if len(lines) > 0 {
+		r.follow.First(lines)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
+	"accept": acceptSQL, "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "advance": advanceSQL, "advancePlan": advancePlanSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
@@ -89,22 +89,43 @@ const waitsSQL = `SELECT EXISTS (SELECT FROM delivery WHERE ` + waiting + `)`
 
 const waiting = `state = 'due' AND waits AND next_at > now()`
 
-const unblockMost = 500 // rows in one look
+const (
+	unblockMost = 500 // rows in one look
+	advanceMost = 500 // lines in one statement
+)
 
-// unblockSQL ends the wait of rows whose predecessor has been attempted, among the first $3 behind the place ($1,
-// $2). It says how many it has freed, how many it has looked at, and the last of these.
-var unblockSQL = `WITH x AS (
-	SELECT id, target, merchant_id, object_id, sequence, event_slot, next_at FROM delivery
-	WHERE ` + waiting + ` AND (next_at, id) > ($1, $2) ORDER BY next_at, id LIMIT $3 FOR UPDATE SKIP LOCKED
-), f AS (
-	SELECT id FROM x WHERE ` + attempted + `
+// freed ends the wait of the rows x whose predecessor has been attempted. A row that another transaction has locked is
+// freed or claimed there. The others are not locked: that would write each of them.
+var freed = `f AS (
+	SELECT id FROM delivery WHERE id IN (SELECT x.id FROM x WHERE ` + attempted + `) AND state || '' = 'due' AND waits
+	ORDER BY id FOR UPDATE SKIP LOCKED
 ), u AS (
 	UPDATE delivery d SET waits = false, next_at = now() FROM f WHERE d.id = f.id RETURNING d.id, d.target, d.next_at
 ), l AS (
 	` + touch("u") + `
-)
+)`
+
+// unblockSQL frees some of the first $3 rows behind the place ($1, $2). It says how many it has freed, how many it has
+// looked at, and the last of these.
+var unblockSQL = `WITH x AS MATERIALIZED (
+	SELECT id, target, merchant_id, object_id, sequence, event_slot, next_at FROM delivery
+	WHERE ` + waiting + ` AND (next_at, id) > ($1, $2) ORDER BY next_at, id LIMIT $3
+), ` + freed + `
 SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x), coalesce(z.next_at, $1), coalesce(z.id, $2)
 FROM (SELECT) AS one LEFT JOIN (SELECT next_at, id FROM x ORDER BY next_at DESC, id DESC LIMIT 1) AS z ON true`
+
+// advanceSQL frees rows of lines: of each target in $1 and the object beside it in $2. It says how many.
+var advanceSQL = `WITH x AS MATERIALIZED (
+	SELECT d.id, d.target, d.merchant_id, d.object_id, d.sequence, d.event_slot
+	FROM unnest($1::text[], $2::text[]) AS given(target, object_id)
+	JOIN delivery d ON d.object_id = given.object_id AND d.target = given.target
+	WHERE d.state || '' = 'due' AND d.waits AND d.next_at > now()
+), ` + freed + `
+SELECT count(*) FROM u`
+
+// advancePlanSQL holds for the transaction alone: the planner takes a table of deliveries that was empty when it was
+// counted for one that is quickly read whole.
+const advancePlanSQL = `SELECT set_config('enable_seqscan', 'off', true)`
 
 const wellSQL = `SELECT t.target FROM unnest($1::text[]) AS t(target)
 WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS NOT NULL)`

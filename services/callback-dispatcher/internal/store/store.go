@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -184,6 +185,29 @@ func (s *Store) Unblock(ctx context.Context, behind app.Place) (app.Look, error)
 		look.Next = app.Place{}
 	}
 	return look, nil
+}
+
+// Advance implements app.Queue.
+func (s *Store) Advance(ctx context.Context, lines []app.Line) (freed int, err error) {
+	for some := range slices.Chunk(lines, advanceMost) {
+		n, err := s.advance(ctx, some)
+		if err != nil {
+			return freed, fmt.Errorf("release waiting deliveries of %d lines: %w", len(some), err)
+		}
+		freed += n
+	}
+	return freed, nil
+}
+
+func (s *Store) advance(ctx context.Context, lines []app.Line) (freed int, err error) {
+	targets, objects := make([]string, len(lines)), make([]string, len(lines))
+	for n, l := range lines {
+		targets[n], objects[n] = l.Target, l.ObjectID
+	}
+	var batch pgx.Batch // PostgreSQL makes one transaction of it
+	batch.Queue(advancePlanSQL)
+	batch.Queue(advanceSQL, targets, objects).QueryRow(func(row pgx.Row) error { return row.Scan(&freed) })
+	return freed, s.db.SendBatch(ctx, &batch).Close()
 }
 
 var (

@@ -156,6 +156,64 @@ func TestUnblock_manyHideNobody(t *testing.T) {
 	}
 }
 
+// A first attempt that was recorded lets the line go on at once, and no other line.
+func TestAdvance_freesTheNextOfALine(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s, other := member(t, db, "a"), member(t, db, "b")
+	var all []app.Arrival
+	for _, object := range []string{"p", "q"} {
+		for n := range 3 {
+			all = append(all, arrival(n+1, object, int64(n+1), true))
+		}
+	}
+	accept(t, s, all...)
+	lineOf := func(a app.Arrival) app.Line {
+		return app.Line{Target: a.Deliveries[0].Target, ObjectID: a.Event.ObjectID}
+	}
+	advance := func(s *Store, want int, lines ...app.Line) {
+		t.Helper()
+		if freed, err := s.Advance(t.Context(), lines); err != nil || freed != want {
+			t.Fatalf("%d freed, %v, want %d", freed, err, want)
+		}
+	}
+	p, q := lineOf(all[0]), lineOf(all[3])
+	advance(s, 0, p, q)
+	record(t, s, result(all[0], 1, "http_5xx", delivery.Due, time.Hour))
+	advance(s, 0, q, app.Line{Target: "elsewhere", ObjectID: "p"})
+	advance(other, 1, p, q, p)
+	advance(s, 0, p)
+	if got := claim(t, other); !slices.Equal(got, []string{"dlv_p_2"}) {
+		t.Fatalf("claimed %v", got)
+	}
+	record(t, s, result(all[3], 1, "ok", delivery.Delivered, 0))
+	record(t, other, result(all[1], 1, "ok", delivery.Delivered, 0))
+	advance(s, 2, p, q)
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_p_3", "dlv_q_2"}) {
+		t.Fatalf("claimed %v", got)
+	}
+}
+
+// A look writes nothing of those that go on waiting, which a lock on each would.
+func TestUnblock_locksNoneThatGoesOnWaiting(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	accept(t, s, arrival(1, "p", 1, true))
+	waits := arrival(2, "p", 2, true)
+	accept(t, s, waits)
+	line := app.Line{Target: waits.Deliveries[0].Target, ObjectID: "p"}
+	if freed, err := s.Advance(t.Context(), []app.Line{line}); err != nil || freed != 0 {
+		t.Fatalf("%d freed, %v", freed, err)
+	}
+	if look := unblock(t, s, app.Place{}); look != (app.Look{Waits: true}) {
+		t.Fatalf("look: %+v", look)
+	}
+	if n := count(t, db, `delivery WHERE waits AND xmax <> 0`); n != 0 {
+		t.Errorf("%d waiting deliveries were locked", n)
+	}
+}
+
 // Deliveries that another process holds at this moment still wait, so that the look is repeated soon.
 func TestUnblock_saysThatOthersHoldSome(t *testing.T) {
 	t.Parallel()
