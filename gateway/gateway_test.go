@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
@@ -55,13 +56,12 @@ type fixture struct {
 // described finds the operations of the document, on whatever address they are served. Making it checks the whole
 // document.
 var described = sync.OnceValues(func() (routers.Router, error) {
-	doc, err := parsed()
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
 		return nil, err
 	}
-	unbound := *doc
-	unbound.Servers = nil
-	return legacy.NewRouter(&unbound)
+	doc.Servers = nil
+	return legacy.NewRouter(doc)
 })
 
 func start(t *testing.T) *fixture {

@@ -1,3 +1,5 @@
+//go:build !integration
+
 package main
 
 import (
@@ -23,8 +25,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// parsed is read by every test and changed by none: under the race detector parsing takes a second.
-var parsed = sync.OnceValues(func() (*openapi3.T, error) {
+// whole is the document, checked. It is read by every test and changed by none.
+var whole = sync.OnceValues(func() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ var parsed = sync.OnceValues(func() (*openapi3.T, error) {
 
 func document(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := parsed()
+	doc, err := whole()
 	if err != nil {
 		t.Fatal(err)
 	}

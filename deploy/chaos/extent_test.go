@@ -8,10 +8,10 @@ import "time"
 // nothing by the clock run two at a time.
 const (
 	mixScenarios = "steps,mix"
-	mixFor       = 30 * time.Second
-	restoreFor   = 20 * time.Second // about four of them are lost, twice
+	mixFor       = 20 * time.Second
+	restoreFor   = 16 * time.Second // about three of them are lost, twice
 	upgradeFor   = 6 * time.Second  // beside what moving twenty processes takes
-	hooksFor     = 12 * time.Second
+	hooksFor     = 8 * time.Second
 	quietFor     = 10 * time.Second
 	breaks       = "process"
 	lookLonger   = 5 * time.Second

@@ -21,7 +21,7 @@ import (
 type extent struct {
 	pure    string   // build tags of the tests that need nothing
 	served  string   // and of those that need servers
-	race    string   // -race for the tests that need servers, "" without; the pure tests always run under the race detector
+	race    bool     // every test runs under the race detector, not only the pure ones of packages that share memory
 	timeout string   // of one package
 	environ []string // of go test
 
@@ -36,9 +36,9 @@ var (
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer},
 	}
 
-	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
+	// long adds the files with the build tag long and the race detector everywhere, and tries every property on more cases.
 	long = extent{
-		pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
+		pure: "long", served: "integration,long", race: true, timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer, infra.PHP},
 	}
 )
@@ -86,9 +86,17 @@ func (l *launcher) test(ctx context.Context) error {
 		}
 		return err
 	}
+	environ := slices.Concat(l.environ, how.environ)
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
-	pure := []string{"-race", "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
-	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: slices.Concat(l.environ, how.environ, []string{cgo, atOnce})})
+	pure := append(how.raced(), "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout)
+	err = one(tier.Tier{Name: "pure", Budget: 90 * time.Second, Args: append(pure, "work"), Dir: root, Environ: environ})
+	if err == nil && !how.race {
+		var packages []string
+		if packages, err = sharing(ctx, root); err == nil {
+			raced := append([]string{"-race"}, pure...)
+			err = one(tier.Tier{Name: "races", Budget: 30 * time.Second, Args: append(raced, packages...), Dir: root, Environ: append(environ, cgo, atOnce)})
+		}
+	}
 	if err == nil {
 		err = l.onStack(ctx, root, how, one)
 	}
@@ -120,6 +128,10 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err != nil {
 		return err
 	}
+	asking, err := needServers(ctx, root, how, []string{"./deploy/e2e/..."})
+	if err != nil {
+		return err
+	}
 	err = one(tier.Tier{Name: "nodes", Budget: time.Minute, Args: []string{"./..."}, Dir: filepath.Dir(filepath.Dir(realchain)), Environ: append(l.environ, "GOWORK=off")})
 	if err != nil {
 		return err
@@ -142,7 +154,7 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 		environ = append(environ, program.Variable+"="+path)
 	}
 	if err == nil {
-		for _, t := range tiers(how, served) {
+		for _, t := range tiers(how, served, asking) {
 			t.Dir, t.Environ = root, environ
 			if err = l.onServers(ctx, t, one); err != nil {
 				break
@@ -182,15 +194,16 @@ func (l *launcher) nodes(ctx context.Context, dir string) error {
 
 // raced is the flag of the race detector, if it is used.
 func (e extent) raced() []string {
-	if e.race == "" {
+	if !e.race {
 		return nil
 	}
-	return []string{e.race}
+	return []string{"-race"}
 }
 
-// tiers are the calls of go test on the running servers. The race detector finds races inside the broker's client
+// tiers are the calls of go test on the running servers: of packages that need servers, and of those that ask the
+// product. The race detector finds races inside the broker's client
 // library when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
-func tiers(how extent, served []string) []tier.Tier {
+func tiers(how extent, served, asking []string) []tier.Tier {
 	common := []string{"-vet", "off", lean, "-count", "1", "-tags", how.served, "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
@@ -199,12 +212,12 @@ func tiers(how extent, served []string) []tier.Tier {
 	// there are processors.
 	parallel := append(how.raced(), "-p", "3", "-parallel", "6")
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
-	if how.race != "" {
+	if how.race {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
 	product := append(how.raced(), "-v", "-p", "2", "-parallel", "20")
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, "./deploy/e2e/..."), Product: true},
+		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, asking...), Product: true},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
 	)
 }
@@ -268,6 +281,18 @@ func modules(ctx context.Context, root string) ([]string, error) {
 	return patterns, nil
 }
 
+// sharing lists the packages whose goroutines share memory: those that import sync. The race detector makes the tests of
+// the others, most of which compute, eight times as slow.
+func sharing(ctx context.Context, root string) (packages []string, err error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-f", `{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic")}}{{$.ImportPath}}{{"\n"}}{{break}}{{end}}{{end}}`, "work")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages that share memory: %w", err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
 // needServers lists the packages with tests that need servers; those of the others have run with the pure ones.
 func needServers(ctx context.Context, root string, how extent, patterns []string) ([]string, error) {
 	list := func(tags string) ([]string, error) {
@@ -299,8 +324,8 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 // longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs
 // alone at the end.
 var longest = []string{
-	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "libs/postgres", "gateway", "libs/bus",
-	"services/payments", "services/wallets/internal/store", "services/payments/internal/payouts", "services/reports/internal/store",
+	"services/wallets", "services/callback-dispatcher", "services/wallets/internal/store", "services/wallets/internal/network", "services/console/internal/web", "libs/postgres", "gateway", "libs/bus",
+	"services/payments", "services/payments/internal/payouts", "services/reports/internal/store",
 	"services/payments/internal/store", "deploy/stack",
 }
 

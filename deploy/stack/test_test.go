@@ -12,12 +12,12 @@ import (
 // race detector, which demands a pass of its own for what drops connections.
 func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 	t.Parallel()
-	served := []string{"causeway.internal/libs/bus"}
+	served, asking := []string{"causeway.internal/libs/bus"}, []string{"causeway.internal/deploy/e2e"}
 	broad := map[string][]string{}
-	for _, b := range tiers(long, served) {
+	for _, b := range tiers(long, served, asking) {
 		broad[b.Name] = b.Args
 	}
-	for _, s := range tiers(usual, served) {
+	for _, s := range tiers(usual, served, asking) {
 		want := slices.Clone(s.Args)
 		want[slices.Index(want, "integration")] = "integration,long"
 		want[slices.Index(want, usual.timeout)] = long.timeout
@@ -51,5 +51,23 @@ func TestPlace(t *testing.T) {
 	want := []string{"causeway.internal/" + longest[0], "causeway.internal/libs/bus", "causeway.internal/libs/inbox", "causeway.internal/gateway/internal/store"}
 	if !slices.Equal(packages, want) {
 		t.Errorf("order packages: got %v, want %v", packages, want)
+	}
+}
+
+// The race detector watches packages that share memory, and not those that compute.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	root, err := workspace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := sharing(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"libs/lifecycle": true, "services/callback-dispatcher/internal/app": true, "libs/money": false} {
+		if slices.Contains(packages, "causeway.internal/"+name) != want {
+			t.Errorf("%s among those that share memory: want %t", name, want)
+		}
 	}
 }
