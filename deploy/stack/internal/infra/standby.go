@@ -34,6 +34,9 @@ func replicated(name string) []string {
 	return []string{
 		"-c", "cluster_name=" + name, "-c", `synchronous_standby_names="` + other + `"`, "-c", "primary_slot_name=" + slot,
 		"-c", "wal_keep_size=256MB", // pg_rewind reads back to the last checkpoint that both have
+		// As in production: a standby that has lost its primary sleeps for so long between attempts, and may see its
+		// promotion only then.
+		"-c", "wal_retrieve_retry_interval=500ms",
 	}
 }
 
