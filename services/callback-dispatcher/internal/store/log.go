@@ -91,6 +91,9 @@ func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string,
 		fmt.Fprintf(&over, " AND %s %s $%d", column, operator, len(args))
 	}
 	and("merchant_id", "=", o.MerchantID)
+	if o.MerchantID != "" {
+		hot.WriteString(" AND d.merchant_id <> ''") // the condition of the index delivery_listed
+	}
 	and("mode", "=", string(o.Mode))
 	and("id", "<", f.Before)
 	and("id", "=", f.ID)

@@ -1,6 +1,10 @@
 package store
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -8,7 +12,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "advance": advanceSQL, "advancePlan": advancePlanSQL, "record": recordSQL, "recordPlan": recordPlanSQL,
+	"accept": acceptSQL(lately), "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL(lately), "advance": advanceSQL(lately), "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
@@ -30,24 +34,49 @@ func filtered(f app.DeliveryFilter) string {
 	return sql
 }
 
-// attempted tells, for a row x of (target, merchant_id, object_id, sequence), whether the first attempt of the
+// dated are the statements that read the events of the last days. They name these days' partitions: a plan over all 36
+// of each table takes tens of milliseconds, on every connection, each time that statistics change.
+type dated struct {
+	day                      int64
+	accept, unblock, advance string
+}
+
+const (
+	lately    = 4  // days whose events are looked for
+	slots     = 36 // partitions of a ring
+	daySecond = 86_400
+)
+
+// datedOf are the statements of a day, counted from 1970.
+func datedOf(day int64) *dated {
+	return &dated{day: day, accept: acceptSQL(day), unblock: unblockSQL(day), advance: advanceSQL(day)}
+}
+
+// recent reads columns of the partitions of the last days.
+func recent(table, columns string, day int64) string {
+	parts := make([]string, lately)
+	for n := range parts {
+		parts[n] = fmt.Sprintf("SELECT %s FROM %s_%d", columns, table, (day-int64(n))%slots)
+	}
+	return "(" + strings.Join(parts, " UNION ALL ") + ")"
+}
+
+// attempted says, for a row x of (target, merchant_id, object_id, sequence), whether the first attempt of the
 // sequence before it was made: that event is known, and no delivery of it to the target is still without an attempt.
 // So a type that the endpoint filters out, and an event from before the endpoint was registered, count as attempted.
 // A process of an earlier version may attempt deliveries that have no row yet (00005_flight.sql): the event's fan
-// names them. The event is looked for in the slots of the last three days; one that is older, or that this database
-// never saw, costs the wait of five seconds and nothing else. The slots depend on now() alone, so the plan opens
-// these four partitions and not all, and chooses among them once. LIMIT keeps the planner from hashing a whole table,
-// and the empty text from the index by merchant, whose events may be many.
-const attempted = `coalesce((SELECT coalesce(
+// names them. An event that is older than the last days, or that this database never saw, costs the wait of five
+// seconds and nothing else. LIMIT keeps the planner from hashing a whole table, and the empty text from the index by
+// merchant, whose events may be many.
+func attempted(day int64) string {
+	return `coalesce((SELECT coalesce(
 		(SELECT c.attempts > 0 FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1),
 		dispatcher_fan(b.fan, x.target) IS NULL
-		OR (SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target)
-			AND o.slot IN (` + lately + `) LIMIT 1), false)
-	FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id
-		AND b.slot IN (` + lately + `) LIMIT 1), false)`
-
-const lately = `dispatcher_slot(now()), dispatcher_slot(now() - interval '1 day'), dispatcher_slot(now() - interval '2 days'),
-			dispatcher_slot(now() - interval '3 days')`
+		OR (SELECT true FROM ` + recent("delivery_done", "id", day) + ` o WHERE o.id = dispatcher_fan(b.fan, x.target) LIMIT 1),
+		false)
+	FROM ` + recent("event", "id, merchant_id, object_id, sequence, fan", day) + ` b
+	WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id LIMIT 1), false)`
+}
 
 // touch keeps a lane's due_at no later than the rows of f(target, next_at) that were just made due. It takes the lane's
 // lock even where nothing changes: see dispatcher_claim.
@@ -83,8 +112,7 @@ var releaseSQL = `WITH u AS (
 // oldSQL lists leases that are older than 15 seconds, longer than any statement of the intake or a claim may take.
 const oldSQL = `SELECT id FROM delivery WHERE state = 'leased' AND lease_owner = $1 AND lease_until < now() + interval '285 seconds'`
 
-// waitsSQL asks whether unblockSQL has anything to do, which it nearly never has: to plan that one, over all
-// partitions, costs tens of milliseconds on every connection after every change of their statistics.
+// waitsSQL asks whether unblockSQL has anything to do, which it nearly never has and which takes longer to plan.
 const waitsSQL = `SELECT EXISTS (SELECT FROM delivery WHERE ` + waiting + `)`
 
 const waiting = `state = 'due' AND waits AND next_at > now()`
@@ -92,40 +120,47 @@ const waiting = `state = 'due' AND waits AND next_at > now()`
 const (
 	unblockMost = 500 // rows in one look
 	advanceMost = 500 // lines in one statement
+	lineMost    = 100 // rows of one line
 )
 
 // freed ends the wait of the rows x whose predecessor has been attempted. A row that another transaction has locked is
-// freed or claimed there. The others are not locked: that would write each of them.
-var freed = `f AS (
-	SELECT id FROM delivery WHERE id IN (SELECT x.id FROM x WHERE ` + attempted + `) AND state || '' = 'due' AND waits
+// freed or claimed there. The others are not locked: that would write each of them. Rows are found by lists of ids,
+// because to join an empty table, which delivery is when PostgreSQL counts its rows, any order seems cheap.
+func freed(day int64) string {
+	return `ready AS MATERIALIZED (
+	SELECT x.id FROM x WHERE ` + attempted(day) + `
+), f AS MATERIALIZED (
+	SELECT id FROM delivery WHERE id = ANY(ARRAY(SELECT id FROM ready)) AND state || '' = 'due' AND waits
 	ORDER BY id FOR UPDATE SKIP LOCKED
 ), u AS (
-	UPDATE delivery d SET waits = false, next_at = now() FROM f WHERE d.id = f.id RETURNING d.id, d.target, d.next_at
+	UPDATE delivery SET waits = false, next_at = now() WHERE id = ANY(ARRAY(SELECT id FROM f)) RETURNING target, next_at
 ), l AS (
 	` + touch("u") + `
 )`
+}
 
 // unblockSQL frees some of the first $3 rows behind the place ($1, $2). It says how many it has freed, how many it has
 // looked at, and the last of these.
-var unblockSQL = `WITH x AS MATERIALIZED (
+func unblockSQL(day int64) string {
+	return `WITH x AS MATERIALIZED (
 	SELECT id, target, merchant_id, object_id, sequence, event_slot, next_at FROM delivery
 	WHERE ` + waiting + ` AND (next_at, id) > ($1, $2) ORDER BY next_at, id LIMIT $3
-), ` + freed + `
+), ` + freed(day) + `
 SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x), coalesce(z.next_at, $1), coalesce(z.id, $2)
 FROM (SELECT) AS one LEFT JOIN (SELECT next_at, id FROM x ORDER BY next_at DESC, id DESC LIMIT 1) AS z ON true`
+}
 
-// advanceSQL frees rows of lines: of each target in $1 and the object beside it in $2. It says how many.
-var advanceSQL = `WITH x AS MATERIALIZED (
-	SELECT d.id, d.target, d.merchant_id, d.object_id, d.sequence, d.event_slot
-	FROM unnest($1::text[], $2::text[]) AS given(target, object_id)
-	JOIN delivery d ON d.object_id = given.object_id AND d.target = given.target
-	WHERE d.state || '' = 'due' AND d.waits AND d.next_at > now()
-), ` + freed + `
+// advanceSQL frees rows of lines: of each target in $1 and the object beside it in $2. It says how many. LIMIT keeps
+// the planner from joining the other way round.
+func advanceSQL(day int64) string {
+	return `WITH x AS MATERIALIZED (
+	SELECT d.* FROM unnest($1::text[], $2::text[]) AS line(target, object_id) CROSS JOIN LATERAL (
+		SELECT id, target, merchant_id, object_id, sequence, event_slot FROM delivery
+		WHERE object_id = line.object_id AND target = line.target AND state || '' = 'due' AND waits AND next_at > now()
+		LIMIT ` + strconv.Itoa(lineMost) + `) d
+), ` + freed(day) + `
 SELECT count(*) FROM u`
-
-// advancePlanSQL holds for the transaction alone: the planner takes a table of deliveries that was empty when it was
-// counted for one that is quickly read whole.
-const advancePlanSQL = `SELECT set_config('enable_seqscan', 'off', true)`
+}
 
 const wellSQL = `SELECT t.target FROM unnest($1::text[]) AS t(target)
 WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS NOT NULL)`

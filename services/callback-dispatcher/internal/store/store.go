@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,6 +25,7 @@ type Store struct {
 	db       *pgxpool.Pool
 	instance string
 	lockKey  int64
+	dated    atomic.Pointer[dated]
 }
 
 // Session gives the sessions of the pool what the statements here need. Each has one plan that is right for all
@@ -36,6 +39,20 @@ func Session(cfg postgres.Config) postgres.Config {
 // New makes a store for one process, named by an id that no other process has or had.
 func New(db *pgxpool.Pool, instance string, lockKey int64) *Store {
 	return &Store{db: db, instance: instance, lockKey: lockKey}
+}
+
+// clockAhead is how far the database's clock may be before this process's, so that neither misses the other's midnight.
+const clockAhead = 10 * time.Minute
+
+// today returns the statements that read events of the last days.
+func (s *Store) today() *dated {
+	day := time.Now().Add(clockAhead).Unix() / daySecond
+	d := s.dated.Load()
+	if d == nil || d.day != day {
+		d = datedOf(day)
+		s.dated.Store(d)
+	}
+	return d
 }
 
 // Poison reports whether PostgreSQL refuses the data itself: data exceptions and constraint violations.
@@ -178,7 +195,7 @@ func (s *Store) Unblock(ctx context.Context, behind app.Place) (app.Look, error)
 		return app.Look{}, nil
 	}
 	var seen int
-	if err := s.db.QueryRow(ctx, unblockSQL, behind.DueAt, behind.ID, unblockMost).Scan(&look.Freed, &seen, &look.Next.DueAt, &look.Next.ID); err != nil {
+	if err := s.db.QueryRow(ctx, s.today().unblock, behind.DueAt, behind.ID, unblockMost).Scan(&look.Freed, &seen, &look.Next.DueAt, &look.Next.ID); err != nil {
 		return app.Look{}, fmt.Errorf("release waiting deliveries: %w", err)
 	}
 	if seen < unblockMost {
@@ -204,10 +221,8 @@ func (s *Store) advance(ctx context.Context, lines []app.Line) (freed int, err e
 	for n, l := range lines {
 		targets[n], objects[n] = l.Target, l.ObjectID
 	}
-	var batch pgx.Batch // PostgreSQL makes one transaction of it
-	batch.Queue(advancePlanSQL)
-	batch.Queue(advanceSQL, targets, objects).QueryRow(func(row pgx.Row) error { return row.Scan(&freed) })
-	return freed, s.db.SendBatch(ctx, &batch).Close()
+	err = s.db.QueryRow(ctx, s.today().advance, targets, objects).Scan(&freed)
+	return freed, err
 }
 
 var (

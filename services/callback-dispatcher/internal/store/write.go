@@ -47,7 +47,8 @@ var targetColumns = []column[target]{
 // acceptSQL writes events, and the deliveries of those that are new. $1 is the owner of the leases, who takes none
 // after others have given the process up, and $2 why the deliveries are made. w is materialized, or else the plan would
 // hold it, and all partitions of event, once for each of its uses.
-var acceptSQL = `WITH e AS (
+func acceptSQL(day int64) string {
+	return `WITH e AS (
 	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
 	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
 	FROM (` + given(eventColumns, 3) + `) t
@@ -60,7 +61,7 @@ var acceptSQL = `WITH e AS (
 ), w AS MATERIALIZED (
 	SELECT y.*, CASE WHEN y.leased AND NOT y.waits AND EXISTS (SELECT FROM instance WHERE id = $1::text)
 		THEN $1::text END AS owner
-	FROM (SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x OFFSET 0) y
+	FROM (SELECT x.*, x.sequence > 1 AND NOT ` + attempted(day) + ` AS waits FROM x OFFSET 0) y
 ), d AS (
 	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
 		state, waits, next_at, lease_owner, lease_until, trigger)
@@ -75,6 +76,7 @@ var acceptSQL = `WITH e AS (
 	` + touch("d WHERE state = 'due'") + `
 )
 SELECT id, state, waits, now() FROM d`
+}
 
 // Accept implements app.Inbound: one statement, one commit.
 func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Placed, error) {
@@ -86,7 +88,7 @@ func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.A
 ) {
 	events, targets := rowsOf(arrivals)
 	args := arrays(arrays([]any{s.instance, trigger}, eventColumns, events), targetColumns, targets)
-	rows, err := q.Query(ctx, acceptSQL, args...)
+	rows, err := q.Query(ctx, s.today().accept, args...)
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
 	}
