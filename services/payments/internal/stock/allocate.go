@@ -23,8 +23,8 @@ const Most = 200_000
 const askAgain = 30 * time.Second
 
 // countPause is the pause before the next count of a shelf, for each free address. A count reads all of them, and they
-// last that long at up to 10 000 payments a second.
-const countPause = 100 * time.Microsecond
+// last that long at up to 4 000 payments a second.
+const countPause = 250 * time.Microsecond
 
 // Shelf is the addresses of one family in one mode.
 type Shelf struct {

@@ -89,7 +89,7 @@ func TestReplenisher(t *testing.T) {
 
 // A large stock is counted again only after a while that grows with it; a small one at every look.
 func TestReplenisher_countsSparingly(t *testing.T) {
-	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000}}
+	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 80_000, Peak: 20_000}}
 	now, counted := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0
 	r := stock.NewReplenisher(s, map[tenant.Mode][]money.Family{tenant.Test: {money.EVM}}, 1024, func() time.Time { return now },
 		func(tenant.Mode, money.Family, int) { counted++ })
@@ -105,12 +105,12 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 		return counted - before
 	}
 	if n := look(500); n < 4 || n > 6 {
-		t.Errorf("200 000 addresses were counted %d times in 100 s", n)
+		t.Errorf("80 000 addresses were counted %d times in 100 s", n)
 	}
-	s.level.Free = 2_000
+	s.level.Free = 800
 	look(100) // until it is counted next
 	if n := look(10); n != 10 {
-		t.Errorf("2 000 addresses were counted %d times at 10 looks", n)
+		t.Errorf("800 addresses were counted %d times at 10 looks", n)
 	}
 }
 
