@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/config"
@@ -326,18 +327,28 @@ func TestLeadSession_silentLeaderIsReplaced(t *testing.T) {
 func TestOpen_cancelsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pg.Open(t, pg.Config(t, migrations), migrations)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := pool.Exec(ctx, `INSERT INTO things SELECT 1, 1 FROM pg_sleep(1)`); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("insert for longer than the caller waits: %v", err)
+	beside, err := postgres.Beside(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var count int
-	for deadline := time.Now().Add(10 * time.Second); count == 0 && time.Now().Before(deadline); {
-		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM things`).Scan(&count); err != nil {
-			t.Fatal(err)
+	defer beside.Close(context.WithoutCancel(t.Context()))
+	for n, q := range []interface {
+		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	}{pool, beside} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		const slow = `INSERT INTO things SELECT $1::int, 1 FROM pg_sleep(1)`
+		if _, err := q.Exec(ctx, slow, n+1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%T: insert for longer than the caller waits: %v", q, err)
 		}
-	}
-	if count != 1 {
-		t.Error("the statement of a caller that gave up was cancelled")
+		var count int
+		for deadline := time.Now().Add(10 * time.Second); count <= n && time.Now().Before(deadline); {
+			if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM things`).Scan(&count); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if count != n+1 {
+			t.Errorf("%T: the statement of a caller that gave up was cancelled", q)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // settled is the key, in a connection's custom data, of its session's settings as PostgreSQL writes them.
@@ -66,6 +67,13 @@ func settle(ctx context.Context, conn *pgconn.PgConn, settings map[string]string
 	}
 	conn.CustomData()[settled] = as
 	return nil
+}
+
+// Beside opens a session of its own beside a pool, with the pool's settings. The caller closes it.
+func Beside(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
+	cc := pool.Config().ConnConfig.Copy()
+	patient(cc)
+	return pgx.ConnectConfig(ctx, cc)
 }
 
 // patient keeps a connection from cancelling the statement of a caller that has given up; the statement ends by itself

@@ -66,7 +66,7 @@ func (m *Member) hold(ctx context.Context) (buried bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	m.hangUp()
-	conn, err := pgx.ConnectConfig(ctx, m.db.Config().ConnConfig.Copy())
+	conn, err := postgres.Beside(ctx, m.db)
 	if err != nil {
 		return false, fmt.Errorf("open the membership session: %w", err)
 	}
