@@ -75,14 +75,15 @@ var (
 func (m mover) open(ctx context.Context, n merchant.Notice, to shard.Code) error {
 	home := n.Shards[0]
 	for _, mode := range []tenant.Mode{tenant.Live, tenant.Test} {
+		of := proxy.Shop{Shard: home, MerchantID: n.MerchantID, Mode: mode}
 		var hooks struct{ Endpoints []json.RawMessage }
-		if err := read(ctx, m.dispatcher, home, n.MerchantID, mode, "/v1/webhooks/endpoints?limit=1", &hooks); err != nil {
+		if err := read(ctx, m.dispatcher, of, "/v1/webhooks/endpoints?limit=1", &hooks); err != nil {
 			return err
 		}
 		var chosen struct {
 			Settings struct{ MerchantPayments string }
 		}
-		if err := read(ctx, m.payments, home, n.MerchantID, mode, "/v1/settlement-settings", &chosen); err != nil {
+		if err := read(ctx, m.payments, of, "/v1/settlement-settings", &chosen); err != nil {
 			return err
 		}
 		switch {
@@ -91,7 +92,7 @@ func (m mover) open(ctx context.Context, n merchant.Notice, to shard.Code) error
 		case chosen.Settings.MerchantPayments == "balance":
 			return errCredited
 		}
-		if err := m.dispatcher.CarrySecrets(ctx, n.MerchantID, mode, home, to); err != nil {
+		if err := m.dispatcher.CarrySecrets(ctx, of, to); err != nil {
 			return err
 		}
 	}
@@ -99,13 +100,13 @@ func (m mover) open(ctx context.Context, n merchant.Notice, to shard.Code) error
 	return telling(m.payments)(ctx, n)
 }
 
-func read(ctx context.Context, t *proxy.Target, in shard.Code, merchantID string, mode tenant.Mode, path string, into any) error {
-	said, err := t.Read(ctx, in, merchantID, mode, path)
+func read(ctx context.Context, t *proxy.Target, of proxy.Shop, path string, into any) error {
+	said, err := t.Read(ctx, of, path)
 	if err == nil {
 		err = json.Unmarshal(said, into)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s of the shard %s: %w", path, in, err)
+		return fmt.Errorf("read %s of the shard %s: %w", path, of.Shard, err)
 	}
 	return nil
 }

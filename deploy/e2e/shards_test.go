@@ -141,7 +141,7 @@ func TestShards(t *testing.T) {
 	awaitCallbacks(t, r, "/rotated", "payment.pending")
 	clean(t, r)
 
-	// What is of one shard alone needs its name, and operators name it.
+	// An answer of one shard alone needs its name, and operators name it.
 	refuse := func(path, code string) {
 		t.Helper()
 		if a := mine.Call(t, http.MethodGet, path, nil, bad).Want(t, http.StatusBadRequest); codeOf(a) != code {

@@ -46,8 +46,8 @@ func (t *Target) of(in shard.Code) *Target {
 // Has reports whether there is a shard with that code.
 func (t *Target) Has(in shard.Code) bool { return t.of(in) != nil }
 
-// choose reads the shard that a call names. A list of a merchant with several is never that of one of them unnamed: half
-// of it would be taken for all.
+// choose reads the shard that a call names. A list of a merchant with several is never that of one of them unnamed:
+// half of it would be taken for all.
 func (t *Target) choose(r *http.Request, c *Call) error {
 	if !c.Route.Chooses {
 		return nil
@@ -75,8 +75,9 @@ func listed(shards []shard.Code) string {
 }
 
 // at is the target of the shard that a call belongs to: that which the caller names, else of the object that the call
-// names, else of its key's merchant, else the first. A name with the code of no shard is of no object. The target of the
-// merchant, or the first, says so as of any unknown name. A merchant whose shard is missing in the table gets no other.
+// names, else of its key's merchant, else the first. A name with the code of no shard is of no object. The target of
+// the merchant, or the first, says so as of any unknown name. A merchant whose shard is missing in the table gets no
+// other.
 func (t *Target) at(ctx context.Context, c *Call) (*Target, *fault.Error) {
 	if t.further == nil {
 		return t, nil
@@ -221,7 +222,8 @@ func (t *Target) merge(out *answer, r *http.Request, c *Call) error {
 // carried answers a call that makes a signing secret once all shards of the merchant have it. If one does not, a
 // repeated call with the same Idempotency-Key brings it there.
 func (t *Target) carried(out *answer, r *http.Request, c *Call, body []byte) error {
-	home, fail := t.present(r.Context(), c, c.Caller.Key.Shard)
+	k := c.Caller.Key
+	home, fail := t.present(r.Context(), c, k.Shard)
 	if fail != nil {
 		return fail
 	}
@@ -229,7 +231,7 @@ func (t *Target) carried(out *answer, r *http.Request, c *Call, body []byte) err
 		method: r.Method, path: r.URL.RequestURI(), key: r.Header.Get(httpkit.IdempotencyHeader), body: body,
 	})
 	if err == nil && reply.Status == http.StatusOK {
-		if err = t.CarrySecrets(r.Context(), c.Caller.Key.MerchantID, c.Caller.Key.Mode, c.Caller.Key.Shard, c.Caller.Key.Moves...); err != nil {
+		if err = t.CarrySecrets(r.Context(), Shop{k.Shard, k.MerchantID, k.Mode}, k.Moves...); err != nil {
 			err = errFailed.Because(err)
 		}
 	}
@@ -240,19 +242,26 @@ func (t *Target) carried(out *answer, r *http.Request, c *Call, body []byte) err
 	return nil
 }
 
-// CarrySecrets makes the signing secrets of a merchant and mode in some shards those that it has in its home.
-func (t *Target) CarrySecrets(ctx context.Context, merchantID string, mode tenant.Mode, home shard.Code, to ...shard.Code) error {
+// Shop is a merchant in a mode and a shard.
+type Shop struct {
+	Shard      shard.Code
+	MerchantID string
+	Mode       tenant.Mode
+}
+
+// CarrySecrets makes the signing secrets of a merchant in some shards those that it has in its home.
+func (t *Target) CarrySecrets(ctx context.Context, home Shop, to ...shard.Code) error {
 	const path = "/v1/admin/merchants/secrets"
 	var kept struct {
 		Secrets []json.RawMessage `json:"secrets"`
 	}
-	query := "?merchantId=" + url.QueryEscape(merchantID) + "&mode=" + string(mode)
-	said, err := t.call(ctx, home, operated("gateway"), http.MethodGet, path+query, nil)
+	query := "?merchantId=" + url.QueryEscape(home.MerchantID) + "&mode=" + string(home.Mode)
+	said, err := t.call(ctx, home.Shard, operated("gateway"), http.MethodGet, path+query, nil)
 	if err == nil {
 		err = json.Unmarshal(said, &kept)
 	}
 	if err != nil {
-		return fmt.Errorf("read the signing secrets in the shard %s: %w", home.Home(), err)
+		return fmt.Errorf("read the signing secrets in the shard %s: %w", home.Shard.Home(), err)
 	}
 	for _, in := range to {
 		for _, secret := range kept.Secrets {
@@ -265,9 +274,11 @@ func (t *Target) CarrySecrets(ctx context.Context, merchantID string, mode tenan
 }
 
 // Read reads a path of a service of a shard in the name of a merchant, for a command.
-func (t *Target) Read(ctx context.Context, in shard.Code, merchantID string, mode tenant.Mode, path string) ([]byte, error) {
-	who := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: merchantID, Mode: mode, Permissions: apikey.Compile([]string{"*"}).List()}
-	return t.call(ctx, in, who, http.MethodGet, path, nil)
+func (t *Target) Read(ctx context.Context, of Shop, path string) ([]byte, error) {
+	who := httpkit.Identity{
+		Subject: httpkit.Merchant, MerchantID: of.MerchantID, Mode: of.Mode, Permissions: apikey.Compile([]string{"*"}).List(),
+	}
+	return t.call(ctx, of.Shard, who, http.MethodGet, path, nil)
 }
 
 // Alone lets a command call the service of a target, outside of a proxy.

@@ -232,8 +232,8 @@ const (
 	OperatorsPath = "/operators"
 )
 
-// Table lists every route, in the order of gateway/openapi.yaml. Operators name a shard on every route of a service that
-// each shard has.
+// Table lists every route, in the order of gateway/openapi.yaml. Operators name a shard on every route of a service
+// that each shard has.
 func Table() []Route {
 	all := table()
 	for i, r := range all {

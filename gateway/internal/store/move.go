@@ -25,8 +25,8 @@ func codes(texts []string) (out []shard.Code) {
 // errMovedBefore refuses a way back: the merchant's keys and references were given away there.
 var errMovedBefore = errors.New("the merchant has been in this shard, and does not come back")
 
-// Move makes a shard that of a merchant's new payments. open prepares it, with the merchant's shards so far and its terms,
-// under a lock of the merchant, so that no change of the terms is missed. A repeated move changes nothing.
+// Move makes a shard that of a merchant's new payments. open prepares it, with the merchant's shards so far and its
+// terms, under a lock of the merchant, so that no change of the terms is missed. A repeated move changes nothing.
 func (s *Store) Move(ctx context.Context, id string, to shard.Code, by audit.Entry, open func(n merchant.Notice) error) (shards []shard.Code, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var version int64

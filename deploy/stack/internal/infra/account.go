@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/deploy/stack/internal/state"
-	"causeway.internal/libs/shard"
 	"causeway.internal/libs/wire"
 )
 
@@ -28,17 +27,17 @@ type Tenant struct {
 	Service string
 	Program string // its binary; "" has the service's name
 	Broker  bool
-	Shard   shard.Code // "" is the first, and what is one for all shards
+	Shard   string // its code; "" is the first, and what is one for all shards
 }
 
 // Name is that of the tenant's processes, databases and broker user: payments, or payments-k2 of another shard.
 func (t Tenant) Name() string { return inShard(t.Service, t.Shard) }
 
-func inShard(name string, in shard.Code) string {
+func inShard(name, in string) string {
 	if in == "" {
 		return name
 	}
-	return name + "-" + in.Suffix()
+	return name + "-" + strings.ToLower(in)
 }
 
 // Binary is the name of the tenant's program.
@@ -49,9 +48,9 @@ func (t Tenant) Binary() string {
 	return t.Service
 }
 
-// Accounts makes the broker's topology for each shard and, for each tenant, a database with two roles and a broker user,
-// all named with the instance's prefix. It keeps existing ones. Passwords are the instance's secrets. With earlier, broker users
-// have the rights of binaries that declare their queues themselves.
+// Accounts makes the broker's topology for each shard and, for each tenant, a database with two roles and a broker
+// user, all named with the instance's prefix. It keeps existing ones. Passwords are the instance's secrets. With
+// earlier, broker users have the rights of binaries that declare their queues themselves.
 func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) ([]Account, error) {
 	st, err := state.Load(s.Dir)
 	if err != nil {

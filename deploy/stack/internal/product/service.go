@@ -17,7 +17,6 @@ import (
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
-	"causeway.internal/libs/shard"
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 )
@@ -41,7 +40,7 @@ const signer = "signer"
 const ShardsMax = 2
 
 // further are the shards besides the first.
-var further = [ShardsMax - 1]shard.Code{"K2"}
+var further = [ShardsMax - 1]string{"K2"}
 
 // Tenants are the services of so many shards.
 func Tenants(shards int) []infra.Tenant {
@@ -89,10 +88,10 @@ type keys struct {
 	identity    map[string]string // by tenant
 	master      map[string]string // by tenant
 	pepper      string
-	tokens      map[shard.Code]string // seals settlement tokens between payments and the dispatcher of a shard
-	events      map[string]string     // by tenant that is a producer: seals the bodies of its events for the dispatcher
-	door        map[string]string     // by console: the seed of the key that signs for its people
-	message     map[string]string     // by tenant that is a producer: the seed of the key that signs its messages
+	tokens      map[string]string // seals settlement tokens between payments and the dispatcher of a shard
+	events      map[string]string // by tenant that is a producer: seals the bodies of its events for the dispatcher
+	door        map[string]string // by console: the seed of the key that signs for its people
+	message     map[string]string // by tenant that is a producer: the seed of the key that signs its messages
 	adminToken  string
 	secondToken string // of another operator, for what two have to want
 }
@@ -104,7 +103,7 @@ func loadKeys(dir string, tenants []infra.Tenant) (keys, error) {
 	}
 	k := keys{
 		identity: map[string]string{}, master: map[string]string{}, events: map[string]string{}, message: map[string]string{}, door: map[string]string{},
-		tokens: map[shard.Code]string{},
+		tokens: map[string]string{},
 	}
 	for _, tenant := range tenants {
 		if k.identity[tenant.Name()], err = secrets.Get("identity-"+tenant.Name(), state.Key); err != nil {
@@ -135,7 +134,7 @@ func loadKeys(dir string, tenants []infra.Tenant) (keys, error) {
 
 // ofShard loads the keys by which the services of a shard trust each other. A shard has a key of each producer, also of
 // one that does not run in it.
-func (k keys) ofShard(secrets *state.Secrets, in shard.Code) (err error) {
+func (k keys) ofShard(secrets *state.Secrets, in string) (err error) {
 	for _, producer := range producers() {
 		name := infra.Tenant{Service: producer, Shard: in}.Name()
 		if k.message[name], err = secrets.Get("message-"+name, state.Key); err != nil {
@@ -250,7 +249,7 @@ func (p plan) environ(tenant infra.Tenant, replica int) []string {
 		settings["HTTP_ADDR"], settings["DATABASE_URL"] = p.http[copyName(name, replica)], p.through(p.accounts[name].Database)
 	}
 	if tenant.Shard != "" {
-		settings["SHARD"] = string(tenant.Shard)
+		settings["SHARD"] = tenant.Shard
 	}
 	if broker := p.accounts[name].Broker; broker != "" {
 		settings["AMQP_URL"], settings["SIGNED_MESSAGES_ONLY"] = p.through(broker), "true"
@@ -356,7 +355,7 @@ func (p plan) shards(replica int) string {
 		URL  string `json:"url"`
 		Keys string `json:"keys"`
 	}
-	table := map[shard.Code]map[string]service{}
+	table := map[string]map[string]service{}
 	for _, tenant := range p.tenants {
 		if tenant.Shard == "" {
 			continue
@@ -390,7 +389,7 @@ func producers() []string {
 }
 
 // opening lists what the dispatcher of a shard opens the events of all producers with.
-func (k keys) opening(in shard.Code) string {
+func (k keys) opening(in string) string {
 	var all []string
 	for _, producer := range producers() {
 		all = append(all, producer+":"+k.events[infra.Tenant{Service: producer, Shard: in}.Name()])

@@ -9,8 +9,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// Gateways alone call these routes, which no document names: they bring the secrets of a merchant, whose payments are in
-// several shards, from its own dispatcher to the others.
+// Gateways alone call these routes, which no document names: they bring the secrets of a merchant, whose payments are
+// in several shards, from its own dispatcher to the others.
 func carrySecrets(s *httpkit.Server, a *api) {
 	httpkit.Handle[secretsOf](s, "GET /v1/admin/merchants/secrets", httpkit.ForOperators, a.carried)
 	httpkit.Handle[carriedSecret](s, "POST /v1/admin/merchants/secrets", httpkit.ForOperators, a.adopt)
@@ -34,6 +34,7 @@ type carriedSecret struct {
 	Mode       tenant.Mode `json:"mode"`
 	Text       string      `json:"secret"`
 	Generation int         `json:"generation"`
+	Oldest     int         `json:"oldest"` // generation that signs; earlier ones have ended
 	CreatedAt  time.Time   `json:"createdAt"`
 	ExpiresAt  *time.Time  `json:"expiresAt"`
 }
@@ -46,7 +47,7 @@ type carriedSecrets struct {
 func (a *api) carried(ctx context.Context, r secretsOf) (out carriedSecrets, err error) {
 	valid, err := a.Secrets.Get(ctx, r.owner)
 	for i := len(valid) - 1; i >= 0; i-- {
-		one := carriedSecret{r.owner.MerchantID, r.owner.Mode, valid[i].Text, valid[i].Generation, valid[i].CreatedAt, nil}
+		one := carriedSecret{r.owner.MerchantID, r.owner.Mode, valid[i].Text, valid[i].Generation, valid[len(valid)-1].Generation, valid[i].CreatedAt, nil}
 		if !valid[i].ExpiresAt.IsZero() {
 			one.ExpiresAt = &valid[i].ExpiresAt
 		}
@@ -61,9 +62,10 @@ const secretMost = 200
 func (r *carriedSecret) Read(in *httpkit.Input) {
 	b := in.Body()
 	generation, _ := b.Int("generation", 1, 1<<31-1)
+	oldest, _ := b.Int("oldest", 1, 1<<31-1)
 	*r = carriedSecret{
 		MerchantID: b.RequiredText("merchantId", merchantMost), Mode: tenant.Mode(b.RequiredText("mode", secretMost)), Text: b.RequiredText("secret", secretMost),
-		Generation: int(generation), CreatedAt: readTime(in, "createdAt", b.RequiredText("createdAt", secretMost)),
+		Generation: int(generation), Oldest: int(oldest), CreatedAt: readTime(in, "createdAt", b.RequiredText("createdAt", secretMost)),
 	}
 	if at := readTime(in, "expiresAt", b.Text("expiresAt", secretMost)); !at.IsZero() {
 		r.ExpiresAt = &at
@@ -79,5 +81,5 @@ func (a *api) adopt(ctx context.Context, r carriedSecret) (adopted, error) {
 	if r.ExpiresAt != nil {
 		secret.ExpiresAt = *r.ExpiresAt
 	}
-	return adopted{r.Generation}, a.Secrets.Adopt(ctx, app.SecretOwner{MerchantID: r.MerchantID, Mode: r.Mode}, secret)
+	return adopted{r.Generation}, a.Secrets.Adopt(ctx, app.SecretOwner{MerchantID: r.MerchantID, Mode: r.Mode}, secret, r.Oldest)
 }

@@ -211,7 +211,10 @@ WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NUL
 SELECT $1, $2, $3, 1, $4 WHERE NOT EXISTS (SELECT FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3)
 ON CONFLICT DO NOTHING`
 	// An end that is known stays: of two copies at once, the older one may come later.
-	adoptSQL = `INSERT INTO secret AS s (merchant_id, mode, endpoint_id, generation, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	adoptSQL = `WITH ended AS (
+	UPDATE secret SET expires_at = now()
+	WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND generation < $8 AND (expires_at IS NULL OR expires_at > now())
+) INSERT INTO secret AS s (merchant_id, mode, endpoint_id, generation, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (merchant_id, mode, endpoint_id, generation) DO UPDATE SET sealed = excluded.sealed, created_at = excluded.created_at,
 	expires_at = least(s.expires_at, excluded.expires_at)`
 	lockOwnerSQL = `SELECT pg_advisory_xact_lock(hashtextextended('secret' || chr(31) || $1 || chr(31) || $2 || chr(31) || $3, 0))`

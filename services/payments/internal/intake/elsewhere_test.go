@@ -13,8 +13,8 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 )
 
-// A key is used here or given to another shard, and never both, whoever comes first: creates of a gateway that does not
-// know of a merchant's move race with the questions of one that does.
+// A key is used here or given to another shard, and never both: creates of a gateway that does not know of a merchant's
+// move race with the questions of one that does.
 func TestElsewhere_oneKeyOneShard(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
