@@ -151,7 +151,7 @@ func TestShards(t *testing.T) {
 	refuse("/v1/statistics", "shard_missing")
 	refuse("/v1/events?shard=Q9", "shard_unknown")
 	for code, count := range map[string]int{"AA": 2, "K2": 3} {
-		if a := operator.Call(t, http.MethodGet, "/v1/admin/payments?mode=test&merchantId="+first+"&shard="+code, nil).Want(t, http.StatusOK); a.Len(t, "payments") != count {
+		if a := operator.Call(t, http.MethodGet, "/v1/admin/payments?status=all&mode=test&merchantId="+first+"&shard="+code, nil).Want(t, http.StatusOK); a.Len(t, "payments") != count {
 			t.Errorf("list the payments of the shard %s for an operator: got %s, want %d", code, a.Body, count)
 		}
 	}

@@ -172,7 +172,7 @@ func (t *Target) merge(out *answer, r *http.Request, c *Call) error {
 		if fail != nil {
 			return fail
 		}
-		reply, err := found.exchange(r.Context(), c, question{method: http.MethodGet, path: r.URL.RequestURI()})
+		reply, err := found.exchange(r.Context(), c, question{method: http.MethodGet, path: r.URL.RequestURI(), elsewhere: true})
 		if err != nil {
 			return err
 		}
@@ -183,16 +183,22 @@ func (t *Target) merge(out *answer, r *http.Request, c *Call) error {
 		var members map[string]json.RawMessage
 		var part page
 		var objects []json.RawMessage
+		var ids []string
 		err = json.Unmarshal(reply.Body, &members)
+		if members["ids"] != nil {
+			err = errors.Join(err, json.Unmarshal(members["ids"], &ids))
+		}
 		if err = errors.Join(err, json.Unmarshal(members["pagination"], &part), json.Unmarshal(members[c.Route.Merges.Member], &objects)); err != nil {
 			return errFailed.Because(fmt.Errorf("read the list of the shard %s: %w", in, err))
 		}
 		whole.Limit, whole.HasMore = part.Limit, whole.HasMore || part.HasMore
-		for _, raw := range objects {
+		for i, raw := range objects {
 			var named struct {
 				ID string `json:"id"`
 			}
-			if json.Unmarshal(raw, &named) != nil || named.ID == "" {
+			if i < len(ids) { // the objects themselves do not show theirs
+				named.ID = ids[i]
+			} else if json.Unmarshal(raw, &named) != nil || named.ID == "" {
 				return errFailed.Because(fmt.Errorf("read the list of the shard %s: an object without an id", in))
 			}
 			all = append(all, object{named.ID, raw})

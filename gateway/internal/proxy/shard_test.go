@@ -249,7 +249,7 @@ func (s *shop) serve(t *testing.T, name string) *proxy.Target {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
-			_, _ = io.WriteString(w, s.page(r))
+			_, _ = io.WriteString(w, s.page(r, who.Elsewhere))
 			return
 		}
 		s.asked = append(s.asked, fmt.Sprint(who.Elsewhere))
@@ -277,11 +277,11 @@ func (s *shop) serve(t *testing.T, name string) *proxy.Target {
 }
 
 // page answers a list as payments does.
-func (s *shop) page(r *http.Request) string {
+func (s *shop) page(r *http.Request, named bool) string {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	raw, _ := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("cursor"))
 	before := "pay_" + strings.TrimPrefix(string(raw), "p")
-	var out []string
+	var out, ids []string
 	more := false
 	for _, id := range slices.Backward(slices.Sorted(slices.Values(s.ids))) {
 		if before != "pay_" && id >= before {
@@ -290,13 +290,17 @@ func (s *shop) page(r *http.Request) string {
 		if more = len(out) == limit; more {
 			break
 		}
-		out = append(out, fmt.Sprintf(`{"id":"%s","amount":1.10}`, id))
+		out, ids = append(out, fmt.Sprintf(`{"reference":"%s","amount":1.10}`, id)), append(ids, `"`+id+`"`)
+	}
+	if !named {
+		ids = nil
 	}
 	next := "null"
 	if more {
 		next = `"of this shard alone"`
 	}
-	return fmt.Sprintf(`{"success":true,"payments":[%s],"pagination":{"limit":%d,"nextCursor":%s,"hasMore":%v}}`, strings.Join(out, ","), limit, next, more)
+	return fmt.Sprintf(`{"success":true,"payments":[%s],"pagination":{"limit":%d,"nextCursor":%s,"hasMore":%v},"ids":[%s]}`,
+		strings.Join(out, ","), limit, next, more, strings.Join(ids, ","))
 }
 
 func moved(t *testing.T, first, second *shop) *fixture {
@@ -369,7 +373,7 @@ func TestProxy_movedList(t *testing.T) {
 		for cursor, pages := "", 0; pages < 12; pages++ {
 			a := w.do(t, "GET", fmt.Sprintf("/v1/payments?limit=%d&cursor=%s", limit, cursor), movedSecret, "")
 			var page struct {
-				Payments   []struct{ ID string }
+				Payments   []struct{ Reference string }
 				Pagination struct {
 					Limit      int
 					NextCursor *string
@@ -383,7 +387,7 @@ func TestProxy_movedList(t *testing.T) {
 				r.Fatalf("read a page: got %s, want the amounts as the service wrote them", a.body)
 			}
 			for _, p := range page.Payments {
-				got = append(got, p.ID)
+				got = append(got, p.Reference)
 			}
 			if !page.Pagination.HasMore {
 				break
