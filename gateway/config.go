@@ -81,7 +81,7 @@ type keySettings struct {
 	Postgres postgres.Config
 	Peppers  config.Secret `env:"KEY_PEPPERS,required" doc:"one or two comma separated base64 peppers of at least 32 bytes; the first is for new keys"`
 	Master   config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64 of 32 bytes; the first seals, all open"`
-	Shard    shard.Code    `env:"SHARD" envDefault:"AA" doc:"shard of merchants whose first key is made here, AA or one of SHARDS; a merchant never changes it"`
+	Shard    shard.Code    `env:"SHARD" envDefault:"AA" doc:"home of merchants whose first key is made here, AA or one of SHARDS; it never changes, and gateway merchants move gives a merchant another shard for its new payments"`
 	Shards   config.Secret `env:"SHARDS" doc:"JSON of the shards besides AA, whose services are those of the variables above: for each code the url and the keys of payments, wallets and callback-dispatcher, as in {\"K2\": {\"payments\": {\"url\": …, \"keys\": …}, …}}"`
 }
 
@@ -198,7 +198,7 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range sharded {
+	for _, name := range route.Sharded {
 		further := map[shard.Code]*proxy.Target{}
 		for code, services := range others {
 			further[code] = services[name]
@@ -245,9 +245,6 @@ func table(targets map[route.Upstream]*proxy.Target) []route.Route {
 	return all
 }
 
-// sharded are the services that each shard has for itself. Reports is one for all.
-var sharded = []route.Upstream{route.Payments, route.Wallets, route.Dispatcher}
-
 // shards makes targets of the services of all shards but the first. No two shards share a key of identities: the one
 // could use an identity that was signed for the other.
 func (s settings) shards() (map[shard.Code]map[route.Upstream]*proxy.Target, error) {
@@ -263,11 +260,11 @@ func (s settings) shards() (map[shard.Code]map[route.Upstream]*proxy.Target, err
 	}
 	all := map[shard.Code]map[route.Upstream]*proxy.Target{}
 	for code, services := range table {
-		if code.Home() == shard.First || len(services) != len(sharded) {
-			return nil, fmt.Errorf("SHARDS: shard %q: want another than %s with %d services", code, shard.First, len(sharded))
+		if code.Home() == shard.First || len(services) != len(route.Sharded) {
+			return nil, fmt.Errorf("SHARDS: shard %q: want another than %s with %d services", code, shard.First, len(route.Sharded))
 		}
 		all[code] = map[route.Upstream]*proxy.Target{}
-		for _, name := range sharded {
+		for _, name := range route.Sharded {
 			for _, key := range strings.Split(services[name].Keys, ",") {
 				if key = strings.TrimSpace(key); taken[key] {
 					return nil, fmt.Errorf("SHARDS: %s of shard %s: another service or shard has one of its keys", name, code)

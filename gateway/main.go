@@ -47,6 +47,7 @@ var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(comma
 		Run: createKey,
 	},
 	command.Verb{Name: "keys adopt", Args: "--from ID --to ID", Run: adopt},
+	command.Verb{Name: "merchants move", Args: "--merchant ID --shard CODE", Run: moveMerchant},
 	command.Verb{Name: "rotate-master", Run: rotateMaster},
 )}
 
@@ -226,7 +227,12 @@ func telling(t *proxy.Target) func(ctx context.Context, n merchant.Notice) error
 		if err != nil {
 			return fmt.Errorf("encode the change of a merchant: %w", err)
 		}
-		return t.Tell(ctx, n.Shard, "/v1/admin/merchants/terms", body, "gateway")
+		for _, in := range n.Shards {
+			if err := t.Tell(ctx, in, "/v1/admin/merchants/terms", body, "gateway"); err != nil {
+				return fmt.Errorf("tell the shard %s: %w", in, err)
+			}
+		}
+		return nil
 	}
 }
 

@@ -57,7 +57,7 @@ func (l *launcher) servers() infra.Servers {
 
 func (l *launcher) product() product.Product {
 	options := product.Options{
-		Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Cluster: l.cluster, Env: l.env, EarlierRights: l.earlier,
+		Bin: l.bin, Split: l.split, Replicas: l.copies, Shards: l.shards, Toxic: l.proxied, Cluster: l.cluster, Env: l.env, EarlierRights: l.earlier,
 	}
 	return product.Product{Dir: l.dir, Progress: l.con, Servers: l.servers(), Options: options}
 }
@@ -256,7 +256,7 @@ func (l *launcher) takeDown() error {
 	err = l.stopProcesses(st)
 	if st.Prefix != "" && (!st.Postgres.Private || !st.Rabbit.Private) {
 		ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
-		if dropErr := infra.Drop(ctx, lentOf(st), product.Tenants()); dropErr != nil {
+		if dropErr := infra.Drop(ctx, lentOf(st), product.Tenants(product.ShardsMax)); dropErr != nil {
 			l.con.Print("      not all could be removed from the lent servers: %v", dropErr)
 		}
 		stop()

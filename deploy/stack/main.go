@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/product"
 	"causeway.internal/deploy/stack/internal/progress"
 )
 
@@ -95,6 +96,7 @@ type arguments struct {
 	long    bool
 	earlier bool
 	copies  int
+	shards  int
 	env     settings
 	words   []string // what is not a flag
 	remain  []string // what follows --
@@ -125,6 +127,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.long, "long", false, "test: also the broad and slow tests, which carry the build tag long")
 	flags.BoolVar(&a.earlier, "earlier-rights", false, "up, exec, migrate: broker users may do what binaries of v0.1.0 and before need, which declare their queues themselves")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
+	flags.IntVar(&a.shards, "shards", 1, "up, exec: run payments, wallets and callback-dispatcher for so many shards; those of the second are NAME-k2")
 	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable); start: NAME=value")
 	for i, arg := range args {
 		if arg == "--" {
@@ -142,6 +145,9 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	}
 	if a.copies < 1 || a.copies > copiesMax {
 		return a, fmt.Errorf("--replicas is 1 to %d", copiesMax)
+	}
+	if a.shards < 1 || a.shards > product.ShardsMax {
+		return a, fmt.Errorf("--shards is 1 to %d", product.ShardsMax)
 	}
 	if (a.standby || a.cluster) && a.keep {
 		return a, errors.New("--standby and --cluster keep no data: who led is not remembered")

@@ -56,6 +56,7 @@ type Identity struct {
 	User        string      `json:"usr,omitempty"` // id of the person's account, with Door
 	Person      string      `json:"psn,omitempty"` // the person's name, with Door
 	Approver    *Approver   `json:"apr,omitempty"` // of a change through the operators' console
+	Elsewhere   bool        `json:"els,omitempty"` // another shard makes the object, or has a part of the list; this one answers for what it has
 	ClientIP    string      `json:"ip,omitempty"`
 	RequestID   string      `json:"req"`
 	Method      string      `json:"met"`

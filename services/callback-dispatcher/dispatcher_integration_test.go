@@ -702,6 +702,37 @@ func TestSecret_eachSignsAsLongAsPromised(t *testing.T) {
 	}
 }
 
+// The dispatcher of another shard signs with the secrets that the merchant's own one signs with, also after a rotation
+// and a revocation there, and after a copy that came twice.
+func TestSecret_carried(t *testing.T) {
+	t.Parallel()
+	home, there := newRig(t), newRig(t)
+	from, to := home.api(), there.api()
+	who, operator := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}, httpkit.Identity{Subject: httpkit.Operator, Operator: "gateway"}
+	const of = "/v1/admin/merchants/secrets?merchantId=m1&mode=test"
+	signing := func(a *api) string { return fmt.Sprint(a.call(http.MethodGet, of, "", operator).body["secrets"]) }
+	for _, rotation := range []string{"", "{}", "{}", `{"revokePrevious": true}`} {
+		if rotation != "" {
+			from.send(http.MethodPost, "/v1/webhooks/secret/rotate", "", rotation, who)
+		}
+		for range 2 {
+			kept, _ := from.call(http.MethodGet, of, "", operator).body["secrets"].([]any)
+			for _, one := range kept {
+				text, err := json.Marshal(one)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := to.send(http.MethodPost, "/v1/admin/merchants/secrets", "", string(text), operator); got.status != http.StatusOK {
+					t.Fatalf("adopt a secret: got %+v, want 200", got)
+				}
+			}
+		}
+		if got, want := signing(to), signing(from); got != want {
+			t.Errorf("carry the secrets after %q: got %s, want %s", rotation, got, want)
+		}
+	}
+}
+
 func TestSecret_whoMayAsk(t *testing.T) {
 	t.Parallel()
 	api := newRig(t).api()

@@ -22,6 +22,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbound"
 	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
@@ -105,7 +106,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.processes = presence.Lister(db, wire.Dispatcher)
 	if serves {
-		if err := p.serve(environ); err != nil {
+		if err := p.serve(ctx, environ, db); err != nil {
 			return err
 		}
 	}
@@ -128,9 +129,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 }
 
 // serve adds the HTTP API.
-func (p *process) serve(environ map[string]string) error {
+func (p *process) serve(ctx context.Context, environ map[string]string, db postgres.Querier) error {
 	cfg, err := config.Read[serveSettings](environ)
 	if err != nil {
+		return err
+	}
+	if err := placed.Check(ctx, db, cfg.Shard); err != nil {
 		return err
 	}
 	verifier, err := cfg.Identity.Verifier(wire.Dispatcher)

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry"
@@ -73,6 +74,9 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 		return nil, err
 	}
 	p.closers = append(p.closers, func(context.Context) { db.Close() })
+	if err := placed.Check(ctx, db, cfg.Place.Shard); err != nil {
+		return nil, err
+	}
 	if p.clock, err = store.OpenClock(ctx, db, time.Now); err != nil {
 		return nil, err
 	}

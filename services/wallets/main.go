@@ -20,8 +20,10 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
@@ -72,7 +74,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		}
 	}
 	if serves {
-		if err := p.serve(environ, cases, sources, closed); err != nil {
+		if err := p.serve(ctx, environ, cases, sources, closed); err != nil {
 			return err
 		}
 	}
@@ -98,6 +100,7 @@ type process struct {
 	book    *store.Store
 	backlog *outbox.Backlog
 	ping    func(context.Context) error
+	place   func(context.Context, shard.Code) error
 	depths  wallet.Depths
 	keeper  keys.Keeper
 	refused prometheus.Counter // approved refunds that cannot be carried out
@@ -161,6 +164,7 @@ func open(ctx context.Context, environ map[string]string, works bool) (_ *proces
 	}
 	p.ends = append(p.ends, db.Close)
 	p.present, p.processes = (&presence.Teller{DB: db}).Start(), presence.Lister(db, service)
+	p.place = func(ctx context.Context, in shard.Code) error { return placed.Check(ctx, db, in) }
 	p.ping, p.backlog = db.Ping, outbox.NewBacklog(db, outbox.MaxRows)
 	seen := deposit.NewObserver(p.tel.Registry, p.tel.Log)
 	out := messaging.Out{Now: time.Now, Untraced: p.cfg.Chains.Live.Untraced(), Events: events}
@@ -230,9 +234,12 @@ func (p *process) checks(chains *network.Chains) []telemetry.Check {
 }
 
 // serve adds the HTTP API.
-func (p *process) serve(environ map[string]string, cases *app.App, sources keys.Sources, closed network.Closed) error {
+func (p *process) serve(ctx context.Context, environ map[string]string, cases *app.App, sources keys.Sources, closed network.Closed) error {
 	cfg, err := config.Read[serveSettings](environ)
 	if err != nil {
+		return err
+	}
+	if err := p.place(ctx, cfg.Shard); err != nil {
 		return err
 	}
 	verifier, err := cfg.Identity.Verifier(service)

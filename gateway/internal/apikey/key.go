@@ -50,7 +50,9 @@ type Key struct {
 	PublicKey    string
 	MerchantID   string
 	Merchant     merchant.Standing
-	Shard        shard.Code // the merchant's
+	Shard        shard.Code   // the merchant's home
+	Moves        []shard.Code // the shards to which its new payments moved since, in that order
+	Recent       int          // how many of these moves are younger than KeysLast
 	Kind         string
 	Name         string
 	Mode         tenant.Mode

@@ -66,6 +66,7 @@ const (
 	MerchantApproved  Act = "merchant.approved"
 	MerchantSuspended Act = "merchant.suspended"
 	MerchantResumed   Act = "merchant.resumed"
+	MerchantMoved     Act = "merchant.moved"
 
 	MasterRotated Act = "master.rotated"
 

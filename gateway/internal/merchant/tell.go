@@ -14,23 +14,23 @@ import (
 // Notice is a merchant's standing and terms as payments gets them (docs/architecture.md#merchants). payments ignores
 // a version that is not newer than the one it has.
 type Notice struct {
-	Shard       shard.Code `json:"-"`
-	MerchantID  string     `json:"merchantId"`
-	Version     int64      `json:"version"`
-	Suspended   bool       `json:"suspended"`
-	Reason      string     `json:"reason"`
-	Operator    string     `json:"operator"`
-	Currencies  []string   `json:"currencies"`
-	Networks    []string   `json:"networks"`
-	Types       []string   `json:"types"`
-	Limits      Limits     `json:"limits"` // amounts as texts
-	DailyLimits Limits     `json:"dailyLimits"`
+	Shards      []shard.Code `json:"-"` // of the merchant: payments of each gets the notice
+	MerchantID  string       `json:"merchantId"`
+	Version     int64        `json:"version"`
+	Suspended   bool         `json:"suspended"`
+	Reason      string       `json:"reason"`
+	Operator    string       `json:"operator"`
+	Currencies  []string     `json:"currencies"`
+	Networks    []string     `json:"networks"`
+	Types       []string     `json:"types"`
+	Limits      Limits       `json:"limits"` // amounts as texts
+	DailyLimits Limits       `json:"dailyLimits"`
 }
 
 // NoticeOf is the notice of a merchant as it is now.
-func NoticeOf(m Merchant, version int64, home shard.Code) Notice {
+func NoticeOf(m Merchant, version int64, shards []shard.Code) Notice {
 	return Notice{
-		Shard: home, MerchantID: m.ID, Version: version, Suspended: m.Status == Suspended, Reason: m.Reason, Operator: m.SuspendedBy,
+		Shards: shards, MerchantID: m.ID, Version: version, Suspended: m.Status == Suspended, Reason: m.Reason, Operator: m.SuspendedBy,
 		Currencies: m.Terms.Currencies, Networks: m.Terms.Networks, Types: m.Terms.Types,
 		Limits: m.Terms.Limits, DailyLimits: m.Terms.DailyLimits,
 	}

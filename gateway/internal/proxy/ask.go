@@ -19,6 +19,7 @@ type Reply struct {
 	Status     int
 	Body       []byte
 	RetryAfter string // the header, as it came
+	Header     http.Header
 	MerchantID string // whose object the answer is about, where the service says so to the gateway alone
 }
 
@@ -29,15 +30,22 @@ var errNoCall = errors.New("proxy: ask outside of a call")
 // takes no further slot and no further token of a rate limit, because the call has taken both. An error is a
 // *fault.Error that says the service did not answer.
 func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Reply, error) {
-	return t.ask(ctx, method, path, "", body)
+	return t.ask(ctx, question{method: method, path: path, body: body})
 }
 
 // AskOnce is Ask for a POST under an Idempotency-Key: a repeated one gets the first answer again.
 func (t *Target) AskOnce(ctx context.Context, path, key string, body []byte) (Reply, error) {
-	return t.ask(ctx, http.MethodPost, path, key, body)
+	return t.ask(ctx, question{method: http.MethodPost, path: path, key: key, body: body})
 }
 
-func (t *Target) ask(ctx context.Context, method, path, key string, body []byte) (Reply, error) {
+// question is what the gateway asks a service within a call.
+type question struct {
+	method, path, key string // the last is the Idempotency-Key
+	body              []byte
+	elsewhere         bool // another shard makes the object
+}
+
+func (t *Target) ask(ctx context.Context, q question) (Reply, error) {
 	c, ok := ctx.Value(callKey{}).(*Call)
 	if !ok || t.proxy == nil {
 		return Reply{}, errNoCall
@@ -46,18 +54,25 @@ func (t *Target) ask(ctx context.Context, method, path, key string, body []byte)
 	if fail != nil {
 		return Reply{}, fail
 	}
-	r, err := http.NewRequestWithContext(ctx, method, t.url.Scheme+"://"+t.url.Host+path, bytes.NewReader(body))
+	return t.exchange(ctx, c, q)
+}
+
+// exchange asks this very target, whichever shard the call belongs to.
+func (t *Target) exchange(ctx context.Context, c *Call, q question) (Reply, error) {
+	r, err := http.NewRequestWithContext(ctx, q.method, t.url.Scheme+"://"+t.url.Host+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return Reply{}, fmt.Errorf("make a request: %w", err)
 	}
 	r.Header = http.Header{
 		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID},
 	}
-	if key != "" {
-		r.Header.Set(httpkit.IdempotencyHeader, key)
+	if q.key != "" {
+		r.Header.Set(httpkit.IdempotencyHeader, q.key)
 	}
-	r.Header.Set(httpkit.IdentityHeader, t.sign(r, c, body))
-	if len(body) > 0 {
+	who := t.identity(r, c, q.body)
+	who.Elsewhere = q.elsewhere
+	r.Header.Set(httpkit.IdentityHeader, t.signed(who))
+	if len(q.body) > 0 {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	res, err := t.proxy.Transport.RoundTrip(r)
@@ -73,27 +88,36 @@ func (t *Target) ask(ctx context.Context, method, path, key string, body []byte)
 		return Reply{}, t.silent(ctx, c, errOwn)
 	}
 	c.closed = isClosed(res)
-	return Reply{Status: res.StatusCode, Body: said, RetryAfter: res.Header.Get("Retry-After"), MerchantID: res.Header.Get(httpkit.MerchantHeader)}, nil
+	return Reply{
+		Status: res.StatusCode, Body: said, RetryAfter: res.Header.Get("Retry-After"), Header: res.Header, MerchantID: res.Header.Get(httpkit.MerchantHeader),
+	}, nil
+}
+
+// operated is the identity of an operator who calls without a request of somebody.
+func operated(operator string) httpkit.Identity {
+	return httpkit.Identity{Subject: httpkit.Operator, Operator: operator}
 }
 
 // Tell sends a message of the gateway itself to the service of a shard, in the name of an operator. An error says that
 // the service did not accept it.
 func (t *Target) Tell(ctx context.Context, to shard.Code, path string, body []byte, operator string) error {
-	if to.Home() != shard.First {
-		if t = t.further[to]; t == nil {
-			return errNoShard
-		}
+	_, err := t.call(ctx, to, operated(operator), http.MethodPost, path, body)
+	return err
+}
+
+// call calls the service of a shard outside of any call of somebody, and returns the body of a 200.
+func (t *Target) call(ctx context.Context, to shard.Code, who httpkit.Identity, method, path string, body []byte) ([]byte, error) {
+	if t = t.of(to); t == nil {
+		return nil, errNoShard
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.Scheme+"://"+t.url.Host+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, t.url.Scheme+"://"+t.url.Host+path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("make a request: %w", err)
 	}
-	who := httpkit.Identity{
-		Subject: httpkit.Operator, Operator: operator, RequestID: id.New(id.Request, t.now()), Audience: string(t.name), IssuedAt: t.now().UnixMilli(),
-	}
+	who.RequestID, who.Audience, who.IssuedAt = id.New(id.Request, t.now()), string(t.name), t.now().UnixMilli()
 	header, err := who.Bind(r, body).Sign(t.key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header = http.Header{
 		"Accept": {"application/json"}, "User-Agent": {""}, "Content-Type": {"application/json"},
@@ -101,17 +125,17 @@ func (t *Target) Tell(ctx context.Context, to shard.Code, path string, body []by
 	}
 	res, err := t.proxy.Transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("call %s: %w", t.name, err)
+		return nil, fmt.Errorf("call %s: %w", t.name, err)
 	}
 	defer res.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(res.Body, answerShown))
+	said, err := io.ReadAll(io.LimitReader(res.Body, heldMax))
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("answered %s: %s", res.Status, said)
+		err = fmt.Errorf("answered %s: %s", res.Status, said[:min(len(said), answerShown)])
 	}
 	if err != nil {
-		return fmt.Errorf("call %s: %w", t.name, err)
+		return nil, fmt.Errorf("call %s: %w", t.name, err)
 	}
-	return nil
+	return said, nil
 }
 
 // answerShown is how much of a refusal a log shows.

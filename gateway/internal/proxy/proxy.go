@@ -26,6 +26,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 )
 
@@ -36,10 +37,11 @@ type Call struct {
 	Caller    identity.Caller
 	Quota     Quota // set by gates
 
-	object string // by which the path or the body names what the call is about; its shard answers
-	proved bool   // the caller's signature
-	closed bool   // the service refused because somebody has closed what the call needs
-	body   []byte // as it is sent to the service
+	shard  shard.Code // that the caller or the gateway names; "" leaves it to the object and the merchant
+	object string     // by which the path or the body names what the call is about; its shard answers
+	proved bool       // the caller's signature
+	closed bool       // the service refused because somebody has closed what the call needs
+	body   []byte     // as it is sent to the service
 	done   []func(status int)
 	memory share         // the memory that the body takes
 	reader *http.Request // set for a caller that accepts pages, on a route that has them
@@ -276,6 +278,9 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 		c.object = r.URL.Query().Get(name)
 	default:
 		c.object = member(body, name)
+	}
+	if err = p.Targets[c.Route.Upstream].choose(r, c); err != nil {
+		return err
 	}
 	if c.Route.Static {
 		p.Targets[c.Route.Upstream].serve(out, r, c, body)

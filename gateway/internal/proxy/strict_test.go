@@ -57,7 +57,11 @@ func TestProxy_repeatedParameter(t *testing.T) {
 					t.Errorf("%s?%s: the refusal names %v", rt.Name(), query, got)
 				}
 			}
-			if a := w.do(t, rt.Method, path+"?"+name+"=a", credentialOf(rt), ""); a.StatusCode == 400 {
+			value := "a"
+			if name == route.ShardParameter {
+				value = "AA" // there is no other
+			}
+			if a := w.do(t, rt.Method, path+"?"+name+"="+value, credentialOf(rt), ""); a.StatusCode == 400 {
 				t.Errorf("%s with one %s: %d %s", rt.Name(), name, a.StatusCode, a.body)
 			}
 		}

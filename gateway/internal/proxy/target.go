@@ -107,8 +107,13 @@ func (t *Target) Close() {
 	}
 }
 
-// sign makes the identity of a call for this target, bound to the request as it is sent there.
+// sign makes the header with the identity of a call for this target.
 func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
+	return t.signed(t.identity(r, c, body))
+}
+
+// identity is that of a call for this target, bound to the request as it is sent there.
+func (t *Target) identity(r *http.Request, c *Call, body []byte) httpkit.Identity {
 	who := httpkit.Identity{
 		Subject: c.Caller.Subject, Operator: c.Caller.Operator, RequestID: c.RequestID, Audience: string(t.name), IssuedAt: t.now().UnixMilli(),
 	}.Bind(r, body)
@@ -124,6 +129,10 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 	if p := c.Caller.Person; p != nil {
 		who.Door, who.User, who.Person, who.Approver = p.Door, p.User, p.Name, c.Caller.Approver
 	}
+	return who
+}
+
+func (t *Target) signed(who httpkit.Identity) string {
 	header, err := who.Sign(t.key)
 	if err != nil { // strings and numbers always encode
 		panic(err)
@@ -135,6 +144,12 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		body = nil // not read any more
+	}
+	if answered, err := t.spread(out, r, c, body); answered {
+		if err != nil {
+			httpkit.WriteError(out, c.RequestID, err)
+		}
+		return
 	}
 	t, err := t.at(r.Context(), c)
 	if err != nil {

@@ -3,8 +3,10 @@
 package route
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"causeway.internal/gateway/internal/apikey"
@@ -56,9 +58,58 @@ type Route struct {
 	Creates    bool              // makes something new of a merchant: suspended merchants are refused
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
+	Makes      bool              // makes a payment, in the newest shard of a merchant
+	Merges     *List             // lists objects of all shards of a merchant
+	Chooses    bool              // the parameter shard names a shard, and must where a merchant has several
+	Whole      bool              // changes what all shards of a merchant would have to know: refused where there are several
+	Carries    bool              // makes a signing secret, which all shards of a merchant get
 	Member     string            // member of the body, or parameter of a GET, that names the object that the path does not name
 
 	named int // place of the segment that names an object, from 1; 0 is none
+}
+
+// List is how the pages of a list are one list over several shards: by id, the newest first.
+type List struct {
+	Member string // of the answer, that has the objects
+	Mark   string // before the id in a cursor
+	Cut    string // what of the id a cursor leaves out
+}
+
+// Cursor is that of a page whose last object has the id, as the service makes it.
+func (l *List) Cursor(id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(l.Mark + strings.TrimPrefix(id, l.Cut)))
+}
+
+// ShardParameter names a shard in the query of a route that Chooses.
+const ShardParameter = "shard"
+
+// choosing lets the caller name a shard.
+func (r Route) choosing() Route {
+	r.Chooses, r.Query = true, append(r.Query, ShardParameter)
+	return r
+}
+
+// Sharded are the services that each shard has for itself. Reports is one for all.
+var Sharded = []Upstream{Payments, Wallets, Dispatcher}
+
+func (r Route) making() Route {
+	r.Makes = true
+	return r
+}
+
+func (r Route) merging(l List) Route {
+	r.Merges = &l
+	return r
+}
+
+func (r Route) whole() Route {
+	r.Whole = true
+	return r
+}
+
+func (r Route) carrying() Route {
+	r.Carries = true
+	return r
 }
 
 // Name is the name of a route in logs, spans and metrics; never a path, which may hold a reference.
@@ -181,23 +232,36 @@ const (
 	OperatorsPath = "/operators"
 )
 
-// Table lists every route, in the order of gateway/openapi.yaml.
+// Table lists every route, in the order of gateway/openapi.yaml. Operators name a shard on every route of a service
+// that each shard has.
 func Table() []Route {
+	all := table()
+	for i, r := range all {
+		if r.Access == Operated && slices.Contains(Sharded, r.Upstream) {
+			all[i] = r.choosing()
+		}
+	}
+	return all
+}
+
+func table() []Route {
 	return []Route{
-		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate).creating(),
+		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate).creating().making(),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).
-			reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address", "limit", "cursor"),
-		long(http.MethodGet, "/v1/payments/export", Payments, apikey.PaymentRead).reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address"),
+			reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address", "limit", "cursor").
+			merging(List{Member: "payments", Mark: "p", Cut: "pay_"}),
+		long(http.MethodGet, "/v1/payments/export", Payments, apikey.PaymentRead).
+			reads("status", "type", "from", "to", "merchantReference", "payerChatId", "txHash", "address").choosing(),
 		keyed(http.MethodGet, "/v1/payments/{reference}/timeline", Payments, apikey.PaymentRead),
-		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format"),
+		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format").choosing(),
 		keyed(http.MethodPost, "/v1/payment-links", Payments, apikey.PaymentCreate).creating(),
 		keyed(http.MethodGet, "/v1/payment-links", Payments, apikey.PaymentRead).reads("limit", "cursor"),
 		keyed(http.MethodGet, "/v1/payment-links/{id}", Payments, apikey.PaymentRead),
 		keyed(http.MethodPatch, "/v1/payment-links/{id}", Payments, apikey.PaymentCreate),
 		guessable(http.MethodGet, "/v1/links/{id}", Payments),
 		guessable(http.MethodPost, "/v1/links/{id}/payments", Payments).proposing(),
-		keyed(http.MethodGet, "/v1/statistics", Payments, apikey.PaymentRead).reads("from", "to", "fiatCurrency", "network", "type", "by"),
+		keyed(http.MethodGet, "/v1/statistics", Payments, apikey.PaymentRead).reads("from", "to", "fiatCurrency", "network", "type", "by").choosing(),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
@@ -234,7 +298,7 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/wallets/withdrawals/{id}/cancel", Payments, apikey.WalletDraw),
 		keyed(http.MethodGet, "/v1/balances", Self, apikey.WalletRead),
 		keyed(http.MethodGet, "/v1/settlement-settings", Payments, apikey.PaymentRead),
-		keyed(http.MethodPatch, "/v1/settlement-settings", Payments, apikey.SettlementManage),
+		keyed(http.MethodPatch, "/v1/settlement-settings", Payments, apikey.SettlementManage).whole(),
 		keyed(http.MethodPost, "/v1/settlement-accounts", Payments, apikey.SettlementManage).naming().creating(),
 		keyed(http.MethodGet, "/v1/settlement-accounts", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/settlement-accounts/{id}", Payments, apikey.PaymentRead),
@@ -247,7 +311,7 @@ func Table() []Route {
 
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
-		sandbox(http.MethodPost, "/v1/sandbox/outages", Payments, apikey.PaymentCreate),
+		sandbox(http.MethodPost, "/v1/sandbox/outages", Payments, apikey.PaymentCreate).choosing(),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/simulate-deposit", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 
@@ -263,10 +327,10 @@ func Table() []Route {
 		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports).reads("mode", "limit", "cursor"),
 
 		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),
-		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage).carrying(),
 
 		keyed(http.MethodGet, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage).reads("limit", "cursor"),
-		keyed(http.MethodPost, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodPost, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage).whole(),
 		keyed(http.MethodGet, "/v1/webhooks/endpoints/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPatch, "/v1/webhooks/endpoints/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodDelete, "/v1/webhooks/endpoints/{id}", Dispatcher, apikey.WebhookManage),
@@ -275,14 +339,14 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/webhooks/endpoints/{id}/secret/rotate", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/endpoints/{id}/rotate", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodGet, "/v1/webhooks/deliveries", Dispatcher, apikey.WebhookManage).
-			reads("limit", "cursor", "endpointId", "eventId", "objectId", "type", "status"),
+			reads("limit", "cursor", "endpointId", "eventId", "objectId", "type", "status").merging(List{Member: "deliveries"}),
 		keyed(http.MethodGet, "/v1/webhooks/deliveries/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/deliveries/{id}/retry", Dispatcher, apikey.WebhookManage),
-		keyed(http.MethodPost, "/v1/webhooks/replays", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodPost, "/v1/webhooks/replays", Dispatcher, apikey.WebhookManage).choosing(),
 		keyed(http.MethodGet, "/v1/webhooks/replays/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/replays/{id}/pause", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/replays/{id}/resume", Dispatcher, apikey.WebhookManage),
-		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage).reads("limit", "cursor", "type", "from"),
+		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage).reads("limit", "cursor", "type", "from").choosing(),
 
 		keyed(http.MethodGet, "/v1/me", Self, ""),
 		keyed(http.MethodGet, "/v1/merchant", Self, ""),

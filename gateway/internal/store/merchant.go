@@ -57,7 +57,14 @@ ORDER BY m.n DESC LIMIT $4`
 	untoldSQL = `UPDATE merchants AS m SET tell_at = now() + make_interval(secs => $2) WHERE m.merchant_id IN (
 	SELECT merchant_id FROM merchants WHERE told < tell AND tell_at <= now() ORDER BY tell_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING ` + merchantColumns + `, m.tell,
-	coalesce((SELECT h.shard FROM merchant_shards h WHERE h.merchant_id = m.merchant_id), '` + string(shard.First) + `')`
+	` + shardsOf
+
+	shardsOf = `array_prepend(coalesce((SELECT h.shard FROM merchant_shards h WHERE h.merchant_id = m.merchant_id), '` + string(shard.First) + `'),
+	ARRAY(SELECT v.shard FROM merchant_moves v WHERE v.merchant_id = m.merchant_id ORDER BY v.moved_at))`
+
+	moveFromSQL = `SELECT ` + merchantColumns + `, m.version, ` + shardsOf + ` FROM merchants m WHERE m.merchant_id = $1 FOR UPDATE`
+
+	moveSQL = `INSERT INTO merchant_moves (merchant_id, shard) VALUES ($1, $2)`
 
 	toldSQL = `UPDATE merchants SET told = greatest(told, $2) WHERE merchant_id = $1`
 
@@ -231,9 +238,9 @@ func (s *Store) Untold(ctx context.Context, most int) ([]merchant.Notice, error)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (merchant.Notice, error) {
 		var version int64
-		var home string
-		m, err := scanMerchant(row, &version, &home)
-		return merchant.NoticeOf(m, version, shard.Code(home)), err
+		var shards []string
+		m, err := scanMerchant(row, &version, &shards)
+		return merchant.NoticeOf(m, version, codes(shards)), err
 	})
 }
 

@@ -37,6 +37,8 @@ func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 const keyColumns = `k.id, s.public_key, k.merchant_id, k.kind, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until,
 	coalesce((SELECT m.shard FROM merchant_shards m WHERE m.merchant_id = k.merchant_id), '` + string(shard.First) + `'),
+	ARRAY(SELECT v.shard FROM merchant_moves v WHERE v.merchant_id = k.merchant_id ORDER BY v.moved_at),
+	(SELECT count(*) FROM merchant_moves v WHERE v.merchant_id = k.merchant_id AND v.moved_at > now() - interval '` + apikey.KeysLast + `'),
 	(SELECT m.status FROM merchants m WHERE m.merchant_id = k.merchant_id), (SELECT m.networks FROM merchants m WHERE m.merchant_id = k.merchant_id)`
 
 // The statements of this package; a test prepares each on a migrated database.
@@ -110,15 +112,16 @@ func (s *Store) ByPublic(ctx context.Context, publicKey string) (*apikey.Key, []
 // scan reads keyColumns, and the columns that are selected after them.
 func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	var mode, tier, home string
+	var moves []string
 	var expires, revoked, used, until *time.Time
 	err = row.Scan(append([]any{
 		&k.ID, &k.PublicKey, &k.MerchantID, &k.Kind, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
-		&k.CreatedAt, &expires, &revoked, &used, &until, &home, (*string)(&k.Merchant.Status), &k.Merchant.Networks,
+		&k.CreatedAt, &expires, &revoked, &used, &until, &home, &moves, &k.Recent, (*string)(&k.Merchant.Status), &k.Merchant.Networks,
 	}, more...)...)
 	if err != nil {
 		return apikey.Key{}, err
 	}
-	k.Mode, k.Tier, k.Shard = tenant.Mode(mode), apikey.Tier(tier), shard.Code(home)
+	k.Mode, k.Tier, k.Shard, k.Moves = tenant.Mode(mode), apikey.Tier(tier), shard.Code(home), codes(moves)
 	k.ExpiresAt, k.RevokedAt, k.LastUsedAt, k.SecretUntil = value(expires), value(revoked), value(used), value(until)
 	return k.Compiled(), nil
 }

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/fault"
@@ -454,6 +455,70 @@ func TestShard_ofAMerchant(t *testing.T) {
 	create(elsewhere, "acme", shard.First)
 
 	for _, sql := range []string{`UPDATE merchant_shards SET shard = 'ZZ'`, `DELETE FROM merchant_shards`, `INSERT INTO merchant_shards VALUES ('x', 'GA')`} {
+		if _, err := w.pool.Exec(t.Context(), sql); err == nil {
+			t.Errorf("run %s: got no error, want a refusal", sql)
+		}
+	}
+}
+
+// A merchant's new payments move to a shard that is prepared before, once, and not back. Its keys know at once, and the
+// notices of its terms go to all of its shards.
+func TestMove(t *testing.T) {
+	w := start(t)
+	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := by
+	moved.Act, moved.Object = audit.MerchantMoved, "merchant:acme"
+	var opened []merchant.Notice
+	move := func(to shard.Code, fail error) ([]shard.Code, error) {
+		return w.store.Move(t.Context(), "acme", to, moved, func(n merchant.Notice) error {
+			opened = append(opened, n)
+			return fail
+		})
+	}
+	if _, err := move("K2", errors.New("away")); err == nil || w.count(t, `SELECT count(*) FROM merchant_moves`) != 0 {
+		t.Errorf("move to a shard that cannot be prepared: got %v, want an error and no move", err)
+	}
+	for range 2 {
+		if shards, err := move("K2", nil); err != nil || !slices.Equal(shards, []shard.Code{"AA", "K2"}) {
+			t.Errorf("move to a shard: got %v, %v, want both", shards, err)
+		}
+	}
+	if len(opened) != 2 || opened[1].MerchantID != "acme" || !slices.Equal(opened[1].Shards, []shard.Code{"AA"}) {
+		t.Errorf("prepare the shard: got %+v, want the terms of acme twice, with its home", opened)
+	}
+	if _, err := move("AA", nil); err == nil {
+		t.Error("move back: got no error")
+	}
+	w.cache.DropMerchant("acme")
+	k, err := w.cache.Find(t.Context(), made.Secret, netip.Addr{})
+	if err != nil || k.Shard != shard.First || k.Newest() != "K2" || !slices.Equal(k.Earlier(false, true), []shard.Code{"AA"}) || len(k.Earlier(false, false)) != 0 {
+		t.Errorf("find the key of a merchant that moved: got %+v, %v, want its home AA, new payments in K2, and AA asked for keys", k, err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `UPDATE merchants SET tell = tell + 1, tell_at = now() WHERE merchant_id = 'acme'`); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := w.store.Untold(t.Context(), 5); err != nil || len(told) != 1 || !slices.Equal(told[0].Shards, []shard.Code{"AA", "K2"}) {
+		t.Errorf("list the notice of a merchant that moved: got %+v, %v, want one for both shards", told, err)
+	}
+	if n := w.count(t, `SELECT count(*) FROM audit WHERE act = 'merchant.moved'`); n != 1 {
+		t.Errorf("count the entries of moves: got %d, want 1", n)
+	}
+	for _, sql := range []string{
+		`ALTER TABLE merchant_moves DISABLE TRIGGER merchant_moves_fixed`, `UPDATE merchant_moves SET moved_at = now() - interval '7 days'`,
+		`ALTER TABLE merchant_moves ENABLE TRIGGER merchant_moves_fixed`,
+	} {
+		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("run %s: %v", sql, err)
+		}
+	}
+	w.cache.Flush()
+	if k, err = w.cache.Find(t.Context(), made.Secret, netip.Addr{}); err != nil || len(k.Earlier(false, true)) != 0 || len(k.Earlier(true, true)) != 1 {
+		t.Errorf("find the key a week after the move: got %+v, %v, want AA asked for references alone", k, err)
+	}
+	for _, sql := range []string{`UPDATE merchant_moves SET shard = 'ZZ'`, `DELETE FROM merchant_moves`} {
 		if _, err := w.pool.Exec(t.Context(), sql); err == nil {
 			t.Errorf("run %s: got no error, want a refusal", sql)
 		}

@@ -127,6 +127,10 @@ func (c *Client) NameTransaction(ctx context.Context, reference string, body Nam
 // ListEventsQuery are the parameters of ListEvents.
 // Those that are zero are left out.
 type ListEventsQuery struct {
+	// The code of the shard that answers, as in its references and ids. An operator who names none gets the
+	// shard of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several
+	// shards, and names one of them.
+	Shard string
 	// Most items of a page.
 	Limit int
 	// The `nextCursor` of the page before.
@@ -139,6 +143,9 @@ type ListEventsQuery struct {
 
 func (q ListEventsQuery) values() url.Values {
 	v := url.Values{}
+	if q.Shard != "" {
+		v.Set("shard", q.Shard)
+	}
 	if q.Limit != 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
@@ -764,15 +771,32 @@ func (c *Client) UpdateReport(ctx context.Context, reportID string, body UpdateR
 	return &out, nil
 }
 
+// SandboxTakeDownQuery are the parameters of SandboxTakeDown.
+// Those that are zero are left out.
+type SandboxTakeDownQuery struct {
+	// The code of the shard that answers, as in its references and ids. An operator who names none gets the
+	// shard of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several
+	// shards, and names one of them.
+	Shard string
+}
+
+func (q SandboxTakeDownQuery) values() url.Values {
+	v := url.Values{}
+	if q.Shard != "" {
+		v.Set("shard", q.Shard)
+	}
+	return v
+}
+
 // SandboxTakeDown calls POST /v1/sandbox/outages: Take prices or a network of your test mode down.
 //
 // Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's, there are
 // no prices (503 `rate_unavailable`), or a network is not followed (503 `network_unavailable`; payouts and
 // claims that rest on it wait), until `until`. Another outage of the same part replaces it, and one of 0 seconds
 // ends it. It takes a second at most until every process knows.
-func (c *Client) SandboxTakeDown(ctx context.Context, body SandboxOutage, opts ...Option) (*SandboxOutageAnswer, error) {
+func (c *Client) SandboxTakeDown(ctx context.Context, body SandboxOutage, query SandboxTakeDownQuery, opts ...Option) (*SandboxOutageAnswer, error) {
 	var out SandboxOutageAnswer
-	if err := c.call(ctx, operation{"POST", "/v1/sandbox/outages", "needed", true}, request{body: body}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"POST", "/v1/sandbox/outages", "needed", true}, request{body: body, query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
@@ -928,6 +952,10 @@ func (c *Client) ChangeSettlementSettings(ctx context.Context, body ChangeSettle
 // ListSettlementsQuery are the parameters of ListSettlements.
 // Those that are zero are left out.
 type ListSettlementsQuery struct {
+	// The code of the shard that answers, as in its references and ids. An operator who names none gets the
+	// shard of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several
+	// shards, and names one of them.
+	Shard string
 	// Settled at or after this time or day.
 	From string
 	// Settled before this time or day.
@@ -936,6 +964,9 @@ type ListSettlementsQuery struct {
 
 func (q ListSettlementsQuery) values() url.Values {
 	v := url.Values{}
+	if q.Shard != "" {
+		v.Set("shard", q.Shard)
+	}
 	if q.From != "" {
 		v.Set("from", q.From)
 	}
@@ -963,6 +994,10 @@ func (c *Client) ListSettlements(ctx context.Context, query ListSettlementsQuery
 // GetStatisticsQuery are the parameters of GetStatistics.
 // Those that are zero are left out.
 type GetStatisticsQuery struct {
+	// The code of the shard that answers, as in its references and ids. An operator who names none gets the
+	// shard of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several
+	// shards, and names one of them.
+	Shard string
 	// The first day.
 	From string
 	// The last day.
@@ -979,6 +1014,9 @@ type GetStatisticsQuery struct {
 
 func (q GetStatisticsQuery) values() url.Values {
 	v := url.Values{}
+	if q.Shard != "" {
+		v.Set("shard", q.Shard)
+	}
 	if q.From != "" {
 		v.Set("from", q.From)
 	}
@@ -1508,13 +1546,30 @@ func (c *Client) TestWebhookEndpoint(ctx context.Context, id string, opts ...Opt
 	return &out, nil
 }
 
+// CreateWebhookReplayQuery are the parameters of CreateWebhookReplay.
+// Those that are zero are left out.
+type CreateWebhookReplayQuery struct {
+	// The code of the shard that answers, as in its references and ids. An operator who names none gets the
+	// shard of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several
+	// shards, and names one of them.
+	Shard string
+}
+
+func (q CreateWebhookReplayQuery) values() url.Values {
+	v := url.Values{}
+	if q.Shard != "" {
+		v.Set("shard", q.Shard)
+	}
+	return v
+}
+
 // CreateWebhookReplay calls POST /v1/webhooks/replays: Send the deliveries of a range of time again.
 //
 // Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s. `dryRun`
 // counts and sends nothing. A replay uses at most a fifth of the capacity, and can be paused.
-func (c *Client) CreateWebhookReplay(ctx context.Context, body WebhookReplayCreate, opts ...Option) (*WebhookReplayAnswer, error) {
+func (c *Client) CreateWebhookReplay(ctx context.Context, body WebhookReplayCreate, query CreateWebhookReplayQuery, opts ...Option) (*WebhookReplayAnswer, error) {
 	var out WebhookReplayAnswer
-	if err := c.call(ctx, operation{"POST", "/v1/webhooks/replays", "needed", true}, request{body: body}, opts, &out); err != nil {
+	if err := c.call(ctx, operation{"POST", "/v1/webhooks/replays", "needed", true}, request{body: body, query: query.values()}, opts, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -74,6 +74,9 @@ type Options struct {
 
 	// Private starts servers of the stack's own, which also answer in TLS.
 	Private bool
+
+	// Shards is how many of payments, wallets and callback-dispatcher there are; 0 is one.
+	Shards int
 }
 
 // Shared is the stack that `stack test` started. The test fails without one.
@@ -100,6 +103,9 @@ func New(t testing.TB, o Options) *Stack {
 	args := []string{"up", "--dir", s.dir, "--json"}
 	if o.Private {
 		args = append(args, "--private")
+	}
+	if o.Shards > 0 {
+		args = append(args, "--shards", strconv.Itoa(o.Shards))
 	}
 	for _, service := range sortedKeys(o.Env) {
 		for _, name := range sortedKeys(o.Env[service]) {

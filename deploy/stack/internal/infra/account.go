@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,19 +14,30 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Account is what one service may use.
+// Account is what one tenant may use.
 type Account struct {
-	Service  string
+	Tenant   string // its name
 	Database string // URL of the role that reads and writes rows
 	Owner    string // URL of the role that owns the tables and migrates
 	Broker   string // AMQP URL, "" for a service that uses no broker
 }
 
-// Tenant names a service and says whether it uses the broker.
+// Tenant names a service of a shard and says whether it uses the broker.
 type Tenant struct {
 	Service string
 	Program string // its binary; "" has the service's name
 	Broker  bool
+	Shard   string // its code; "" is the first, and what is one for all shards
+}
+
+// Name is that of the tenant's processes, databases and broker user: payments, or payments-k2 of another shard.
+func (t Tenant) Name() string { return inShard(t.Service, t.Shard) }
+
+func inShard(name, in string) string {
+	if in == "" {
+		return name
+	}
+	return name + "-" + strings.ToLower(in)
 }
 
 // Binary is the name of the tenant's program.
@@ -36,9 +48,9 @@ func (t Tenant) Binary() string {
 	return t.Service
 }
 
-// Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named
-// with the instance's prefix. It keeps existing ones. Passwords are the instance's secrets. With earlier, broker users
-// have the rights of binaries that declare their queues themselves.
+// Accounts makes the broker's topology for each shard and, for each tenant, a database with two roles and a broker
+// user, all named with the instance's prefix. It keeps existing ones. Passwords are the instance's secrets. With
+// earlier, broker users have the rights of binaries that declare their queues themselves.
 func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) ([]Account, error) {
 	st, err := state.Load(s.Dir)
 	if err != nil {
@@ -51,14 +63,16 @@ func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) (
 	passwords := make([]passwords, len(tenants))
 	for i, tenant := range tenants {
 		for name, into := range map[string]*string{"owner": &passwords[i].owner, "app": &passwords[i].app, "broker": &passwords[i].broker} {
-			if *into, err = secrets.Get(name+"-password-"+tenant.Service, state.Password); err != nil {
+			if *into, err = secrets.Get(name+"-password-"+tenant.Name(), state.Password); err != nil {
 				return nil, err
 			}
 		}
 	}
 	broker := management{api: st.Rabbit.API}
-	if err := broker.makeHost(ctx, st.Prefix); err != nil {
-		return nil, err
+	for _, host := range hosts(st.Prefix, tenants) {
+		if err := broker.makeHost(ctx, host); err != nil {
+			return nil, err
+		}
 	}
 	if st.Postgres.Private {
 		if err := closeServer(ctx, st.Postgres.URL); err != nil {
@@ -87,19 +101,30 @@ func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) (
 	return accounts, errors.Join(failures...)
 }
 
-// passwords are those of one service: nobody learns one from another.
+// hosts are the virtual hosts of the tenants' shards.
+func hosts(prefix string, tenants []Tenant) []string {
+	all := []string{prefix}
+	for _, tenant := range tenants {
+		if host := inShard(prefix, tenant.Shard); !slices.Contains(all, host) {
+			all = append(all, host)
+		}
+	}
+	return all
+}
+
+// passwords are those of one tenant: nobody learns one from another.
 type passwords struct{ owner, app, broker string }
 
 func makeAccount(ctx context.Context, st *state.State, broker management, tenant Tenant, secret passwords, earlier bool) (Account, error) {
-	name := database(st.Prefix, tenant.Service)
+	name := database(st.Prefix, tenant.Name())
 	owner, app := name+"_owner", name+"_app"
 	account := Account{
-		Service:  tenant.Service,
+		Tenant:   tenant.Name(),
 		Database: with(st.Postgres.URL, app, secret.app, name),
 		Owner:    with(st.Postgres.URL, owner, secret.owner, name),
 	}
 	if err := makeDatabase(ctx, st.Postgres.URL, name, secret); err != nil {
-		return account, fmt.Errorf("make the database of %s: %w", tenant.Service, err)
+		return account, fmt.Errorf("make the database of %s: %w", tenant.Name(), err)
 	}
 	if !tenant.Broker {
 		return account, nil
@@ -108,13 +133,13 @@ func makeAccount(ctx context.Context, st *state.State, broker management, tenant
 	if earlier {
 		rights = wire.EarlierRights()
 	}
-	user := st.Prefix + "-" + tenant.Service
-	account.Broker = with(st.Rabbit.URL, user, secret.broker, st.Prefix)
-	return account, broker.makeUser(ctx, st.Prefix, user, secret.broker, rights)
+	user, host := st.Prefix+"-"+tenant.Name(), inShard(st.Prefix, tenant.Shard)
+	account.Broker = with(st.Rabbit.URL, user, secret.broker, host)
+	return account, broker.makeUser(ctx, host, user, secret.broker, rights)
 }
 
-func database(prefix, service string) string {
-	return prefix + "_" + strings.ReplaceAll(service, "-", "_")
+func database(prefix, tenant string) string {
+	return prefix + "_" + strings.ReplaceAll(tenant, "-", "_")
 }
 
 // with replaces the account and the path of a server's URL.
@@ -224,9 +249,11 @@ func Drop(ctx context.Context, st *state.State, tenants []Tenant) error {
 	}
 	if st.Rabbit.URL != "" {
 		broker := management{api: st.Rabbit.API}
-		failures = append(failures, broker.remove(ctx, "/api/vhosts/"+url.PathEscape(st.Prefix)))
+		for _, host := range hosts(st.Prefix, tenants) {
+			failures = append(failures, broker.remove(ctx, "/api/vhosts/"+url.PathEscape(host)))
+		}
 		for _, tenant := range tenants {
-			failures = append(failures, broker.remove(ctx, "/api/users/"+url.PathEscape(st.Prefix+"-"+tenant.Service)))
+			failures = append(failures, broker.remove(ctx, "/api/users/"+url.PathEscape(st.Prefix+"-"+tenant.Name())))
 		}
 	}
 	return errors.Join(failures...)
@@ -240,14 +267,14 @@ func dropDatabases(ctx context.Context, st *state.State, tenants []Tenant) error
 	defer conn.Close(context.WithoutCancel(ctx))
 	var failures []error
 	for _, tenant := range tenants {
-		name := database(st.Prefix, tenant.Service)
+		name := database(st.Prefix, tenant.Name())
 		statements := []string{
 			fmt.Sprintf(`DROP DATABASE IF EXISTS %s WITH (FORCE)`, quoted(name)),
 			fmt.Sprintf(`DROP ROLE IF EXISTS %s, %s`, quoted(name+"_owner"), quoted(name+"_app")),
 		}
 		for _, statement := range statements {
 			if _, err := conn.Exec(ctx, statement); err != nil {
-				failures = append(failures, fmt.Errorf("drop what %s used: %w", tenant.Service, err))
+				failures = append(failures, fmt.Errorf("drop what %s used: %w", tenant.Name(), err))
 			}
 		}
 	}

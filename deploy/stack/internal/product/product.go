@@ -24,6 +24,7 @@ type Options struct {
 	Bin      string            // directory of the services' binaries
 	Split    bool              // every service as two processes, serve and work
 	Replicas int               // how many of every process; 0 is one
+	Shards   int               // of payments, wallets and callback-dispatcher; 0 is one
 	Toxic    bool              // services reach their servers through a proxy that can be poisoned
 	Cluster  bool              // services reach the nodes of RabbitMQ through a proxy, as through a Service
 	Env      map[string]string // settings NAME or service:NAME that override the launcher's
@@ -80,21 +81,21 @@ func (p Product) plan(ctx context.Context) (plan, error) {
 		return one, err
 	}
 	var err error
-	if one.keys, err = loadKeys(p.Dir); err != nil {
+	if one.keys, err = loadKeys(p.Dir, Tenants(p.Options.Shards)); err != nil {
 		return one, err
 	}
 	return one, p.Progress.Step("make databases, roles and broker users", func() error {
 		accounts, err := p.Servers.Accounts(ctx, one.tenants, p.Options.EarlierRights)
 		for _, account := range accounts {
-			one.accounts[account.Service] = account
+			one.accounts[account.Tenant] = account
 		}
 		return err
 	})
 }
 
-// tenants are the services of the binaries in Options.Bin: releases up to v0.1.0 have no console.
+// tenants are those of the binaries in Options.Bin: releases up to v0.1.0 have no console.
 func (p Product) tenants() []infra.Tenant {
-	return slices.DeleteFunc(Tenants(), func(t infra.Tenant) bool {
+	return slices.DeleteFunc(Tenants(p.Options.Shards), func(t infra.Tenant) bool {
 		_, err := os.Stat(filepath.Join(p.Options.Bin, t.Binary()))
 		return doors[t.Service] != "" && errors.Is(err, os.ErrNotExist)
 	})
@@ -123,8 +124,8 @@ func (p Product) migrate(ctx context.Context, one plan) error {
 }
 
 func (p Product) migrateOne(ctx context.Context, one plan, tenant infra.Tenant) error {
-	service := tenant.Service
-	path := filepath.Join(state.LogDir(p.Dir), service+"-migrate.log")
+	name := tenant.Name()
+	path := filepath.Join(state.LogDir(p.Dir), name+"-migrate.log")
 	log, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
@@ -134,9 +135,9 @@ func (p Product) migrateOne(ctx context.Context, one plan, tenant infra.Tenant) 
 	defer stop()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, tenant.Binary()), "migrate")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
-	cmd.Env = append(one.environ(service, 1), "DATABASE_OWNER_URL="+one.accounts[service].Owner, "OPS_ADDR=127.0.0.1:0")
+	cmd.Env = append(one.environ(tenant, 1), "DATABASE_OWNER_URL="+one.accounts[name].Owner, "OPS_ADDR=127.0.0.1:0")
 	if err := cmd.Run(); err != nil {
-		return &infra.Failure{Err: fmt.Errorf("%s migrate: %w", service, err), Log: path}
+		return &infra.Failure{Err: fmt.Errorf("%s migrate: %w", name, err), Log: path}
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 	one.http = map[string]string{}
 	for replica := range one.replicas() {
 		for i, tenant := range one.tenants {
-			one.http[copyName(tenant.Service, replica+1)] = "127.0.0.1:" + strconv.Itoa(ports[replica*len(one.tenants)+i])
+			one.http[copyName(tenant.Name(), replica+1)] = "127.0.0.1:" + strconv.Itoa(ports[replica*len(one.tenants)+i])
 		}
 	}
 	all, err := one.processes()
@@ -198,10 +199,10 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 		}
 		st.Product.AdminToken, st.Product.SecondToken = one.keys.adminToken, one.keys.secondToken
 		st.Databases, st.Owners, st.Brokers = map[string]string{}, map[string]string{}, map[string]string{}
-		for service, account := range one.accounts {
-			st.Databases[service], st.Owners[service] = account.Database, account.Owner
+		for tenant, account := range one.accounts {
+			st.Databases[tenant], st.Owners[tenant] = account.Database, account.Owner
 			if account.Broker != "" {
-				st.Brokers[service] = account.Broker
+				st.Brokers[tenant] = account.Broker
 			}
 		}
 		return nil
@@ -236,7 +237,7 @@ func IsService(name string) bool {
 	if name == signer {
 		return true
 	}
-	for _, tenant := range Tenants() {
+	for _, tenant := range Tenants(1) {
 		if name == tenant.Service || strings.HasPrefix(name, tenant.Service+"-") {
 			return true
 		}

@@ -12,12 +12,12 @@ import (
 
 func examplePlan(options Options) plan {
 	one := plan{
-		dir: "/d", options: options, tenants: Tenants(), accounts: map[string]infra.Account{}, http: map[string]string{},
+		dir: "/d", options: options, tenants: Tenants(options.Shards), accounts: map[string]infra.Account{}, http: map[string]string{},
 		keys: keys{identity: map[string]string{}, master: map[string]string{}, door: map[string]string{}, pepper: "pepper", adminToken: "op_x"},
 	}
-	for _, tenant := range Tenants() {
-		name := tenant.Service
-		one.accounts[name] = infra.Account{Service: name, Database: "postgres://" + name, Owner: "postgres://owner-of-" + name}
+	for _, tenant := range one.tenants {
+		name := tenant.Name()
+		one.accounts[name] = infra.Account{Tenant: name, Database: "postgres://" + name, Owner: "postgres://owner-of-" + name}
 		one.http[name] = name + ":1"
 		one.keys.identity[name], one.keys.master[name] = "identity-"+name+".", "master-"+name+"." // no name is in another
 	}
@@ -25,35 +25,59 @@ func examplePlan(options Options) plan {
 }
 
 func TestEnviron_secretsGoWhereTheyBelong(t *testing.T) {
-	one := examplePlan(Options{})
-	for _, tenant := range Tenants() {
-		environ := one.environ(tenant.Service, 1)
-		if !slices.Contains(environ, process.Mark("/d")) || !slices.Contains(environ, "DATABASE_URL=postgres://"+tenant.Service) {
-			t.Errorf("%s lacks its mark or database: %v", tenant.Service, environ)
+	one := examplePlan(Options{Shards: 2})
+	for _, tenant := range one.tenants {
+		name, environ := tenant.Name(), one.environ(tenant, 1)
+		if !slices.Contains(environ, process.Mark("/d")) || !slices.Contains(environ, "DATABASE_URL=postgres://"+name) {
+			t.Errorf("%s lacks its mark or database: %v", name, environ)
 		}
 		for _, variable := range environ {
 			if strings.Contains(variable, "owner-of-") {
-				t.Errorf("%s is given the owner's role: %s", tenant.Service, variable)
+				t.Errorf("%s is given the owner's role: %s", name, variable)
 			}
 			if strings.Contains(variable, "op_x") {
-				t.Errorf("%s is given the operator's token itself: %s", tenant.Service, variable)
+				t.Errorf("%s is given the operator's token itself: %s", name, variable)
 			}
-			for _, other := range Tenants() {
-				foreign := other.Service != tenant.Service
-				if foreign && strings.Contains(variable, "master-"+other.Service+".") {
-					t.Errorf("%s is given a key of %s: %s", tenant.Service, other.Service, variable)
+			for _, other := range one.tenants {
+				foreign := other != tenant
+				if foreign && strings.Contains(variable, "master-"+other.Name()+".") {
+					t.Errorf("%s is given a key of %s: %s", name, other.Name(), variable)
 				}
-				if foreign && tenant.Service != gateway && strings.Contains(variable, "identity-"+other.Service+".") {
-					t.Errorf("%s could sign for %s: %s", tenant.Service, other.Service, variable)
+				if foreign && tenant.Service != gateway && strings.Contains(variable, "identity-"+other.Name()+".") {
+					t.Errorf("%s could sign for %s: %s", name, other.Name(), variable)
 				}
 			}
 		}
 	}
 }
 
+// A second shard has processes and settings of its own, and the gateway its addresses and keys.
+func TestProcesses_shards(t *testing.T) {
+	one := examplePlan(Options{Bin: "/b", Shards: 2})
+	all, err := one.processes()
+	if err != nil || len(all) != 10 || all[7].Name != "payments-k2" || all[7].Spec.Path != "/b/payments" || !IsService("wallets-k2") {
+		t.Fatalf("plan two shards: got %+v, %v, want ten processes, the last three of the second shard", all, err)
+	}
+	first, second := one.environ(infra.Tenant{Service: wallets}, 1), one.environ(infra.Tenant{Service: wallets, Shard: "K2"}, 1)
+	xpub := func(v string) bool { return strings.HasPrefix(v, "XPUB_") && slices.Contains(first, v) }
+	if !slices.Contains(second, "SHARD=K2") || slices.ContainsFunc(second, xpub) || slices.ContainsFunc(first, func(v string) bool { return strings.HasPrefix(v, "SHARD") }) {
+		t.Errorf("plan wallets of two shards: got %v and %v, want a code and extended keys of its own in the second", first, second)
+	}
+	want := `SHARDS={"K2":{"callback-dispatcher":{"url":"http://callback-dispatcher-k2:1","keys":"identity-callback-dispatcher-k2."},` +
+		`"payments":{"url":"http://payments-k2:1","keys":"identity-payments-k2."},"wallets":{"url":"http://wallets-k2:1","keys":"identity-wallets-k2."}}}`
+	if environ := one.environ(infra.Tenant{Service: gateway}, 1); !slices.Contains(environ, want) {
+		t.Errorf("plan the gateway of two shards: got %v, want %s", environ, want)
+	}
+	for process, tenant := range map[string]string{"payments": "payments", "payments-work-2": "payments", "payments-k2-serve": "payments-k2", "wallets-k2": ""} {
+		if got := paymentsOf(process); got != tenant {
+			t.Errorf("find payments of %s: got %q, want %q", process, got, tenant)
+		}
+	}
+}
+
 func TestEnviron_overrides(t *testing.T) {
 	one := examplePlan(Options{Env: map[string]string{"LOG_LEVEL": "debug", "payments:RAIL_TEST": "other", "wallets:X": "y=z"}})
-	payments, wallets := one.environ(payments, 1), one.environ(wallets, 1)
+	payments, wallets := one.environ(infra.Tenant{Service: payments}, 1), one.environ(infra.Tenant{Service: wallets}, 1)
 	if !slices.Contains(payments, "LOG_LEVEL=debug") || !slices.Contains(payments, "RAIL_TEST=other") || slices.Contains(payments, "X=y=z") {
 		t.Errorf("payments: %v", payments)
 	}
@@ -95,17 +119,17 @@ func TestProcesses_signer(t *testing.T) {
 		all[0].Ready != infra.SocketScheme+socket || slices.ContainsFunc(all[0].Spec.Env, func(v string) bool { return strings.HasPrefix(v, "DATABASE_URL") }) {
 		t.Errorf("plan the signer: got %+v, want its policy and socket, and no database", all[0])
 	}
-	if environ := one.environ(wallets, 1); !slices.Contains(environ, "SIGNER_SOCKET="+socket) {
+	if environ := one.environ(infra.Tenant{Service: wallets}, 1); !slices.Contains(environ, "SIGNER_SOCKET="+socket) {
 		t.Errorf("wallets: %v", environ)
 	}
-	if environ := examplePlan(Options{}).environ(wallets, 1); !slices.Contains(environ, "SIGNER_SOCKET=") {
+	if environ := examplePlan(Options{}).environ(infra.Tenant{Service: wallets}, 1); !slices.Contains(environ, "SIGNER_SOCKET=") {
 		t.Errorf("wallets without a signer: %v", environ)
 	}
 }
 
 func TestProcesses_replicas(t *testing.T) {
 	one := examplePlan(Options{Bin: "/b", Split: true, Replicas: 2})
-	for _, tenant := range Tenants() {
+	for _, tenant := range one.tenants {
 		one.http[tenant.Service+"-2"] = tenant.Service + ":2"
 	}
 	all, err := one.processes()
@@ -123,7 +147,7 @@ func TestEnviron_throughTheProxy(t *testing.T) {
 	account.Database, account.Broker = "postgres://u:p@127.0.0.1:5/d?x=y", "amqp://u:p@127.0.0.1:6/v"
 	one.accounts[payments] = account
 	one.doors = map[string]string{"127.0.0.1:5": "127.0.0.1:55", "127.0.0.1:6": "127.0.0.1:66"}
-	environ := one.environ(payments, 1)
+	environ := one.environ(infra.Tenant{Service: payments}, 1)
 	for _, want := range []string{"DATABASE_URL=postgres://u:p@127.0.0.1:55/d?x=y", "AMQP_URL=amqp://u:p@127.0.0.1:66/v"} {
 		if !slices.Contains(environ, want) {
 			t.Errorf("no %s in %v", want, environ)

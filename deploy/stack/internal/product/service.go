@@ -1,4 +1,4 @@
-// Package product runs the six services of an instance on servers that are already up: their settings, migrations,
+// Package product runs the services of an instance on servers that are already up: their settings, migrations,
 // processes, and the first merchant. It talks to them only as any user would, over HTTP, and through their verbs.
 package product
 
@@ -7,8 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -36,9 +36,15 @@ const (
 // It runs only where its policy is configured, signer:SIGNER_POLICY, since the chains of test mode need none.
 const signer = "signer"
 
-// Tenants are the services.
-func Tenants() []infra.Tenant {
-	return []infra.Tenant{
+// ShardsMax is the most shards of an instance. The extended public keys below are of so many accounts.
+const ShardsMax = 2
+
+// further are the shards besides the first.
+var further = [ShardsMax - 1]string{"K2"}
+
+// Tenants are the services of so many shards.
+func Tenants(shards int) []infra.Tenant {
+	all := []infra.Tenant{
 		{Service: payments, Broker: true},
 		{Service: wallets, Broker: true},
 		{Service: reports, Broker: true},
@@ -47,6 +53,12 @@ func Tenants() []infra.Tenant {
 		{Service: console},
 		{Service: operators, Program: console},
 	}
+	for _, in := range further[:max(1, shards)-1] {
+		for _, service := range []string{payments, wallets, dispatcher} {
+			all = append(all, infra.Tenant{Service: service, Broker: true, Shard: in})
+		}
+	}
+	return all
 }
 
 // doors are the people that each console serves.
@@ -55,40 +67,52 @@ var doors = map[string]string{console: "merchant", operators: "operator"}
 // loopback is what test-mode callbacks may reach besides public addresses.
 const loopback = "127.0.0.0/8,::1/128"
 
-// Account-level extended public keys of the public mnemonic "abandon abandon … about", for simulated money only. Paths
-// m/84'/0'/0', m/44'/60'/0', m/44'/195'/0'.
-const (
-	testBitcoin = "xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V"
-	testEVM     = "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"
-	testTron    = "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd"
-)
+// testKeys are account-level extended public keys of the public mnemonic "abandon abandon … about", for simulated money
+// only, of each shard: two that shared one would give the same addresses. Paths m/84'/0'/a', m/44'/60'/a',
+// m/44'/195'/a'.
+var testKeys = [ShardsMax]struct{ bitcoin, evm, tron string }{
+	{
+		"xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V",
+		"xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt",
+		"xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd",
+	},
+	{
+		"xpub6CatWdiZiodmYVtWLtEQsAg1H9ooS1bmsJUBwQ83FE1Fyk386FWcyicJgEZv3quZSJKA5dh5Lo2PbubMGxCfZtRthV6ST2qquL9w3HSzcUn",
+		"xpub6DCoCpSuQZB2k9PnGSMK9tinTK8kx3hcv7F4BWwhs5N2wnwGiLg17r9J7j2JcYP9gkip3sC87J1F99YxeBHGuFMg6ejA8qQEKSuzzaKvqBR",
+		"xpub6D1AabNHCupeoA3sb15rvtDPuaeZSRWg39QsynNZQETJfbuy3fFsEqY44mJEP2j4XxLgZUbZZxuFWf67Srqf6Ucu9spE8AmbWZu5ZET1ELw",
+	},
+}
 
 // keys are an instance's generated secrets.
 type keys struct {
-	identity    map[string]string // by service
-	master      map[string]string // by service
+	identity    map[string]string // by tenant
+	master      map[string]string // by tenant
 	pepper      string
-	tokens      string            // seals settlement tokens between payments and the dispatcher
-	events      map[string]string // by producer: seals the bodies of its events for the dispatcher
+	tokens      map[string]string // seals settlement tokens between payments and the dispatcher of a shard
+	events      map[string]string // by tenant that is a producer: seals the bodies of its events for the dispatcher
 	door        map[string]string // by console: the seed of the key that signs for its people
-	message     map[string]string // by producer: the seed of the key that signs its messages
+	message     map[string]string // by tenant that is a producer: the seed of the key that signs its messages
 	adminToken  string
 	secondToken string // of another operator, for what two have to want
 }
 
-func loadKeys(dir string) (keys, error) {
+func loadKeys(dir string, tenants []infra.Tenant) (keys, error) {
 	secrets, err := state.LoadSecrets(dir)
 	if err != nil {
 		return keys{}, err
 	}
 	k := keys{
 		identity: map[string]string{}, master: map[string]string{}, events: map[string]string{}, message: map[string]string{}, door: map[string]string{},
+		tokens: map[string]string{},
 	}
-	for _, tenant := range Tenants() {
-		if k.identity[tenant.Service], err = secrets.Get("identity-"+tenant.Service, state.Key); err != nil {
+	for _, tenant := range tenants {
+		if k.identity[tenant.Name()], err = secrets.Get("identity-"+tenant.Name(), state.Key); err != nil {
 			return keys{}, err
 		}
-		if k.master[tenant.Service], err = secrets.Get("master-"+tenant.Service, state.Key); err != nil {
+		if k.master[tenant.Name()], err = secrets.Get("master-"+tenant.Name(), state.Key); err != nil {
+			return keys{}, err
+		}
+		if err := k.ofShard(secrets, tenant.Shard); err != nil {
 			return keys{}, err
 		}
 	}
@@ -97,18 +121,7 @@ func loadKeys(dir string) (keys, error) {
 			return keys{}, err
 		}
 	}
-	for _, producer := range producers() {
-		if k.message[producer], err = secrets.Get("message-"+producer, state.Key); err != nil {
-			return keys{}, err
-		}
-		if k.events[producer], err = secrets.Get("events-"+producer, state.Key); err != nil {
-			return keys{}, err
-		}
-	}
 	if k.pepper, err = secrets.Get("pepper", state.Key); err != nil {
-		return keys{}, err
-	}
-	if k.tokens, err = secrets.Get("settlement-tokens", state.Key); err != nil {
 		return keys{}, err
 	}
 	operator := func() string { return "op_" + state.Password() + state.Password() }
@@ -117,6 +130,22 @@ func loadKeys(dir string) (keys, error) {
 	}
 	k.secondToken, err = secrets.Get("second-admin-token", operator)
 	return k, err
+}
+
+// ofShard loads the keys by which the services of a shard trust each other. A shard has a key of each producer, also of
+// one that does not run in it.
+func (k keys) ofShard(secrets *state.Secrets, in string) (err error) {
+	for _, producer := range producers() {
+		name := infra.Tenant{Service: producer, Shard: in}.Name()
+		if k.message[name], err = secrets.Get("message-"+name, state.Key); err != nil {
+			return err
+		}
+		if k.events[name], err = secrets.Get("events-"+name, state.Key); err != nil {
+			return err
+		}
+	}
+	k.tokens[in], err = secrets.Get(infra.Tenant{Service: "settlement-tokens", Shard: in}.Name(), state.Key)
+	return err
 }
 
 // plan is one attempt to run the product: ports may turn out to be taken, and then another plan is made.
@@ -157,7 +186,7 @@ func (p plan) processes() ([]state.Process, error) {
 		all = append(all, state.Process{
 			Name: signer, Ready: infra.SocketScheme + socket,
 			Spec: process.Spec{
-				Path: p.options.Bin + "/" + signer, Args: []string{"serve"}, Dir: p.dir, Env: p.environ(signer, 1), Log: state.LogDir(p.dir) + "/" + signer + ".log",
+				Path: p.options.Bin + "/" + signer, Args: []string{"serve"}, Dir: p.dir, Env: p.environ(infra.Tenant{Service: signer}, 1), Log: state.LogDir(p.dir) + "/" + signer + ".log",
 			},
 		})
 	}
@@ -193,7 +222,7 @@ func (p plan) replica(number int, ports []int) []state.Process {
 		}
 		for _, role := range roles {
 			ops := "127.0.0.1:" + strconv.Itoa(ports[len(all)])
-			name, args := tenant.Service, []string(nil)
+			name, args := tenant.Name(), []string(nil)
 			if role != "" {
 				name, args = name+"-"+role, []string{role}
 			}
@@ -203,7 +232,7 @@ func (p plan) replica(number int, ports []int) []state.Process {
 				Ready: "http://" + ops + "/readyz",
 				Spec: process.Spec{
 					Path: p.options.Bin + "/" + tenant.Binary(), Args: args, Dir: p.dir,
-					Env: append(p.environ(tenant.Service, number), "OPS_ADDR="+ops),
+					Env: append(p.environ(tenant, number), "OPS_ADDR="+ops),
 					Log: state.LogDir(p.dir) + "/" + name + ".log",
 				},
 			})
@@ -212,20 +241,24 @@ func (p plan) replica(number int, ports []int) []state.Process {
 	return all
 }
 
-// environ renders the settings of one replica of a service; Options.Env has the last word.
-func (p plan) environ(service string, replica int) []string {
+// environ renders the settings of one replica of a tenant; Options.Env has the last word.
+func (p plan) environ(tenant infra.Tenant, replica int) []string {
+	service, name := tenant.Service, tenant.Name()
 	settings := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC", "LOG_LEVEL": "info"}
 	if service != signer {
-		settings["HTTP_ADDR"], settings["DATABASE_URL"] = p.http[copyName(service, replica)], p.through(p.accounts[service].Database)
+		settings["HTTP_ADDR"], settings["DATABASE_URL"] = p.http[copyName(name, replica)], p.through(p.accounts[name].Database)
 	}
-	if broker := p.accounts[service].Broker; broker != "" {
+	if tenant.Shard != "" {
+		settings["SHARD"] = tenant.Shard
+	}
+	if broker := p.accounts[name].Broker; broker != "" {
 		settings["AMQP_URL"], settings["SIGNED_MESSAGES_ONLY"] = p.through(broker), "true"
-		settings["MESSAGE_PUBLIC_KEYS"] = p.keys.trusted(service)
-		if seed := p.keys.message[service]; seed != "" {
-			settings["MESSAGE_KEY"], settings["EVENT_KEYS"] = master(seed), service+":"+p.keys.events[service]
+		settings["MESSAGE_PUBLIC_KEYS"] = p.keys.trusted(tenant)
+		if seed := p.keys.message[name]; seed != "" {
+			settings["MESSAGE_KEY"], settings["EVENT_KEYS"] = master(seed), service+":"+p.keys.events[name]
 		}
 	}
-	if key := p.keys.identity[service]; key != "" && service != gateway {
+	if key := p.keys.identity[name]; key != "" && service != gateway {
 		settings["IDENTITY_KEYS"], settings["BOUND_IDENTITIES_ONLY"] = key, "true"
 	}
 	public := "http://" + p.http[gateway]
@@ -233,8 +266,8 @@ func (p plan) environ(service string, replica int) []string {
 	switch service {
 	case payments:
 		more = map[string]string{
-			"MASTER_KEYS":           master(p.keys.master[service]),
-			"SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
+			"MASTER_KEYS":           master(p.keys.master[name]),
+			"SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens[tenant.Shard]),
 			"RATES_TEST":            "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
 			"OWED_EVERY":        "2s",
 			"TREASURY_EVERY":    "5s",
@@ -243,28 +276,29 @@ func (p plan) environ(service string, replica int) []string {
 			"ADDRESS_STOCK": strconv.Itoa(stockWanted * 5 / 2),
 		}
 	case wallets:
+		account := testKeys[slices.Index(further[:], tenant.Shard)+1]
 		more = map[string]string{
-			"MASTER_KEYS":       master(p.keys.master[service]),
-			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron, "SIGNER_SOCKET": p.socket(),
+			"MASTER_KEYS":       master(p.keys.master[name]),
+			"XPUB_TEST_BITCOIN": account.bitcoin, "XPUB_TEST_EVM": account.evm, "XPUB_TEST_TRON": account.tron, "SIGNER_SOCKET": p.socket(),
 		}
 	case signer:
 		more = map[string]string{"SIGNER_SOCKET": p.socket(), "SIGNER_LOG": p.dir + "/signer-log.jsonl"}
 	case reports:
 		more = map[string]string{
-			"MASTER_KEYS": master(p.keys.master[service]), "SEAL_PERSONAL": "true",
+			"MASTER_KEYS": master(p.keys.master[name]), "SEAL_PERSONAL": "true",
 			"REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
 		}
 	case dispatcher:
 		more = map[string]string{
-			"MASTER_KEYS":         master(p.keys.master[service]),
-			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens), "EVENT_KEYS": p.keys.opening(),
+			"MASTER_KEYS":         master(p.keys.master[name]),
+			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens[tenant.Shard]), "EVENT_KEYS": p.keys.opening(tenant.Shard),
 		}
 	case console, operators:
 		more = map[string]string{
 			"DOOR": doors[service], "DOOR_KEY": p.keys.door[service], "GATEWAY_URL": "http://" + p.http[copyName(gateway, replica)],
 			// Passkeys need the name of a host; an address has none.
 			"PUBLIC_URL":  strings.Replace(public, "127.0.0.1", "localhost", 1),
-			"MASTER_KEYS": master(p.keys.master[service]), "DATABASE_MAX_CONNS": "4",
+			"MASTER_KEYS": master(p.keys.master[name]), "DATABASE_MAX_CONNS": "4",
 		}
 	case gateway:
 		more = p.gateway(public, replica)
@@ -276,7 +310,7 @@ func (p plan) environ(service string, replica int) []string {
 		of, variable, qualified := strings.Cut(name, ":")
 		if !qualified {
 			settings[name] = value
-		} else if of == service {
+		} else if of == service || of == name {
 			settings[variable] = value
 		}
 	}
@@ -309,7 +343,36 @@ func (p plan) gateway(public string, replica int) map[string]string {
 		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[copyName(service, replica)]}).String()
 		settings[name+"_IDENTITY_KEYS"] = p.keys.identity[service]
 	}
+	if shards := p.shards(replica); shards != "" {
+		settings["SHARDS"] = shards
+	}
 	return settings
+}
+
+// shards is the gateway's table of the shards besides the first, "" without one.
+func (p plan) shards(replica int) string {
+	type service struct {
+		URL  string `json:"url"`
+		Keys string `json:"keys"`
+	}
+	table := map[string]map[string]service{}
+	for _, tenant := range p.tenants {
+		if tenant.Shard == "" {
+			continue
+		}
+		if table[tenant.Shard] == nil {
+			table[tenant.Shard] = map[string]service{}
+		}
+		table[tenant.Shard][tenant.Service] = service{"http://" + p.http[copyName(tenant.Name(), replica)], p.keys.identity[tenant.Name()]}
+	}
+	if len(table) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(table)
+	if err != nil {
+		panic(err) // texts
+	}
+	return string(text)
 }
 
 func master(key string) string { return "k1:" + key }
@@ -325,21 +388,22 @@ func producers() []string {
 	return all
 }
 
-// opening lists what the dispatcher opens the events of all producers with.
-func (k keys) opening() string {
+// opening lists what the dispatcher of a shard opens the events of all producers with.
+func (k keys) opening(in string) string {
 	var all []string
-	for _, producer := range slices.Sorted(maps.Keys(k.events)) {
-		all = append(all, producer+":"+k.events[producer])
+	for _, producer := range producers() {
+		all = append(all, producer+":"+k.events[infra.Tenant{Service: producer, Shard: in}.Name()])
 	}
+	slices.Sort(all)
 	return strings.Join(all, ",")
 }
 
-// trusted lists the public keys of the services whose messages a service reads.
-func (k keys) trusted(service string) string {
+// trusted lists the public keys of the services whose messages a tenant reads.
+func (k keys) trusted(tenant infra.Tenant) string {
 	var all []string
 	for _, line := range wire.Topology() {
-		seed, err := base64.StdEncoding.DecodeString(k.message[line.Exchange])
-		if line.Consumer != service || err != nil || len(seed) != ed25519.SeedSize {
+		seed, err := base64.StdEncoding.DecodeString(k.message[infra.Tenant{Service: line.Exchange, Shard: tenant.Shard}.Name()])
+		if line.Consumer != tenant.Service || err != nil || len(seed) != ed25519.SeedSize {
 			continue
 		}
 		public, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)

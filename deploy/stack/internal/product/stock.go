@@ -37,23 +37,28 @@ func (p Product) stock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var metrics []string
+	metrics := map[string][]string{} // by payments of each shard
 	for _, one := range st.Processes {
-		if one.Name == payments || strings.HasPrefix(one.Name, payments+"-") {
-			metrics = append(metrics, strings.TrimSuffix(one.Ready, "/readyz")+"/metrics")
+		if name := paymentsOf(one.Name); name != "" {
+			metrics[name] = append(metrics[name], strings.TrimSuffix(one.Ready, "/readyz")+"/metrics")
 		}
 	}
 	for {
-		have, closed := map[string]int{}, []string{}
-		for _, address := range metrics {
-			text, err := readMetrics(ctx, address)
-			if err != nil && ctx.Err() == nil {
-				return err
+		var short []string
+		for name, addresses := range metrics {
+			have, closed := map[string]int{}, []string{}
+			for _, address := range addresses {
+				text, err := readMetrics(ctx, address)
+				if err != nil && ctx.Err() == nil {
+					return err
+				}
+				parseStock(text, have)
+				closed = append(closed, closedNetworks(text)...)
 			}
-			parseStock(text, have)
-			closed = append(closed, closedNetworks(text)...)
+			for _, lack := range append(missing(have), closed...) {
+				short = append(short, name+" "+lack)
+			}
 		}
-		short := append(missing(have), closed...)
 		if len(short) == 0 {
 			return nil
 		}
@@ -63,6 +68,16 @@ func (p Product) stock(ctx context.Context) error {
 		case <-time.After(25 * time.Millisecond):
 		}
 	}
+}
+
+// paymentsOf is the tenant of a process of payments, "" of another process.
+func paymentsOf(process string) (tenant string) {
+	for _, t := range Tenants(ShardsMax) {
+		if name := t.Name(); t.Service == payments && (process == name || strings.HasPrefix(process, name+"-")) && len(name) > len(tenant) {
+			tenant = name
+		}
+	}
+	return tenant
 }
 
 // missing lists the families that are short, with what they have.

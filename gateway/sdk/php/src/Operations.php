@@ -258,7 +258,7 @@ abstract class Operations
      *
      * GET /v1/events
      *
-     * @param array{limit?: int, cursor?: string, type?: EventTypeName, from?: string} $query
+     * @param array{shard?: string, limit?: int, cursor?: string, type?: EventTypeName, from?: string} $query
      * @return EventListAnswer
      */
     public function listEvents(array $query = [], ?RequestOptions $options = null): array
@@ -269,7 +269,7 @@ abstract class Operations
     /**
      * All items of listEvents, page after page.
      *
-     * @param array{limit?: int, cursor?: string, type?: EventTypeName, from?: string} $query
+     * @param array{shard?: string, limit?: int, cursor?: string, type?: EventTypeName, from?: string} $query
      * @return \Generator<int, PaymentEvent|WalletEvent|WithdrawalEvent|WalletWithdrawalEvent|SettlementAccountEvent|AddressBookEvent|ReportEvent|EndpointEvent>
      */
     public function iterateEvents(array $query = [], ?RequestOptions $options = null): \Generator
@@ -806,11 +806,12 @@ abstract class Operations
      * POST /v1/sandbox/outages
      *
      * @param SandboxOutage $body
+     * @param array{shard?: string} $query
      * @return SandboxOutageAnswer
      */
-    public function sandboxTakeDown(array $body, ?RequestOptions $options = null): array
+    public function sandboxTakeDown(array $body, array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('POST', '/v1/sandbox/outages', 'needed', true), [], [], $body, $options);
+        return $this->call(new Operation('POST', '/v1/sandbox/outages', 'needed', true), [], $query, $body, $options);
     }
 
     /**
@@ -1011,7 +1012,7 @@ abstract class Operations
      *
      * GET /v1/settlements
      *
-     * @param array{from?: string, to?: string} $query
+     * @param array{shard?: string, from?: string, to?: string} $query
      * @return SettlementsAnswer
      */
     public function listSettlements(array $query = [], ?RequestOptions $options = null): array
@@ -1032,7 +1033,7 @@ abstract class Operations
      *
      * GET /v1/statistics
      *
-     * @param array{from?: string, to?: string, fiatCurrency?: 'NGN'|'GHS'|'KES'|'ZAR'|'', network?: string, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', by?: 'day'|'fiatCurrency'|'network'|'status'|'type'|list<'day'|'fiatCurrency'|'network'|'status'|'type'>} $query
+     * @param array{shard?: string, from?: string, to?: string, fiatCurrency?: 'NGN'|'GHS'|'KES'|'ZAR'|'', network?: string, type?: 'transfer'|'gift'|'request'|'merchant'|'bank_confirmation'|'', by?: 'day'|'fiatCurrency'|'network'|'status'|'type'|list<'day'|'fiatCurrency'|'network'|'status'|'type'>} $query
      * @return StatisticsAnswer
      */
     public function getStatistics(array $query = [], ?RequestOptions $options = null): array
@@ -1500,11 +1501,12 @@ abstract class Operations
      * POST /v1/webhooks/replays
      *
      * @param WebhookReplayCreate $body
+     * @param array{shard?: string} $query
      * @return WebhookReplayAnswer
      */
-    public function createWebhookReplay(array $body, ?RequestOptions $options = null): array
+    public function createWebhookReplay(array $body, array $query = [], ?RequestOptions $options = null): array
     {
-        return $this->call(new Operation('POST', '/v1/webhooks/replays', 'needed', true), [], [], $body, $options);
+        return $this->call(new Operation('POST', '/v1/webhooks/replays', 'needed', true), [], $query, $body, $options);
     }
 
     /**

@@ -580,8 +580,8 @@ export abstract class Operations {
    *
    * POST /v1/sandbox/outages
    */
-  sandboxTakeDown(body: t.SandboxOutage, options: RequestOptions = {}): Promise<t.SandboxOutageAnswer> {
-    return this.call({ method: 'POST', path: '/v1/sandbox/outages', key: 'needed', repeatable: true }, { body, options });
+  sandboxTakeDown(body: t.SandboxOutage, query: t.SandboxTakeDownQuery = {}, options: RequestOptions = {}): Promise<t.SandboxOutageAnswer> {
+    return this.call({ method: 'POST', path: '/v1/sandbox/outages', key: 'needed', repeatable: true }, { body, query, options });
   }
 
   /**
@@ -1098,8 +1098,8 @@ export abstract class Operations {
    *
    * POST /v1/webhooks/replays
    */
-  createWebhookReplay(body: t.WebhookReplayCreate, options: RequestOptions = {}): Promise<t.WebhookReplayAnswer> {
-    return this.call({ method: 'POST', path: '/v1/webhooks/replays', key: 'needed', repeatable: true }, { body, options });
+  createWebhookReplay(body: t.WebhookReplayCreate, query: t.CreateWebhookReplayQuery = {}, options: RequestOptions = {}): Promise<t.WebhookReplayAnswer> {
+    return this.call({ method: 'POST', path: '/v1/webhooks/replays', key: 'needed', repeatable: true }, { body, query, options });
   }
 
   /**

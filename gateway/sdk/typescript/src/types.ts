@@ -1992,6 +1992,7 @@ export type ErrorCode =
   | 'keys_unavailable'
   | 'live_disabled'
   | 'merchant_exists'
+  | 'merchant_in_shards'
   | 'merchant_is_suspended'
   | 'merchant_name_fixed'
   | 'merchant_not_approved'
@@ -2040,6 +2041,7 @@ export type ErrorCode =
   | 'passkeys_too_many'
   | 'pause_not_found'
   | 'payment_changed'
+  | 'payment_elsewhere'
   | 'payment_exists'
   | 'payment_link_busy'
   | 'payment_link_closed'
@@ -2095,6 +2097,8 @@ export type ErrorCode =
   | 'settlement_account_not_found'
   | 'settlement_account_removed'
   | 'settlement_account_unconfirmed'
+  | 'shard_missing'
+  | 'shard_unknown'
   | 'signature_expired'
   | 'signature_invalid'
   | 'signature_missing'
@@ -2154,6 +2158,12 @@ export interface ListBanksQuery {
 
 /** Parameters of {@link Causeway.listEvents}. */
 export interface ListEventsQuery {
+  /**
+   * The code of the shard that answers, as in its references and ids. An operator who names none gets the shard
+   * of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several shards,
+   * and names one of them.
+   */
+  shard?: string | undefined;
   /** Most items of a page. */
   limit?: number | undefined;
   /** The `nextCursor` of the page before. */
@@ -2251,8 +2261,24 @@ export interface LookupReportsQuery {
   cursor?: string | undefined;
 }
 
+/** Parameters of {@link Causeway.sandboxTakeDown}. */
+export interface SandboxTakeDownQuery {
+  /**
+   * The code of the shard that answers, as in its references and ids. An operator who names none gets the shard
+   * of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several shards,
+   * and names one of them.
+   */
+  shard?: string | undefined;
+}
+
 /** Parameters of {@link Causeway.listSettlements}. */
 export interface ListSettlementsQuery {
+  /**
+   * The code of the shard that answers, as in its references and ids. An operator who names none gets the shard
+   * of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several shards,
+   * and names one of them.
+   */
+  shard?: string | undefined;
   /** Settled at or after this time or day. */
   from?: string | undefined;
   /** Settled before this time or day. */
@@ -2261,6 +2287,12 @@ export interface ListSettlementsQuery {
 
 /** Parameters of {@link Causeway.getStatistics}. */
 export interface GetStatisticsQuery {
+  /**
+   * The code of the shard that answers, as in its references and ids. An operator who names none gets the shard
+   * of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several shards,
+   * and names one of them.
+   */
+  shard?: string | undefined;
   /** The first day. */
   from?: string | undefined;
   /** The last day. */
@@ -2337,6 +2369,16 @@ export interface ListWebhookEndpointsQuery {
   limit?: number | undefined;
   /** The `nextCursor` of the page before. */
   cursor?: string | undefined;
+}
+
+/** Parameters of {@link Causeway.createWebhookReplay}. */
+export interface CreateWebhookReplayQuery {
+  /**
+   * The code of the shard that answers, as in its references and ids. An operator who names none gets the shard
+   * of the object in the path, else the first, `AA`. A merchant needs it if its payments are in several shards,
+   * and names one of them.
+   */
+  shard?: string | undefined;
 }
 
 /** Parameters of {@link Causeway.listWithdrawals}. */

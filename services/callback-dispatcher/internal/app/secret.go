@@ -64,6 +64,9 @@ type Vault interface {
 	Valid(ctx context.Context, o SecretOwner) ([]SealedSecret, error)
 	// Create stores the first secret, unless there is one.
 	Create(ctx context.Context, o SecretOwner, sealed []byte) error
+	// Adopt stores a secret of another dispatcher under its generation, in place of one that is there, and ends those
+	// before the oldest generation that signs.
+	Adopt(ctx context.Context, o SecretOwner, s SealedSecret, oldest int) error
 	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
 	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one.
 	// It returns a, or the earlier answer when the request was answered before.
@@ -163,6 +166,21 @@ func (s *Secrets) entry(o SecretOwner) *cached {
 		s.cache[o] = c
 	}
 	return c
+}
+
+// Adopt keeps a secret that the merchant has in the dispatcher of another shard. Like a rotation it returns once every
+// replica signs with it.
+func (s *Secrets) Adopt(ctx context.Context, o SecretOwner, one Secret, oldest int) error {
+	if _, err := delivery.KeyOf(one.Text); err != nil {
+		return err
+	}
+	err := s.vault.Adopt(ctx, o, SealedSecret{
+		Generation: one.Generation, Sealed: s.sealer.Seal([]byte(one.Text), o.Place()), CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt,
+	}, oldest)
+	if err == nil && !pause(ctx, SecretTTL) {
+		err = ctx.Err()
+	}
+	return err
 }
 
 // Rendering turns a secret into the body of an answer, with and without the secret itself.

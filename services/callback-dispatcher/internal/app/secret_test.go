@@ -48,6 +48,8 @@ func (v *vault) Create(_ context.Context, _ SecretOwner, sealed []byte) error {
 	return nil
 }
 
+func (v *vault) Adopt(context.Context, SecretOwner, SealedSecret, int) error { return nil }
+
 func (v *vault) Rotate(_ context.Context, _ SecretOwner, next SealedSecret, _ bool, _ idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

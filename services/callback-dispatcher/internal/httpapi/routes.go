@@ -62,6 +62,7 @@ func Routes(s *httpkit.Server, p Parts) {
 	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/resume", httpkit.ForMerchants, api.resumeReplay)
 	httpkit.Handle[eventPage](s, "GET /v1/events", httpkit.ForMerchants, api.listEvents)
 	operate(s, api)
+	carrySecrets(s, api)
 }
 
 type api struct{ Parts }

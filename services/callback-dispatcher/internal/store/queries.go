@@ -15,7 +15,7 @@ var queries = map[string]string{
 	"accept": acceptSQL(lately), "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL(lately), "advance": advanceSQL(lately), "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
-	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
+	"valid": validSQL, "create": createSQL, "adopt": adoptSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
 	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": filtered(app.DeliveryFilter{}), "filtered": filtered(app.DeliveryFilter{ID: "x", Before: "x", EndpointID: "x", EventID: "x", ObjectID: "x", Type: "x", Status: "x"}),
@@ -210,6 +210,13 @@ WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NUL
 	createSQL = `INSERT INTO secret (merchant_id, mode, endpoint_id, generation, sealed)
 SELECT $1, $2, $3, 1, $4 WHERE NOT EXISTS (SELECT FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3)
 ON CONFLICT DO NOTHING`
+	// An end that is known stays: of two copies at once, the older one may come later.
+	adoptSQL = `WITH ended AS (
+	UPDATE secret SET expires_at = now()
+	WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND generation < $8 AND (expires_at IS NULL OR expires_at > now())
+) INSERT INTO secret AS s (merchant_id, mode, endpoint_id, generation, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (merchant_id, mode, endpoint_id, generation) DO UPDATE SET sealed = excluded.sealed, created_at = excluded.created_at,
+	expires_at = least(s.expires_at, excluded.expires_at)`
 	lockOwnerSQL = `SELECT pg_advisory_xact_lock(hashtextextended('secret' || chr(31) || $1 || chr(31) || $2 || chr(31) || $3, 0))`
 	newestSQL    = `SELECT coalesce(max(generation), 0), count(*) FILTER (WHERE expires_at IS NULL OR expires_at > now())
 FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3`

@@ -40,6 +40,18 @@ func (s *Store) Create(ctx context.Context, o app.SecretOwner, sealed []byte) er
 	return nil
 }
 
+// Adopt implements app.Vault.
+func (s *Store) Adopt(ctx context.Context, o app.SecretOwner, one app.SealedSecret, oldest int) error {
+	var expires *time.Time
+	if !one.ExpiresAt.IsZero() {
+		expires = &one.ExpiresAt
+	}
+	if _, err := s.db.Exec(ctx, adoptSQL, o.MerchantID, o.Mode, o.EndpointID, one.Generation, one.Sealed, one.CreatedAt, expires, oldest); err != nil {
+		return fmt.Errorf("adopt a signing secret: %w", err)
+	}
+	return nil
+}
+
 // Rotate implements app.Vault.
 func (s *Store) Rotate(ctx context.Context, o app.SecretOwner, next app.SealedSecret, revoke bool, k idempotency.Key, a idempotency.Answer) (idempotency.Answer, error) {
 	earlier, found, err := idempotency.Find(ctx, s.db, k)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/telemetry/telemetrytest"
@@ -34,6 +35,7 @@ func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, presence.Schema)
+	pg.Holds(t, migrations.FS, placed.Schema)
 	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Listed(t, "queries")
 	pg.Prepare(t, pg.New(t, migrations.FS), queries)

@@ -53,6 +53,7 @@ type UseCases struct {
 // Intake creates payments and completes them; *intake.Intake does it.
 type Intake interface {
 	Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Elsewhere(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
 	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
@@ -73,7 +74,15 @@ func Routes(s *httpkit.Server, u UseCases) {
 	linkRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r createRequest) (idempotency.Answer, error) {
 		in := httpkit.From(ctx)
-		answer, err := u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
+		create := func() (idempotency.Answer, error) {
+			return u.Intake.Create(ctx, in.Owner, r.command, &r.problems, in.Key())
+		}
+		if in.Identity.Elsewhere {
+			create = func() (idempotency.Answer, error) {
+				return u.Intake.Elsewhere(ctx, in.Owner, r.command.Shop.MerchantReference, in.Key())
+			}
+		}
+		answer, err := create()
 		if err == nil && u.Payments != nil {
 			answer.Header = u.Payments.Render.Places(answer.Body)
 		}

@@ -21,7 +21,8 @@ import (
 
 func listRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/payments", httpkit.ForMerchants, func(ctx context.Context, r listRequest) ([]byte, error) {
-		r.filter.Owner = httpkit.From(ctx).Owner
+		in := httpkit.From(ctx)
+		r.filter.Owner, r.filter.Named = in.Owner, in.Identity.Elsewhere
 		return u.Payments.List(ctx, r.filter)
 	})
 	httpkit.Handle(s, "GET /v1/payments/export", httpkit.ForMerchants, func(ctx context.Context, r listRequest) (httpkit.Answer, error) {

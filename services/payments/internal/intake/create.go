@@ -34,6 +34,9 @@ type Store interface {
 	// ErrReferenceUsed the caller tries another one; idempotency.ErrTaken means that another request with the same key
 	// won.
 	Insert(ctx context.Context, n change.Newborn) error
+	// GiveAway stores the answer under a key of a create in another shard, and gives the merchant's reference away, which
+	// no payment here may have. idempotency.ErrTaken means that the key has an answer.
+	GiveAway(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, a idempotency.Answer) error
 	// MerchantSettings are a merchant's choices about its own money.
 	MerchantSettings(ctx context.Context, o tenant.Owner) (withdrawal.Settings, error)
 }

@@ -84,12 +84,24 @@ func makeInsert(keyed, limited bool) string {
 const takeReference = `m AS (
 	INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
 	SELECT $%[1]d::text, $%[2]d::text, $%[3]d::text, p.id FROM p WHERE $%[3]d::text <> ''
-	ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN
-		(SELECT b.status FROM payments b WHERE b.id = r.payment_id) IN ('expired', 'cancelled', 'refunded')
-		AND NOT EXISTS (SELECT FROM payments b WHERE b.merchant_reference = r.reference AND b.merchant_id = r.merchant_id AND b.mode = r.mode
-			AND b.merchant_reference <> '' AND b.status NOT IN ('expired', 'cancelled', 'refunded'))
-	THEN excluded.payment_id END
+	ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN ` + endedWithoutMoney + ` THEN excluded.payment_id END
 )`
+
+// endedWithoutMoney says that no payment has the reference of the row r.
+const endedWithoutMoney = `(SELECT b.status FROM payments b WHERE b.id = r.payment_id) IN ('expired', 'cancelled', 'refunded')
+		AND ` + noneWithMoney
+
+const noneWithMoney = `NOT EXISTS (SELECT FROM payments b WHERE b.merchant_reference = r.reference AND b.merchant_id = r.merchant_id AND b.mode = r.mode
+			AND b.merchant_reference <> '' AND b.status NOT IN ('expired', 'cancelled', 'refunded'))`
+
+// elsewhere is the payment of a merchant's reference that a create in another shard has. No payment has such an id, so
+// a create here is refused.
+const elsewhere = "elsewhere"
+
+// giveReference gives a merchant's reference to another shard, where no payment here has it.
+const giveReference = `INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id) VALUES ($1, $2, $3, $4)
+ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN ` + endedWithoutMoney + `
+	OR (r.payment_id = excluded.payment_id AND ` + noneWithMoney + `) THEN excluded.payment_id END`
 
 // idempotencyArgs is how many arguments idempotency.Args gives.
 var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
@@ -442,7 +454,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {
 	return map[string]string{
-		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment, "updatePayments": updatePayments,
+		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment, "updatePayments": updatePayments,
 		"findOwned": findOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,

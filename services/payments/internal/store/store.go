@@ -132,6 +132,26 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	}
 }
 
+// GiveAway implements intake.Store.
+func (s *Store) GiveAway(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, a idempotency.Answer) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := idempotency.Put(ctx, tx, k, a); err != nil || reference == "" {
+			return err
+		}
+		_, err := tx.Exec(ctx, giveReference, o.MerchantID, string(o.Mode), reference, elsewhere)
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case isReferenceTaken(err):
+		return change.ErrMerchantReference
+	case k.Sent() && idempotency.IsTaken(err):
+		return idempotency.ErrTaken
+	}
+	return fmt.Errorf("give a create away: %w", err)
+}
+
 // isReferenceTaken reports a create whose merchantReference another payment has.
 func isReferenceTaken(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/testkit/pg"
@@ -45,6 +46,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, presence.Schema)
+	pg.Holds(t, migrations.FS, placed.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 

@@ -32,6 +32,7 @@ type Filter struct {
 
 	Before string // id of the last payment of the page before
 	Limit  int
+	Named  bool // the answer has the ids of its payments, by which the gateway merges the pages of several shards
 }
 
 // Store reads payments as their owner sees them.
@@ -79,6 +80,7 @@ type listAnswer[T any] struct {
 	Success    bool       `json:"success"`
 	Payments   []T        `json:"payments"`
 	Pagination Pagination `json:"pagination"`
+	IDs        []string   `json:"ids,omitempty"`
 }
 
 // List is the body of GET /v1/payments: each payment as GET shows it.
@@ -106,7 +108,13 @@ func Page[T any](ctx context.Context, list func(context.Context, Filter) ([]chan
 			return nil, err
 		}
 	}
-	return Encode(listAnswer[T]{true, out, page})
+	answer := listAnswer[T]{Success: true, Payments: out, Pagination: page}
+	if f.Named {
+		for _, v := range views {
+			answer.IDs = append(answer.IDs, v.Payment.ID)
+		}
+	}
+	return Encode(answer)
 }
 
 // Show is the body of GET /v1/payments/:reference.

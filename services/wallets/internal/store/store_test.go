@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/placed"
 	"causeway.internal/libs/presence"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -101,6 +102,7 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, presence.Schema)
+	pg.Holds(t, migrations.FS, placed.Schema)
 	_, pool := open(t)
 	pg.Listed(t, "Statements")
 	pg.Prepare(t, pool, store.Statements())

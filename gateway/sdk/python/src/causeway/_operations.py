@@ -169,7 +169,7 @@ class Operations(ABC):
         answer: t.NamedTransactionAnswer = self._call(Operation("POST", "/v1/checkout/{reference}/transaction", "none", False), Request(path={"reference": reference}, body=body, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, type_: Optional[t.EventTypeName] = None, from_: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.EventListAnswer:
+    def list_events(self, *, shard: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, type_: Optional[t.EventTypeName] = None, from_: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.EventListAnswer:
         """Catch up with events.
 
         Needs the permission `webhook:manage`. The bodies as they are sent to endpoints, in the order in which
@@ -181,12 +181,12 @@ class Operations(ABC):
 
         GET /v1/events
         """
-        answer: t.EventListAnswer = self._call(Operation("GET", "/v1/events", "needed", True), Request(query={"limit": limit, "cursor": cursor, "type": type_, "from": from_}, timeout=timeout, max_retries=max_retries))
+        answer: t.EventListAnswer = self._call(Operation("GET", "/v1/events", "needed", True), Request(query={"shard": shard, "limit": limit, "cursor": cursor, "type": type_, "from": from_}, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def iterate_events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None, type_: Optional[t.EventTypeName] = None, from_: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[Union[t.PaymentEvent, t.WalletEvent, t.WithdrawalEvent, t.WalletWithdrawalEvent, t.SettlementAccountEvent, t.AddressBookEvent, t.ReportEvent, t.EndpointEvent]]:
+    def iterate_events(self, *, shard: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, type_: Optional[t.EventTypeName] = None, from_: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> Iterator[Union[t.PaymentEvent, t.WalletEvent, t.WithdrawalEvent, t.WalletWithdrawalEvent, t.SettlementAccountEvent, t.AddressBookEvent, t.ReportEvent, t.EndpointEvent]]:
         """All items of `list_events`, page after page."""
-        return self._pages(Operation("GET", "/v1/events", "needed", True), Listing("", "events", False), Request(query={"limit": limit, "cursor": cursor, "type": type_, "from": from_}, timeout=timeout, max_retries=max_retries))
+        return self._pages(Operation("GET", "/v1/events", "needed", True), Listing("", "events", False), Request(query={"shard": shard, "limit": limit, "cursor": cursor, "type": type_, "from": from_}, timeout=timeout, max_retries=max_retries))
 
     def get_link(self, id_: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.LinkAnswer:
         """Read a payment link as a payer.
@@ -551,7 +551,7 @@ class Operations(ABC):
         answer: t.ReportManagedAnswer = self._call(Operation("PATCH", "/v1/reports/{reportId}", "needed", False), Request(path={"reportId": report_id}, body=body, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def sandbox_take_down(self, body: t.SandboxOutage, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SandboxOutageAnswer:
+    def sandbox_take_down(self, body: t.SandboxOutage, *, shard: Optional[str] = None, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SandboxOutageAnswer:
         """Take prices or a network of your test mode down.
 
         Needs the permission `payment:create`. For the merchant's own test payments, and for nobody else's,
@@ -561,7 +561,7 @@ class Operations(ABC):
 
         POST /v1/sandbox/outages
         """
-        answer: t.SandboxOutageAnswer = self._call(Operation("POST", "/v1/sandbox/outages", "needed", True), Request(body=body, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
+        answer: t.SandboxOutageAnswer = self._call(Operation("POST", "/v1/sandbox/outages", "needed", True), Request(body=body, query={"shard": shard}, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
         return answer
 
     def sandbox_deposit_payment(self, reference: str, body: t.SandboxDeposit = {}, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SandboxDepositAnswer:
@@ -696,7 +696,7 @@ class Operations(ABC):
         answer: t.SettlementSettingsAnswer = self._call(Operation("PATCH", "/v1/settlement-settings", "needed", False), Request(body=body, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def list_settlements(self, *, from_: Optional[str] = None, to: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SettlementsAnswer:
+    def list_settlements(self, *, shard: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.SettlementsAnswer:
         """Report what was settled.
 
         Needs the permission `payment:read`. One row for each payment that was settled between `from` and `to`
@@ -707,10 +707,10 @@ class Operations(ABC):
 
         GET /v1/settlements
         """
-        answer: t.SettlementsAnswer = self._call(Operation("GET", "/v1/settlements", "needed", True), Request(query={"from": from_, "to": to}, timeout=timeout, max_retries=max_retries))
+        answer: t.SettlementsAnswer = self._call(Operation("GET", "/v1/settlements", "needed", True), Request(query={"shard": shard, "from": from_, "to": to}, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def get_statistics(self, *, from_: Optional[str] = None, to: Optional[str] = None, fiat_currency: Optional[Literal["NGN", "GHS", "KES", "ZAR", ""]] = None, network: Optional[str] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, by: Optional[Union[Literal["day", "fiatCurrency", "network", "status", "type"], Sequence[Literal["day", "fiatCurrency", "network", "status", "type"]]]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.StatisticsAnswer:
+    def get_statistics(self, *, shard: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None, fiat_currency: Optional[Literal["NGN", "GHS", "KES", "ZAR", ""]] = None, network: Optional[str] = None, type_: Optional[Literal["transfer", "gift", "request", "merchant", "bank_confirmation", ""]] = None, by: Optional[Union[Literal["day", "fiatCurrency", "network", "status", "type"], Sequence[Literal["day", "fiatCurrency", "network", "status", "type"]]]] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.StatisticsAnswer:
         """Read the figures of your payments.
 
         Needs the permission `payment:read`. Sums over the payments that were created on the days from `from`
@@ -723,7 +723,7 @@ class Operations(ABC):
 
         GET /v1/statistics
         """
-        answer: t.StatisticsAnswer = self._call(Operation("GET", "/v1/statistics", "needed", True), Request(query={"from": from_, "to": to, "fiatCurrency": fiat_currency, "network": network, "type": type_, "by": by}, timeout=timeout, max_retries=max_retries))
+        answer: t.StatisticsAnswer = self._call(Operation("GET", "/v1/statistics", "needed", True), Request(query={"shard": shard, "from": from_, "to": to, "fiatCurrency": fiat_currency, "network": network, "type": type_, "by": by}, timeout=timeout, max_retries=max_retries))
         return answer
 
     def list_wallets(self, *, status: Optional[Literal["all", "watching", "deposit_detected", "confirmed", "swept", "expired"]] = None, limit: Optional[int] = None, offset: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WalletListAnswer:
@@ -1027,7 +1027,7 @@ class Operations(ABC):
         answer: t.WebhookDeliveryAnswer = self._call(Operation("POST", "/v1/webhooks/endpoints/{id}/test", "needed", True), Request(path={"id": id_}, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
         return answer
 
-    def create_webhook_replay(self, body: t.WebhookReplayCreate, *, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookReplayAnswer:
+    def create_webhook_replay(self, body: t.WebhookReplayCreate, *, shard: Optional[str] = None, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookReplayAnswer:
         """Send the deliveries of a range of time again.
 
         Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s.
@@ -1035,7 +1035,7 @@ class Operations(ABC):
 
         POST /v1/webhooks/replays
         """
-        answer: t.WebhookReplayAnswer = self._call(Operation("POST", "/v1/webhooks/replays", "needed", True), Request(body=body, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
+        answer: t.WebhookReplayAnswer = self._call(Operation("POST", "/v1/webhooks/replays", "needed", True), Request(body=body, query={"shard": shard}, idempotency_key=idempotency_key, timeout=timeout, max_retries=max_retries))
         return answer
 
     def get_webhook_replay(self, id_: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookReplayAnswer:
