@@ -36,7 +36,8 @@ var (
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer},
 	}
 
-	// long adds the files with the build tag long and the race detector everywhere, and tries every property on more cases.
+	// long adds the files with the build tag long, the race detector everywhere, and six times the cases of every
+	// property.
 	long = extent{
 		pure: "long", served: "integration,long", race: true, timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer, infra.PHP},
@@ -281,8 +282,8 @@ func modules(ctx context.Context, root string) ([]string, error) {
 	return patterns, nil
 }
 
-// sharing lists the packages whose goroutines share memory: those that import sync. The race detector makes the tests of
-// the others, most of which compute, eight times as slow.
+// sharing lists the packages whose goroutines share memory: those that import sync. The race detector makes the
+// tests of the others, most of which compute, eight times as slow.
 func sharing(ctx context.Context, root string) (packages []string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-f", `{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic")}}{{$.ImportPath}}{{"\n"}}{{break}}{{end}}{{end}}`, "work")
 	cmd.Dir = root

@@ -272,7 +272,7 @@ func (d *Dispatcher) Advance(ctx context.Context) error {
 }
 
 // Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends: those of processes that died
-// between the two, and of lines that found no room. Where one look does not reach the end the next goes on, so that many
+// between the two, and of lines that found no room. A look that does not reach the end is continued soon, so that many
 // that wait for a target that hangs hide no other's.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
 	var place Place
