@@ -7,7 +7,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
 # Version and commit in binaries and /metrics.
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 STAMP = -X causeway.internal/libs/version.number=$(VERSION) -X causeway.internal/libs/version.revision=$(REVISION)
 
@@ -94,9 +94,14 @@ sbom: build ## a bill of materials of each program (CycloneDX), and all licence 
 reproducible: ## build every program twice, in two directories and with two caches, and compare (minutes)
 	deploy/lint/reproducible
 
-release: ## publish a version: VERSION=v1.2.3 REGISTRY=registry.example/causeway COSIGN_KEY=… (docs/deploy.md)
-	test -z "$$(git status --porcelain -- . ':!k8s/overlays/prod/release')" || { echo "commit first: the images name the commit" >&2; exit 1; }
-	GOWORK=off go run -C deploy/check ./release/publish -source ../.. -version '$(VERSION)' -revision '$(REVISION)' -registry '$(REGISTRY)' -key '$(COSIGN_KEY)'
+# The digests of images and the base of the next upgrade name this commit: they are written, and committed after it.
+OUT ?= bin/release/$(VERSION)
+release: ## the files of a version, signed, in OUT; with REGISTRY and COSIGN_KEY its images too: VERSION=v1.2.3 KEY=release.key (docs/deploy.md)
+	test -z "$$(git status --porcelain -- . ':!k8s/overlays/prod/release' ':!deploy/upgrade/from')" || { echo "commit first: the programs name the commit" >&2; exit 1; }
+	test "$$(git rev-parse --verify --quiet 'refs/tags/$(VERSION)^{commit}')" = '$(REVISION)' || { echo "tag this commit first: git tag -s $(VERSION) -m $(VERSION)" >&2; exit 1; }
+	GOWORK=off go run -C deploy/check ./release/publish -source ../.. -version '$(VERSION)' -revision '$(REVISION)' -to '$(abspath $(OUT))' -key '$(abspath $(KEY))' -registry '$(REGISTRY)' -cosign-key '$(COSIGN_KEY)'
+	sed -i 's/^[0-9a-f]\{40\}$$/$(REVISION)/' deploy/upgrade/from
+	ls -l '$(OUT)'
 
 k8s/prove: bin/kube-apiserver ## apply the manifests to a real API server with the operators' definitions (the first build takes long)
 	GOWORK=off go run -C deploy/check ./prove ../.. $$(deploy/check/program etcd etcd-server) $$PWD/bin/kube-apiserver

@@ -53,6 +53,10 @@ func startTime() figure {
 	return figure{wallets + "/internal/network", "^BenchmarkHundredMillion$", "BenchmarkHundredMillion", "start-ms", "1x", hundredMillion / 30, func(ms float64) float64 { return hundredMillion / (ms / 1e3) }}
 }
 
+func startGrowth() figure {
+	return figure{wallets + "/internal/network", "^BenchmarkHundredMillion$", "BenchmarkHundredMillion", "grown-MB", "1x", hundredMillion * 5 / 4 / 1024, func(mb float64) float64 { return hundredMillion * 5 / 4 / mb }}
+}
+
 func found() figure {
 	return figure{wallets + "/internal/network", "^BenchmarkMillion$", "BenchmarkMillion", "found-ms-p99", "100x", perSecond(250), perSecond}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,13 +60,11 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last release neither signs its messages, nor binds its identities, nor does with the rights that this one has
-	// on the broker, nor knows marked gifts, codes of shards or sealed events.
-	instance := []string{
-		"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "BOUND_IDENTITIES_ONLY=false",
-		"--env", "SEAL_PERSONAL=false", "--env", "MARK_GIFTS=false", "--env", "SHARD=none", "--env", "CREDIT_BALANCES=false", "--env", "GIFTS_MARKED_SINCE=9999-12-31T00:00:00Z",
-		"--env", "EVENT_KEYS=",
+	switches, err := os.ReadFile(filepath.Join(older, "switches"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
+	instance := append([]string{"--replicas", "2", "--bin", older}, strings.Fields(string(switches))...)
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
 }
 

@@ -550,6 +550,7 @@ func TestVPS_upgrade(t *testing.T) {
 	git("tag", "v1.0.0")
 	git("commit", "--quiet", "--allow-empty", "-m", "two")
 	git("tag", "v1.1.0")
+	git("tag", "-m", "of a client, which is no version of the product", "sdk/go/v1.1.0")
 	git("checkout", "--quiet", "v1.0.0")
 	dir, _ := installed(t)
 	fillIn(t, dir, map[string]string{"BACKUP_DIRECTORY": filepath.Join(dir, "backup")})

@@ -125,7 +125,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.standby, "standby", false, "up, exec: PostgreSQL as a primary and a synchronous standby (postgres-2); the services' URLs name both")
 	flags.BoolVar(&a.cluster, "cluster", false, "up, exec: RabbitMQ as three nodes (rabbitmq, rabbitmq-2, rabbitmq-3) behind one address, as behind a Service")
 	flags.BoolVar(&a.long, "long", false, "test: also the broad and slow tests, which carry the build tag long")
-	flags.BoolVar(&a.earlier, "earlier-rights", false, "up, exec, migrate: broker users may do what binaries of v0.1.0 and before need, which declare their queues themselves")
+	flags.BoolVar(&a.earlier, "earlier-rights", false, "up, exec, migrate: broker users may do what binaries from before v0.1.0 need, which declare their queues themselves")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
 	flags.IntVar(&a.shards, "shards", 1, "up, exec: run payments, wallets and callback-dispatcher for so many shards; those of the second are NAME-k2")
 	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable); start: NAME=value")

@@ -42,10 +42,18 @@ var version = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9]+(\.[a-z0-9]
 
 const versionMax = 32
 
+// Check refuses what is no version.
+func (s Source) Check() error {
+	if !version.MatchString(s.Version) || len(s.Version) > versionMax {
+		return fmt.Errorf("the version %q is none: v1.2.3 or v1.2.3-rc.1 in small letters, %d characters at most", s.Version, versionMax)
+	}
+	return nil
+}
+
 // Check refuses what cannot be published.
 func (r Release) Check() error {
-	if !version.MatchString(r.Version) || len(r.Version) > versionMax {
-		return fmt.Errorf("the version %q is none: v1.2.3 or v1.2.3-rc.1 in small letters, %d characters at most", r.Version, versionMax)
+	if err := (Source{Version: r.Version}).Check(); err != nil {
+		return err
 	}
 	if _, err := name.NewRepository(r.Registry+"/image", name.StrictValidation); err != nil {
 		return fmt.Errorf("the registry: %w", err)
@@ -214,17 +222,4 @@ func unpinned(overlay string) ([]string, error) {
 	}
 	slices.Sort(loose)
 	return loose, nil
-}
-
-// Notes are what a release's readers need: what runs, by digest, and how to verify who signed it.
-func Notes(r Release, pins []Pin) string {
-	var images, verify strings.Builder
-	for _, p := range pins {
-		fmt.Fprintf(&images, "| `%s:%s` | `%s` |\n", p.NewName, p.Tag, p.Digest)
-		if strings.HasPrefix(p.Name, own) {
-			fmt.Fprintf(&verify, "cosign verify --key cosign.pub %s\n", p.Reference())
-		}
-	}
-	return fmt.Sprintf("# %s\n\nCommit %s, for linux/amd64 and linux/arm64.\n\n| Image | Digest |\n|---|---|\n%s\n"+
-		"Each line fails unless the release's key has signed that image:\n\n```sh\n%s```\n", r.Version, r.Revision, &images, &verify)
 }

@@ -307,7 +307,11 @@ func published(t *testing.T, images []release.Built) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, notes := w.rendered(t), release.Notes(w.Release, pins)
+	delivery := release.Delivery{Source: release.Source{Directory: source(t), Version: "v1.2.3", Revision: w.Revision}, To: t.TempDir(), Pins: pins, Log: t.Output()}
+	if err := delivery.Write(t.Context(), nil, release.Built{}); err != nil {
+		t.Fatal(err)
+	}
+	text, notes := w.rendered(t), read(t, filepath.Join(delivery.To, "NOTES"))
 	for _, image := range release.Images {
 		tag := w.Registry + "/" + image.Name + ":v1.2.3"
 		index, err := remote.Index(parse(t, tag), w.options...)

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 )
 
@@ -60,31 +60,31 @@ type dependency struct {
 
 // Bill is the bill of materials of a binary of a version, in CycloneDX 1.6: what its build information says, with the
 // licences of parts. It follows from the binary alone, so that the same binary has the same bill.
-func Bill(path, version string, parts []Part) ([]byte, error) {
-	raw, err := os.ReadFile(path)
+func Bill(program, version string, parts []Part) ([]byte, error) {
+	raw, err := os.ReadFile(program)
 	if err != nil {
 		return nil, fmt.Errorf("reading a program: %w", err)
 	}
-	info, err := buildinfo.ReadFile(path)
+	info, err := buildinfo.ReadFile(program)
 	if err != nil {
-		return nil, fmt.Errorf("%s says not what it is made of: %w", path, err)
+		return nil, fmt.Errorf("%s says not what it is made of: %w", program, err)
 	}
 	known := map[string]Part{}
 	for _, p := range parts {
 		known[p.Path] = p
 	}
 	sum := sha256.Sum256(raw)
-	program := component{
-		Type: "application", Ref: info.Path, Name: filepath.Base(path), Version: version,
+	whole := component{
+		Type: "application", Ref: info.Path, Name: path.Base(info.Path), Version: version,
 		Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
 	}
 	for _, s := range info.Settings {
 		if s.Key == "GOOS" || s.Key == "GOARCH" || strings.HasPrefix(s.Key, "vcs.") {
-			program.Properties = append(program.Properties, property{"build:" + s.Key, s.Value})
+			whole.Properties = append(whole.Properties, property{"build:" + s.Key, s.Value})
 		}
 	}
 	b := bill{
-		Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{program}, Dependencies: []dependency{{Ref: info.Path}},
+		Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{whole}, Dependencies: []dependency{{Ref: info.Path}},
 		Serial: fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]),
 	}
 	add := func(c component) {

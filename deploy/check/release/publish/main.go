@@ -1,5 +1,5 @@
-// Command publish builds, pushes, signs and pins the images of a version, and writes notes with the digests and the
-// line that verifies each signature. `make release` calls it in the project's directory.
+// Command publish writes the files of a version, such as archives of the images and packages of the clients, and signs
+// their sums. With a registry it also pushes, signs and pins the images. `make release` calls it.
 package main
 
 import (
@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -28,31 +27,27 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("publish", flag.ContinueOnError)
-	source := flags.String("source", ".", "the project's directory")
-	version := flags.String("version", "", "the tag, such as v1.2.3")
-	revision := flags.String("revision", "", "the commit")
-	registry := flags.String("registry", "", "where images go, such as registry.example/causeway; docker login keeps the password")
-	key := flags.String("key", "", "cosign's key: a file, or the URL of a key management service")
+	var source release.Source
+	flags.StringVar(&source.Directory, "source", ".", "the project's directory")
+	flags.StringVar(&source.Version, "version", "", "the tag, such as v1.2.3")
+	flags.StringVar(&source.Revision, "revision", "", "the commit")
+	to := flags.String("to", "", "where the files go: a directory that is empty or not there")
+	key := flags.String("key", "", "file with the ECDSA key, in PEM, that signs the sums of the files")
+	registry := flags.String("registry", "", "where images go: registry.example/causeway, whose login docker keeps; none for files alone")
+	cosignKey := flags.String("cosign-key", "", "cosign's key, for images: a file, or the URL of a key management service")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cosign, err := exec.LookPath("cosign")
-	if err != nil || *key == "" {
-		return errors.New("images are signed: install cosign and name its key (COSIGN_KEY)")
+	if source.Directory, err = filepath.Abs(source.Directory); err != nil {
+		return err
 	}
-	r := release.Release{
-		Version: *version, Revision: *revision, Registry: *registry, Log: os.Stderr,
-		Overlay: filepath.Join(*source, "k8s", "overlays", "prod"),
-		Options: []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain)},
-		Sign: func(ctx context.Context, reference string) error {
-			sign := exec.CommandContext(ctx, cosign, "sign", "--yes", "--recursive", "--key", *key, reference)
-			sign.Stdin, sign.Stdout, sign.Stderr = os.Stdin, os.Stderr, os.Stderr
-			return sign.Run()
-		},
+	if _, err := release.ReadKey(*key); err != nil { // before the minutes of a build
+		return fmt.Errorf("the sums are signed: name a key (KEY): %w", err)
 	}
-	if err := r.Check(); err != nil {
+	published, err := registered(source, *registry, *cosignKey)
+	if err != nil {
 		return err
 	}
 	scratch, err := os.MkdirTemp("", "release")
@@ -60,26 +55,58 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("make a directory: %w", err)
 	}
 	defer os.RemoveAll(scratch)
+	delivery := release.Delivery{Source: source, To: *to, Log: os.Stderr}
+	if err := delivery.Check(); err != nil {
+		return err
+	}
+	build := func(image release.Image) (release.Built, error) {
+		fmt.Fprintln(os.Stderr, "build", image.Name)
+		return release.Build(ctx, source, image, scratch, os.Stderr)
+	}
 	var images []release.Built
 	for _, image := range release.Images {
-		fmt.Fprintln(os.Stderr, "build", image.Name)
-		built, err := release.Build(ctx, release.Source{Directory: *source, Version: *version, Revision: *revision}, image, scratch, os.Stderr)
+		built, err := build(image)
 		if err != nil {
 			return err
 		}
 		images = append(images, built)
 	}
-	pins, err := r.Publish(ctx, images)
+	tool, err := build(release.Tool)
 	if err != nil {
 		return err
 	}
-	notes := filepath.Join(*source, "bin", "release", *version+".md")
-	if err := os.MkdirAll(filepath.Dir(notes), 0o755); err != nil {
-		return fmt.Errorf("make a directory: %w", err)
+	if published != nil {
+		if delivery.Pins, err = published.Publish(ctx, images); err != nil {
+			return err
+		}
 	}
-	if err := os.WriteFile(notes, []byte(release.Notes(r, pins)), 0o644); err != nil {
-		return fmt.Errorf("write the notes: %w", err)
+	if err := delivery.Write(ctx, images, tool); err != nil {
+		return err
 	}
-	fmt.Println(strings.TrimPrefix(notes, *source+"/"))
-	return nil
+	if err := delivery.Clients(ctx, filepath.Join(scratch, "clients")); err != nil {
+		return err
+	}
+	return release.Seal(*to, *key)
+}
+
+// registered is how images go to a registry; nil without one.
+func registered(source release.Source, registry, key string) (*release.Release, error) {
+	if registry == "" {
+		return nil, nil
+	}
+	cosign, err := exec.LookPath("cosign")
+	if err != nil || key == "" {
+		return nil, errors.New("images are signed: install cosign and name its key (COSIGN_KEY)")
+	}
+	r := release.Release{
+		Version: source.Version, Revision: source.Revision, Registry: registry, Log: os.Stderr,
+		Overlay: filepath.Join(source.Directory, "k8s", "overlays", "prod"),
+		Options: []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain)},
+		Sign: func(ctx context.Context, reference string) error {
+			sign := exec.CommandContext(ctx, cosign, "sign", "--yes", "--recursive", "--key", key, reference)
+			sign.Stdin, sign.Stdout, sign.Stderr = os.Stdin, os.Stderr, os.Stderr
+			return sign.Run()
+		},
+	}
+	return &r, r.Check()
 }

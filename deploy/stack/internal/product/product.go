@@ -93,7 +93,7 @@ func (p Product) plan(ctx context.Context) (plan, error) {
 	})
 }
 
-// tenants are those of the binaries in Options.Bin: releases up to v0.1.0 have no console.
+// tenants are the services of the binaries in Options.Bin: those from before v0.1.0 have no console.
 func (p Product) tenants() []infra.Tenant {
 	return slices.DeleteFunc(Tenants(p.Options.Shards), func(t infra.Tenant) bool {
 		_, err := os.Stat(filepath.Join(p.Options.Bin, t.Binary()))

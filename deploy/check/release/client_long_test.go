@@ -1,0 +1,72 @@
+//go:build long
+
+package release_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"causeway.internal/deploy/check/release"
+)
+
+// TestDelivery_clients: the packages of the clients work where nothing else of the project is, and hold the licence.
+func TestDelivery_clients(t *testing.T) {
+	d := release.Delivery{Source: release.Source{Directory: absolute(t, root)}, To: t.TempDir(), Log: t.Output()}
+	if err := d.Clients(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	files := contentsOf(t, d.To)
+	names := slices.Sorted(maps.Keys(files))
+	if len(names) != 4 {
+		t.Fatalf("the packages are %q, want one of each of four clients", names)
+	}
+	one := func(suffix string) string {
+		t.Helper()
+		at := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, suffix) })
+		if at < 0 {
+			t.Fatalf("the packages are %q, want one that ends with %s", names, suffix)
+		}
+		return names[at]
+	}
+	run := func(dir, name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "PYTHONPATH="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("run %s %q: %v\n%s", name, args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	for _, language := range []string{"go", "php"} {
+		dir := t.TempDir()
+		run(dir, "tar", "-xzf", filepath.Join(d.To, "causeway-sdk-"+language+"-0.1.0.tar.gz"))
+		if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
+			t.Errorf("the client for %s has no licence: %v", language, err)
+		}
+		if language == "go" {
+			run(dir, "go", "vet", "./...")
+		}
+	}
+	dir := t.TempDir()
+	run(dir, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(d.To, one(".tgz")))
+	if got := run(dir, "node", "--input-type=module", "--eval", "import { version } from '@causeway/sdk'; console.log(version)"); got != "0.1.0" {
+		t.Errorf("the client for node says its version is %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@causeway", "sdk", "LICENSE")); err != nil {
+		t.Errorf("the client for node has no licence: %v", err)
+	}
+	dir = t.TempDir()
+	run(dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", dir, filepath.Join(d.To, one(".whl")))
+	if got := run(dir, "python3", "-c", "import causeway; print(causeway.__version__)"); got != "0.1.0" {
+		t.Errorf("the client for python says its version is %q", got)
+	}
+	if found, err := filepath.Glob(filepath.Join(dir, "*.dist-info", "licenses", "LICENSE")); len(found) != 1 {
+		t.Errorf("the client for python has no licence: %v, %v", found, err)
+	}
+}
