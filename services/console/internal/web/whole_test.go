@@ -160,11 +160,11 @@ var same = map[string]string{
 	"ar": "network. payment.rate.value day overview.tip.count overview.tip.volume",
 }
 
-// sameOfOperators are further texts of the operators' console that are the same word in English and in another language.
+// sameOfOperators are further texts of operators that are the same word in English and in another language.
 var sameOfOperators = map[string]string{
-	"fr": " board.stations.title col.message col.messages col.mode col.pause col.permissions col.service col.transaction col.type col.version " +
-		"field.mode field.permissions field.txHash filter.mode filter.txHash list.pauses.title menu.pauses menu.stations treasury.crypto " +
-		"treasury.positions value.csv value.test",
+	"fr": " board.stations.title col.message col.messages col.mode col.pause col.permissions col.service col.transaction col.type " +
+		"col.version field.mode field.permissions field.txHash filter.mode filter.txHash list.pauses.title menu.pauses menu.stations " +
+		"treasury.crypto treasury.positions value.csv value.test",
 	"sw": " value.csv", "ha": " value.csv", "yo": " value.csv", "pt": " value.csv", "ar": " value.csv",
 }
 

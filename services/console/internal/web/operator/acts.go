@@ -17,7 +17,7 @@ type act struct {
 	Row    string // the same with members of a row, where they have other names
 	Method string
 	API    string // path of the API, with the values of the page's path
-	Shown  string // member of the answer to GET there: the fields begin with its members, and an empty field removes one. The request names the version that the form was made for
+	Shown  string // member of the answer to GET there: the fields begin with its members, an empty field removes one, and the request has its version
 	Back   string // page to which it leads afterwards
 	Fields []field
 	Body   map[string]string // members with fixed values
