@@ -60,7 +60,9 @@ func TestRotateMaster(t *testing.T) {
 	t.Parallel()
 	cfg := pg.Config(t, migrations.FS)
 	pool := pg.Open(t, cfg, migrations.FS)
-	key := func(id string) string { return id + ":" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(id[1:]), 32)) }
+	key := func(id string) string {
+		return id + ":" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(id[1:]), 32))
+	}
 	keep := func(keys string) *store.Store {
 		t.Helper()
 		ring, err := keyring.Parse(keys)
