@@ -27,7 +27,7 @@ func TestOperator_terms(t *testing.T) {
 	}
 	b := s.operator(t, "ada.obi", people.Operator)
 	const path = "/merchants/acme/terms"
-	b.get("/merchants/acme").want(t, 200, "/merchants/acme", "daily limits", "20000000", path)
+	b.get("/merchants/acme").want(t, 200, "/merchants/acme", "Most of one day", "20000000", path)
 	form := b.get(path).want(t, 200, path, `value="NGN, KES"`, `value="gift"`, `value="NGN 500000.5"`, `value="NGN 20000000, KES 9000"`)
 	for _, wrong := range []string{"20000000", "NGN 20,000,000", "NGN much", "NGN true", "NGN 1 KES 2"} {
 		b.send(form, path, "dailyLimits", wrong).want(t, 422, path, "such as NGN 500000, KES 10000")

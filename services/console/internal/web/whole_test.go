@@ -81,7 +81,7 @@ var (
 )
 
 // byCode are the beginnings of keys that the code puts together.
-var byCode = []string{"=language", "=direction", "list.", "board.", "table.", "col.", "filter.", "field.", "decide.", "case.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
+var byCode = []string{"=language", "=direction", "list.", "board.", "table.", "col.", "filter.", "field.", "decide.", "case.", "fact.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
 
 // Every text that a page asks for exists, and every text that exists is used.
 func TestTexts_whole(t *testing.T) {
@@ -163,7 +163,8 @@ var same = map[string]string{
 // sameOfOperators are further texts of operators that are the same word in English and in another language.
 var sameOfOperators = map[string]string{
 	"fr": " board.stations.title col.message col.messages col.mode col.pause col.permissions col.service col.transaction col.type " +
-		"col.version field.mode field.permissions field.txHash filter.mode filter.txHash list.pauses.title menu.pauses menu.stations " +
+		"col.version fact.confirmations fact.description fact.logo fact.maximum fact.mode fact.permissions fact.txHash fact.type " +
+		"fact.version field.mode field.permissions field.txHash filter.mode filter.txHash list.pauses.title menu.pauses menu.stations " +
 		"treasury.crypto treasury.positions value.csv value.test",
 	"sw": " value.csv", "ha": " value.csv", "yo": " value.csv", "pt": " value.csv", "ar": " value.csv",
 }
