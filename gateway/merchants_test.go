@@ -447,6 +447,55 @@ func TestGateway_dailyLimits(t *testing.T) {
 	}
 }
 
+// Of two changes that were made for the same version of a merchant, one is made and the other is refused, also if it
+// waits for a second operator meanwhile. A change that names no version is made as ever.
+func TestGateway_merchantChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	database := pg.URL(t, migrations.FS)
+	w, other := startOn(t, database), startOn(t, database)
+	const path = merchantsPath + "/acme"
+	w.call(t, "POST", merchantsPath, operatorToken, `{"merchantId":"acme","name":"Acme Stores","country":"NG"}`).want(t, 201, "")
+	version := func() string {
+		t.Helper()
+		return versionOf(w.call(t, "GET", path, operatorToken, "").want(t, 200, "").object(t, "merchant"))
+	}
+	for round := range 8 {
+		at := version()
+		var wg sync.WaitGroup
+		answers := make([]answer, 2)
+		for i, one := range []*fixture{w, other} {
+			wg.Go(func() {
+				limit := fmt.Sprintf(`{"version":%s,"limits":[{"fiatCurrency":"NGN","maximum":%d}]}`, at, 2*round+i+1)
+				answers[i] = one.call(t, "PATCH", path, operatorToken, limit)
+			})
+		}
+		wg.Wait()
+		won := slices.IndexFunc(answers, func(a answer) bool { return a.StatusCode == 200 })
+		if won < 0 {
+			t.Fatalf("two changes at once: got %d and %d, want one 200", answers[0].StatusCode, answers[1].StatusCode)
+		}
+		answers[1-won].want(t, 409, "merchant_changed")
+		if got, want := version(), versionOf(answers[won].object(t, "merchant")); got != want || got == at {
+			t.Errorf("after a change of version %s: got version %s, want that of its answer, %s", at, got, want)
+		}
+	}
+	w.call(t, "PATCH", path, operatorToken, `{"limits":[]}`).want(t, 200, "")
+	w.call(t, "PATCH", path, operatorToken, `{"version":0,"limits":[]}`).want(t, 400, "validation_failed")
+
+	two := startOn(t, pg.URL(t, migrations.FS), "SECOND_OPERATOR", "true", "LIMITS_SKIP_LOOPBACK", "true")
+	ada, ben := two.person(t, "ada.obi"), two.person(t, "ben.ade")
+	two.call(t, "POST", merchantsPath, ada, `{"merchantId":"acme","name":"Acme Stores","country":"NG"}`).want(t, 201, "")
+	two.call(t, "POST", path+"/approve", ada, "").want(t, 202, "")
+	at := versionOf(two.call(t, "POST", path+"/approve", ben, "").want(t, 200, "").object(t, "merchant"))
+	terms := `{"version":` + at + `,"types":["gift"]}`
+	two.call(t, "PATCH", path, ada, terms).want(t, 202, "")
+	two.call(t, "PATCH", path, ben, `{"supportContact":"help@acme.example"}`).want(t, 200, "")
+	two.call(t, "PATCH", path, ben, terms).want(t, 409, "merchant_changed")
+	two.call(t, "PATCH", path, ada, terms).want(t, 409, "merchant_changed")
+}
+
+func versionOf(merchant map[string]any) string { return fmt.Sprintf("%.0f", merchant["version"]) }
+
 func verb(t *testing.T, name string) command.Verb {
 	t.Helper()
 	i := slices.IndexFunc(program.Verbs, func(v command.Verb) bool { return v.Name == name })

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/console/internal/people"
@@ -32,6 +34,7 @@ var operations = []command.Verb{
 	{Name: "create-owner", Args: "--merchant ID --email ADDRESS [--role owner|developer|finance|support|read_only] [--existing]", Run: createOwner},
 	{Name: "link", Args: "--login NAME-OR-ADDRESS", Run: makeLink},
 	{Name: "reset", Args: "--login NAME-OR-ADDRESS", Run: reset},
+	{Name: "rotate-master", Run: rotateMaster},
 }
 
 const linkLife = 24 * time.Hour
@@ -69,6 +72,56 @@ func reset(ctx context.Context, in command.Input) error {
 	}
 	_, err = fmt.Fprintf(in.Out, "%s cannot sign in any more; console link lets the person in again\n", login)
 	return err
+}
+
+// masterSettings are those of rotate-master.
+type masterSettings struct {
+	Place
+	Master    config.Secret `env:"MASTER_KEYS,required" doc:"as for serve"`
+	Postgres  postgres.Config
+	Telemetry telemetry.Config
+}
+
+// rotateMaster seals the secrets of authenticator apps again under the first master key, while the console goes on
+// (docs/runbooks/rotation.md#master-keys).
+func rotateMaster(ctx context.Context, in command.Input) error {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	cfg, err := config.Read[masterSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	door, _, err := cfg.read()
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.Parse(cfg.Master.Reveal())
+	if err != nil {
+		return fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	tel, err := telemetry.Start(ctx, audience(door), cfg.Telemetry)
+	if err != nil {
+		return err
+	}
+	defer tel.Flush(ctx)
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tel.Log.InfoContext(ctx, "secrets of authenticator apps sealed again by operator", "operator", in.Operator(), "master", ring.First())
+	done, err := store.New(db, ring, time.Now).Reseal(ctx)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(in.Out).Encode(resealed{ring.First(), done})
+}
+
+// resealed is what rotate-master prints.
+type resealed struct {
+	Master string `json:"master"`
+	Sealed int    `json:"sealed"`
 }
 
 const existingHelp = "accept an existing account, whose person has confirmed that they made it"

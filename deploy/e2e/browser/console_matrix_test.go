@@ -205,7 +205,7 @@ func (m *matrix) see(b *tab, name, path string) string {
 	return "ok"
 }
 
-// TestConsoleLanguages: the pages of merchants fit and pass axe in other languages; Arabic runs from right to left.
+// TestConsoleLanguages: the pages of both consoles fit and pass axe in other languages; Arabic runs from right to left.
 func TestConsoleLanguages(t *testing.T) {
 	t.Parallel()
 	for _, code := range matrixSpeech {
@@ -226,6 +226,12 @@ func TestConsoleLanguages(t *testing.T) {
 				b.resize(phone.width)
 				b.visit("/console" + path)
 				b.read320(strings.ReplaceAll(strings.TrimPrefix(strings.Replace(path, ref, "one", 1), "/"), "/", "-")+"-"+code, code)
+			}
+			o := as(t, phone, "operator")
+			for _, path := range []string{"/attention", "/payments", "/payments/" + ref, "/screenings", "/health", "/treasury", "/merchants/local/terms", "/pauses/new"} {
+				o.resize(phone.width)
+				o.visit("/operators" + path + "?lang=" + code)
+				o.read320("operator"+strings.ReplaceAll(strings.Replace(path, ref, "one", 1), "/", "-")+"-"+code, code)
 			}
 		})
 	}

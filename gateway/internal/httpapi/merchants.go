@@ -64,6 +64,7 @@ type MerchantMoreView struct {
 	SuspendedBy *string `json:"suspendedBy"`
 	Reason      *string `json:"reason"`
 	InForce     bool    `json:"inForce"`
+	Version     int64   `json:"version"`
 }
 
 type limitView struct {
@@ -75,7 +76,7 @@ type limitView struct {
 func ViewMerchant(m merchant.Merchant) MerchantView {
 	v := viewOwn(m)
 	v.MerchantMoreView = &MerchantMoreView{
-		CreatedBy: m.CreatedBy, ApprovedBy: orNull(m.ApprovedBy), SuspendedBy: orNull(m.SuspendedBy), Reason: orNull(m.Reason), InForce: m.Told,
+		CreatedBy: m.CreatedBy, ApprovedBy: orNull(m.ApprovedBy), SuspendedBy: orNull(m.SuspendedBy), Reason: orNull(m.Reason), InForce: m.Told, Version: m.Version,
 	}
 	return v
 }
@@ -299,8 +300,12 @@ func (c *changeMerchantRequest) Read(in *httpkit.Input) {
 		}
 	}
 	c.change.Limits, c.change.DailyLimits = readLimits(b, "limits"), readLimits(b, "dailyLimits")
+	c.change.Version, _ = b.Int("version", 1, versionMax)
 	c.change.Check(&in.Problems)
 }
+
+// versionMax is the greatest whole number that every client of JSON keeps.
+const versionMax = 1<<53 - 1
 
 // readLimits reads a list of amounts by currency, nil where it was not sent.
 func readLimits(b *httpkit.Body, name string) *merchant.Limits {
@@ -321,9 +326,19 @@ func readLimits(b *httpkit.Body, name string) *merchant.Limits {
 // termsMax bounds a list of a merchant's terms.
 const termsMax = 32
 
-// changeMerchant takes two operators for the terms of a merchant who is approved.
+// changeMerchant takes two operators for the terms of a merchant who is approved. A change that was made for an earlier
+// version is refused before it waits for the second one.
 func (a *API) changeMerchant(ctx context.Context, r changeMerchantRequest) (idempotency.Answer, error) {
 	second := ""
+	if r.change.Version != 0 {
+		m, err := a.Merchants.Get(ctx, r.id)
+		if err == nil {
+			err = r.change.For(m)
+		}
+		if err != nil {
+			return idempotency.Answer{}, err
+		}
+	}
 	if r.change.OfTerms() {
 		second = changeTerms
 	}

@@ -89,6 +89,7 @@ var (
 	errNotApproved  = fault.New(fault.Forbidden, "merchant_not_approved", "The merchant is not approved yet: it has test mode alone.")
 	errResumeFirst  = fault.New(fault.Conflict, "merchant_is_suspended", "The merchant is suspended. Resume it.")
 	errNotSuspended = fault.New(fault.Conflict, "merchant_not_suspended", "The merchant is not suspended.")
+	errChanged      = fault.New(fault.Conflict, "merchant_changed", "The merchant has changed meanwhile. Read it again.")
 	errNameFixed    = fault.New(fault.Conflict, "merchant_name_fixed", "Operators change the name of an approved merchant, because payers trust it.")
 )
 
@@ -160,6 +161,15 @@ type Change struct {
 	Types          *[]string
 	Limits         *Limits
 	DailyLimits    *Limits
+	Version        int64 `json:",omitempty"` // that the change was made for; 0 is any
+}
+
+// For refuses a change that was made for another version of the merchant.
+func (c *Change) For(m Merchant) error {
+	if c.Version != 0 && c.Version != m.Version {
+		return errChanged
+	}
+	return nil
 }
 
 // OfTerms reports whether a change touches the terms, which only operators change.
@@ -389,6 +399,9 @@ func (r *Registry) Change(ctx context.Context, id string, c Change, itself bool,
 	}
 	by.Act = audit.MerchantChanged
 	return r.updateWith(ctx, id, by, c.Logo, func(m *Merchant) (map[string]string, error) {
+		if err := c.For(*m); err != nil {
+			return nil, err
+		}
 		if itself && m.Status != Draft && c.Name != nil && *c.Name != m.Name {
 			return nil, errNameFixed
 		}

@@ -2633,6 +2633,7 @@ const (
 	CodeKeyRequired                  ErrorCode = "key_required"
 	CodeKeysUnavailable              ErrorCode = "keys_unavailable"
 	CodeLiveDisabled                 ErrorCode = "live_disabled"
+	CodeMerchantChanged              ErrorCode = "merchant_changed"
 	CodeMerchantExists               ErrorCode = "merchant_exists"
 	CodeMerchantInShards             ErrorCode = "merchant_in_shards"
 	CodeMerchantIsSuspended          ErrorCode = "merchant_is_suspended"

@@ -1991,6 +1991,7 @@ export type ErrorCode =
   | 'key_required'
   | 'keys_unavailable'
   | 'live_disabled'
+  | 'merchant_changed'
   | 'merchant_exists'
   | 'merchant_in_shards'
   | 'merchant_is_suspended'

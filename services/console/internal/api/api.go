@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -45,13 +46,48 @@ func New(base string, key ed25519.PrivateKey, now func() time.Time) *Gateway {
 	}
 }
 
-// As returns the API as a person sees it.
-func (g *Gateway) As(who person.Assertion) Person { return Person{gateway: g, who: who} }
+// As returns the API as a person sees it, for one visit.
+func (g *Gateway) As(who person.Assertion) Person {
+	return Person{gateway: g, who: who, read: &answers{by: map[string]answer{}}}
+}
 
-// Person calls the API in the name of one person.
+// Person calls the API in the name of one person, for one visit. It reads each address once: a page and the version of
+// what it shows come from the same answers. A change forgets what was read.
 type Person struct {
 	gateway *Gateway
 	who     person.Assertion
+	read    *answers
+}
+
+// answer is an answer that has arrived whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// answers are those to the GETs of a visit, by address.
+type answers struct {
+	mu sync.Mutex
+	by map[string]answer
+}
+
+func (a *answers) find(address string) (answer, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.by[address]
+	return known, ok
+}
+
+// keep remembers the answer to a GET. Any other request forgets all.
+func (a *answers) keep(c Call, got answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.Method == http.MethodGet {
+		a.by[c.address()] = got
+		return
+	}
+	clear(a.by)
 }
 
 // Who is the person.
@@ -94,6 +130,14 @@ type Call struct {
 	Header http.Header
 }
 
+// address is the path with the query.
+func (c Call) address() string {
+	if len(c.Query) == 0 {
+		return c.Path
+	}
+	return c.Path + "?" + c.Query.Encode()
+}
+
 // Path joins the segments of a path and escapes each: Path("v1", "payments", reference).
 func Path(segments ...string) string {
 	var out strings.Builder
@@ -116,27 +160,20 @@ func (p Person) Post(ctx context.Context, path, key string, body, into any) erro
 
 // Do sends a request and reads the JSON of its answer into a value, which may be nil.
 func (p Person) Do(ctx context.Context, c Call, into any) error {
-	ctx, stop := context.WithTimeout(ctx, timeout)
-	defer stop()
-	answer, err := p.send(ctx, c)
-	if err != nil {
-		return err
+	got, known := p.read.find(c.address())
+	if !known || c.Method != http.MethodGet {
+		var err error
+		if got, err = p.whole(ctx, c); err != nil {
+			return err
+		}
 	}
-	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerMax+1))
-	if err == nil && len(raw) > answerMax {
-		err = errTooLong
+	if got.status >= http.StatusMultipleChoices {
+		return got.refusal()
 	}
-	if err != nil {
-		return fmt.Errorf("read the API's answer: %w", err)
-	}
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		return refusal(answer, raw)
-	}
-	if into == nil || len(raw) == 0 {
+	if into == nil || len(got.body) == 0 {
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder := json.NewDecoder(bytes.NewReader(got.body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
 		return fmt.Errorf("read the API's answer: %w", err)
@@ -144,18 +181,39 @@ func (p Person) Do(ctx context.Context, c Call, into any) error {
 	return nil
 }
 
+// whole sends a request and reads its answer to the end.
+func (p Person) whole(ctx context.Context, c Call) (answer, error) {
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	response, err := p.send(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, answerMax+1))
+	if err == nil && len(raw) > answerMax {
+		err = errTooLong
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("read the API's answer: %w", err)
+	}
+	got := answer{response.StatusCode, response.Header, raw}
+	p.read.keep(c, got)
+	return got, nil
+}
+
 // Open sends a GET and returns the answer as it is, to pass it on, such as an export. The caller closes it.
 func (p Person) Open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
-	answer, err := p.send(ctx, Call{Method: http.MethodGet, Path: path, Query: query})
-	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
-		return answer, err
+	response, err := p.send(ctx, Call{Method: http.MethodGet, Path: path, Query: query})
+	if err != nil || response.StatusCode < http.StatusMultipleChoices {
+		return response, err
 	}
-	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerMax))
+	defer response.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, answerMax))
 	if err != nil {
 		return nil, fmt.Errorf("read the API's answer: %w", err)
 	}
-	return nil, refusal(answer, raw)
+	return nil, answer{response.StatusCode, response.Header, raw}.refusal()
 }
 
 var errTooLong = errors.New("too long")
@@ -171,11 +229,7 @@ func (p Person) send(ctx context.Context, c Call) (*http.Response, error) {
 			return nil, fmt.Errorf("write the request: %w", err)
 		}
 	}
-	target := p.gateway.base + c.Path
-	if len(c.Query) > 0 {
-		target += "?" + c.Query.Encode()
-	}
-	r, err := http.NewRequestWithContext(ctx, c.Method, target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, c.Method, p.gateway.base+c.address(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
@@ -195,18 +249,18 @@ func (p Person) send(ctx context.Context, c Call) (*http.Response, error) {
 		return nil, fmt.Errorf("sign the request: %w", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	answer, err := p.gateway.http.Do(r)
+	response, err := p.gateway.http.Do(r)
 	if err != nil {
 		return nil, &Error{Status: http.StatusBadGateway, Code: "gateway_unreachable", Message: "The API does not answer. Try again in a moment."}
 	}
-	return answer, nil
+	return response, nil
 }
 
-func refusal(answer *http.Response, raw []byte) error {
+func (a answer) refusal() error {
 	var body struct{ Error Error }
-	if json.Unmarshal(raw, &body) != nil || body.Error.Code == "" {
+	if json.Unmarshal(a.body, &body) != nil || body.Error.Code == "" {
 		body.Error = Error{Code: "unexpected", Message: "The API gave an answer that the console does not understand."}
 	}
-	body.Error.Status, body.Error.RetryAfter = answer.StatusCode, answer.Header.Get("Retry-After")
+	body.Error.Status, body.Error.RetryAfter = a.status, a.header.Get("Retry-After")
 	return &body.Error
 }

@@ -411,8 +411,9 @@ func TestConsole_speaks(t *testing.T) {
 	other.get("/account").want(t, 200, "/account", `<html lang="fr"`, "Clés d’accès")
 	other.get("/account?lang=sw").want(t, 200, "/account", `<html lang="sw"`)
 	other.get("/account").want(t, 200, "/account", `<html lang="fr"`)
-	operators := newSite(t, people.Operators).browser(t)
-	operators.get("/sign-in?lang=ar").want(t, 200, "/sign-in", `<html lang="en" dir="ltr">`)
+	operators := newSite(t, people.Operators).operator(t, "ben.ade", people.Operator)
+	operators.get("/attention").want(t, 200, "/attention", `<html lang="en" dir="ltr">`, "What waits")
+	operators.get("/attention?lang=ar").want(t, 200, "/attention", `<html lang="ar" dir="rtl">`, "ما ينتظر")
 }
 
 // If there is a mail server, the console mails links. If the server does not take the letter, the inviter gets the link

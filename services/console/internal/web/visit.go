@@ -166,6 +166,12 @@ func (v *Visit) park(personID string) {
 	}
 }
 
+// Again keeps a form for the page at its path, which then shows it as it was typed. The form becomes a new request.
+func (v *Visit) Again(path string, form url.Values) {
+	form.Del(keyField)
+	v.console.sessions.Park(v.Context(), v.Person.ID, path, form)
+}
+
 // resume returns the path that the person wanted to go to before the sign-in.
 func (v *Visit) resume() string {
 	path := v.console.sessions.Parked(v.Context())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ var (
 )
 
 // byCode are the beginnings of keys that the code puts together.
-var byCode = []string{"=language", "=direction", "list.", "board.", "table.", "col.", "filter.", "field.", "decide.", "case.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
+var byCode = []string{"=language", "=direction", "list.", "board.", "table.", "col.", "filter.", "field.", "decide.", "case.", "fact.", "treasury.", "value.", "month.", "menu.", "mode.", "password.", "error."}
 
 // Every text that a page asks for exists, and every text that exists is used.
 func TestTexts_whole(t *testing.T) {
@@ -159,20 +160,31 @@ var same = map[string]string{
 	"ar": "network. payment.rate.value day overview.tip.count overview.tip.volume",
 }
 
-// The merchants' console has every text in every language, in its own words; the operators' is English alone.
+// sameOfOperators are further texts of operators that are the same word in English and in another language.
+var sameOfOperators = map[string]string{
+	"fr": " board.stations.title col.message col.messages col.mode col.pause col.permissions col.service col.transaction col.type " +
+		"col.version fact.confirmations fact.description fact.logo fact.maximum fact.mode fact.permissions fact.txHash fact.type " +
+		"fact.version field.mode field.permissions field.txHash filter.mode filter.txHash list.pauses.title menu.pauses menu.stations " +
+		"treasury.crypto treasury.positions value.csv value.test",
+	"sw": " value.csv", "ha": " value.csv", "yo": " value.csv", "pt": " value.csv", "ar": " value.csv",
+}
+
+// Both consoles have every text in every language, in its own words.
 func TestLanguages_whole(t *testing.T) {
-	all, err := language.Read(os.DirFS("."), os.DirFS("merchant"))
-	if err != nil {
-		t.Fatal(err)
+	both := maps.Clone(same)
+	for code, more := range sameOfOperators {
+		both[code] += more
 	}
-	if want := "en, fr, sw, ha, yo, pt, ar"; all.Codes() != want {
-		t.Errorf("read the texts of merchants: got %s, want %s", all.Codes(), want)
-	}
-	translations.Whole(t, all, same)
-	translations.Script(t, all, "Causeway", "QR", "CSV", "API", "TLS", "PNG", "JPEG", "Bitcoin", "Ethereum", "ERC20", "BNB Smart Chain", "BEP20",
-		"Polygon", "Base", "Arbitrum One", "TRON", "TRC20", "Solana")
-	operators, err := language.Read(os.DirFS("."), os.DirFS("operator"))
-	if err != nil || operators.Codes() != "en" {
-		t.Errorf("read the texts of operators: got %s, %v", operators.Codes(), err)
+	for area, same := range map[string]map[string]string{"merchant": same, "operator": both} {
+		all, err := language.Read(os.DirFS("."), os.DirFS(area))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "en, fr, sw, ha, yo, pt, ar"; all.Codes() != want {
+			t.Errorf("read the texts of %s: got %s, want %s", area, all.Codes(), want)
+		}
+		translations.Whole(t, all, same)
+		translations.Script(t, all, "Causeway", "QR", "CSV", "API", "TLS", "PNG", "JPEG", "Bitcoin", "Ethereum", "ERC20", "BNB Smart Chain", "BEP20",
+			"Polygon", "Base", "Arbitrum One", "TRON", "TRC20", "Solana", "RPC", "NGN", "KES", "callback-dispatcher", "docs/runbooks/dead-messages.md", "unrouted")
 	}
 }

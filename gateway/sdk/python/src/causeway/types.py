@@ -1763,6 +1763,7 @@ ErrorCode = Literal[
     "key_required",
     "keys_unavailable",
     "live_disabled",
+    "merchant_changed",
     "merchant_exists",
     "merchant_in_shards",
     "merchant_is_suspended",

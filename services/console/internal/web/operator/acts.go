@@ -17,7 +17,7 @@ type act struct {
 	Row    string // the same with members of a row, where they have other names
 	Method string
 	API    string // path of the API, with the values of the page's path
-	Shown  string // member of the answer to GET there: the fields begin with its members, and an empty field removes one
+	Shown  string // member of the answer to GET there: the fields begin with its members, an empty field removes one, and the request has its version
 	Back   string // page to which it leads afterwards
 	Fields []field
 	Body   map[string]string // members with fixed values
@@ -222,6 +222,8 @@ type actPage struct {
 	Form        *web.Form
 	Fields      []field
 	Back        string
+	Version     string // of the object that the form was made for
+	Now         []cell // the newest values, beside a form that was typed for earlier ones
 }
 
 // filledFrom fills the {names} of an address with the values of the page's path.
@@ -247,19 +249,31 @@ func (a act) page(v *web.Visit, f *web.Form) actPage {
 }
 
 func (a act) ask(v *web.Visit) error {
-	first := url.Values{}
-	if a.Shown != "" {
-		var answer row
-		if err := v.API.Get(v.Context(), filledFrom(v, a.API), nil, &answer); err != nil {
-			return err
-		}
-		for _, one := range a.Fields {
-			first.Set(one.Name, one.text(answer.at(a.Shown+"."+one.member())))
-		}
+	if a.Shown == "" {
+		page := a.page(v, v.Form(nil))
+		return v.Render("act", page.Title, page)
 	}
-	page := a.page(v, v.Form(first))
+	var answer row
+	if err := v.API.Get(v.Context(), filledFrom(v, a.API), nil, &answer); err != nil {
+		return err
+	}
+	first := url.Values{}
+	var now []cell
+	for _, one := range a.Fields {
+		value := answer.at(a.Shown + "." + one.member())
+		first.Set(one.Name, one.text(value))
+		now = append(now, cell{Label: "field." + one.Name, Text: one.said(v, value)})
+	}
+	f := v.Form(first)
+	page := a.page(v, f)
+	if page.Version = answer.text(a.Shown + "." + versionField); f.Restored {
+		page.Now = now
+	}
 	return v.Render("act", page.Title, page)
 }
+
+// versionField is a hidden field, and a member of the request: the version of the object that the form was made for.
+const versionField = "version"
 
 // take makes the request of the API from the form, and leads to its approval.
 func (a act) take(v *web.Visit) error {
@@ -272,6 +286,9 @@ func (a act) take(v *web.Visit) error {
 	}
 	page := a.page(v, f)
 	body := map[string]any{}
+	if page.Version = f.Get(versionField); a.Shown != "" && isNumber(page.Version) {
+		body[versionField] = json.Number(page.Version)
+	}
 	for name, value := range a.Body {
 		if of, braced := strings.CutPrefix(value, "{"); braced {
 			value = v.Param(strings.TrimSuffix(of, "}"))
@@ -348,6 +365,14 @@ func (f field) text(value any) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// said is the text of a value for a reader, who learns about an empty list too.
+func (f field) said(v *web.Visit, value any) string {
+	if several, ok := value.([]any); ok && len(several) == 0 {
+		return v.T("decide.empty")
+	}
+	return f.text(value)
 }
 
 func (f field) member() string {

@@ -29,6 +29,9 @@ type decision struct {
 	Key    string // Idempotency-Key
 	Back   string
 	At     int64 // unix milliseconds
+
+	Page string     // of the form
+	Form url.Values // as it was typed; only of an act on a version of an object
 }
 
 const kept = "decision"
@@ -36,6 +39,9 @@ const kept = "decision"
 // keep stores a decision and leads to its approval.
 func keep(v *web.Visit, a act, f *web.Form, body map[string]any) error {
 	d := decision{Act: a.Name, Method: a.Method, Path: filledFrom(v, a.API), Key: f.Key, Back: filledFrom(v, a.Back)}
+	if a.Shown != "" {
+		d.Page, d.Form = v.Path(), f.Values
+	}
 	if len(body) > 0 {
 		raw, err := json.Marshal(body)
 		if err != nil {
@@ -142,12 +148,7 @@ func approve(v *web.Visit) error {
 			continue
 		}
 		for _, f := range a.Fields {
-			value := body.at(f.member())
-			text := f.text(value)
-			if several, ok := value.([]any); ok && len(several) == 0 {
-				text = v.T("decide.empty")
-			}
-			if text != "" {
+			if text := f.said(v, body.at(f.member())); text != "" {
 				page.Facts = append(page.Facts, cell{Label: "field." + f.Name, Text: text})
 			}
 		}
@@ -232,6 +233,12 @@ func finishApproval(v *web.Visit) error {
 	err = v.API.Do(v.Context(), call, &said)
 	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status < http.StatusInternalServerError && refused.Code != "approval_invalid" {
 		v.Take(kept)
+	}
+	if api.Is(err, "merchant_changed") {
+		d.Form.Del(versionField)
+		v.Again(d.Page, d.Form)
+		v.Notice("decide.changed")
+		return answer(v, map[string]string{"to": v.Link(d.Page)})
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"causeway.internal/libs/language"
 	"causeway.internal/services/console/internal/web"
 )
 
@@ -58,7 +59,7 @@ func (k kase) show(v *web.Visit) error {
 	if !ok {
 		return fmt.Errorf("the API's answer has no %s", k.Item)
 	}
-	page := casePage{Title: "case." + k.Name, Act: v.Allows(mayAct), Parts: partsOf(row(object))}
+	page := casePage{Title: "case." + k.Name, Act: v.Allows(mayAct), Parts: partsOf(v.Speech(), row(object))}
 	page.Name = row(object).text("reference")
 	for _, name := range []string{"name", "id", "merchantId"} {
 		if page.Name == "" {
@@ -76,14 +77,14 @@ func (k kase) show(v *web.Visit) error {
 
 // partsOf sorts the members of an object: plain members first, then a group for each member that is an object or a list
 // of objects.
-func partsOf(of row) []part {
+func partsOf(l *language.Language, of row) []part {
 	own := part{}
 	var more []part
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		switch value := of[name].(type) {
 		case nil:
 		case map[string]any:
-			if p := (part{Name: spoken(name), Facts: factsOf(value)}); len(p.Facts) > 0 {
+			if p := (part{Name: spoken(l, name), Facts: factsOf(l, value)}); len(p.Facts) > 0 {
 				more = append(more, p)
 			}
 		case []any:
@@ -91,31 +92,31 @@ func partsOf(of row) []part {
 			for _, one := range value {
 				if object, ok := one.(map[string]any); ok {
 					objects = true
-					more = append(more, part{Name: spoken(name), Facts: factsOf(object)})
+					more = append(more, part{Name: spoken(l, name), Facts: factsOf(l, object)})
 				}
 			}
 			if !objects && len(value) > 0 {
-				own.Facts = append(own.Facts, fact(name, value))
+				own.Facts = append(own.Facts, fact(l, name, value))
 			}
 		default:
-			own.Facts = append(own.Facts, fact(name, value))
+			own.Facts = append(own.Facts, fact(l, name, value))
 		}
 	}
 	return append([]part{own}, more...)
 }
 
-func factsOf(of map[string]any) (facts []cell) {
+func factsOf(l *language.Language, of map[string]any) (facts []cell) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		if of[name] != nil {
-			facts = append(facts, fact(name, of[name]))
+			facts = append(facts, fact(l, name, of[name]))
 		}
 	}
 	return facts
 }
 
 // fact shows a member according to its name: times by their ending, and values that people copy as code.
-func fact(name string, value any) cell {
-	out := cell{Label: spoken(name), Text: textOf(value)}
+func fact(l *language.Language, name string, value any) cell {
+	out := cell{Label: spoken(l, name), Text: textOf(value)}
 	switch {
 	case strings.HasSuffix(name, "At") || name == "since" || name == "until" || name == "validFrom":
 		out.As = when
@@ -127,8 +128,11 @@ func fact(name string, value any) cell {
 	return out
 }
 
-// spoken splits the name of a member of the API into words: createdAt is created at.
-func spoken(name string) string {
+// spoken is the text of a member of the API. A new member without one is its name in words: createdAt is created at.
+func spoken(l *language.Language, name string) string {
+	if key := "fact." + name; l.Has(key) {
+		return l.Text(key)
+	}
 	var out strings.Builder
 	for _, c := range name {
 		if unicode.IsUpper(c) {

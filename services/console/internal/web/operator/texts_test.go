@@ -29,9 +29,15 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	byName := actsByName()
+	words := func(all []string) {
+		for _, one := range all {
+			need("value." + one)
+		}
+	}
 	filters := func(all []filter) {
 		for _, f := range all {
 			need("filter." + f.Name)
+			words(f.Options)
 		}
 	}
 	tables := func(all []table) {
@@ -79,6 +85,7 @@ func TestTexts(t *testing.T) {
 		need("decide."+a.Name, "decide."+a.Name+".text")
 		for _, f := range a.Fields {
 			need("field." + f.Name)
+			words(f.Options)
 		}
 	}
 	for _, item := range menu() {
