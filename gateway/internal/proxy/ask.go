@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -59,7 +60,11 @@ func (t *Target) ask(ctx context.Context, q question) (Reply, error) {
 
 // exchange asks this very target, whichever shard the call belongs to.
 func (t *Target) exchange(ctx context.Context, c *Call, q question) (Reply, error) {
-	r, err := http.NewRequestWithContext(ctx, q.method, t.url.Scheme+"://"+t.url.Host+q.path, bytes.NewReader(q.body))
+	if !strings.HasPrefix(q.path, "/") { // it would name another host
+		return Reply{}, fmt.Errorf("make a request: the path %q does not begin with a slash", q.path)
+	}
+	target := t.url.Scheme + "://" + t.url.Host + q.path
+	r, err := http.NewRequestWithContext(ctx, q.method, target, bytes.NewReader(q.body)) //nolint:gosec // the host is the service's
 	if err != nil {
 		return Reply{}, fmt.Errorf("make a request: %w", err)
 	}
