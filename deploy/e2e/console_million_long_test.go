@@ -172,7 +172,7 @@ func (f filled) execute(t *testing.T, steps ...string) {
 	t.Helper()
 	for _, step := range steps {
 		if _, err := f.conn.Exec(t.Context(), step); err != nil {
-			t.Fatalf("%.80s: %v", step, err)
+			t.Fatalf("execute %.80s: %v", step, err)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (f filled) execute(t *testing.T, steps ...string) {
 func (f filled) text(t *testing.T, query string) (text string) {
 	t.Helper()
 	if err := f.conn.QueryRow(t.Context(), query).Scan(&text); err != nil {
-		t.Fatalf("%s: %v", query, err)
+		t.Fatalf("ask for one text, %s: %v", query, err)
 	}
 	return text
 }

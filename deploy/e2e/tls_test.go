@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"math/big"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -155,4 +157,27 @@ func foreignAuthority(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// awaitNetworks waits until the networks are open again after wallets was away.
+func awaitNetworks(t *testing.T, c *api.Client) {
+	t.Helper()
+	api.Eventually(t, time.Minute, "networks to be followed again", func() bool {
+		a, err := c.Try(t.Context(), "POST", "/v1/payments", transfer(nil))
+		return err == nil && a.Status == http.StatusCreated
+	})
+}
+
+// walkBehind settles a payment and does something once its deposit is seen.
+func walkBehind(t *testing.T, s *stack.Stack, c *api.Client, do func()) {
+	t.Helper()
+	hook, path := hooks(t, s.WebhookSecret)
+	ref := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
+	deposit(t, c, ref, nil)
+	awaitCallbacks(t, hook, path, "payment.confirming")
+	do()
+	awaitAgain(t, c, ref, "settled")
+	awaitExactly(t, hook, path, walkEvents...)
+	clean(t, hook)
+	paidOnce(t, s, ref)
 }

@@ -90,12 +90,12 @@ func (l *launcher) test(ctx context.Context) error {
 	environ := slices.Concat(l.environ, how.environ)
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
 	pure := append(how.raced(), "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout)
-	err = one(tier.Tier{Name: "pure", Budget: 90 * time.Second, Args: append(pure, "work"), Dir: root, Environ: environ})
+	err = one(tier.Tier{Name: "pure", Budget: time.Minute, Args: append(pure, "work"), Dir: root, Environ: environ})
 	if err == nil && !how.race {
 		var packages []string
 		if packages, err = sharing(ctx, root); err == nil {
 			raced := append([]string{"-race"}, pure...)
-			err = one(tier.Tier{Name: "races", Budget: 30 * time.Second, Args: append(raced, packages...), Dir: root, Environ: append(environ, cgo, atOnce)})
+			err = one(tier.Tier{Name: "races", Budget: time.Minute, Args: append(raced, packages...), Dir: root, Environ: append(environ, cgo, atOnce)})
 		}
 	}
 	if err == nil {
@@ -325,8 +325,8 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 // longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs
 // alone at the end.
 var longest = []string{
-	"services/wallets", "services/callback-dispatcher", "services/wallets/internal/store", "services/wallets/internal/network", "services/console/internal/web", "libs/postgres", "gateway", "libs/bus",
-	"services/payments", "services/payments/internal/payouts", "services/reports/internal/store",
+	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "libs/postgres", "gateway", "libs/bus",
+	"services/payments", "services/wallets/internal/store", "services/console/internal/web", "services/payments/internal/payouts", "services/reports/internal/store",
 	"services/payments/internal/store", "deploy/stack",
 }
 

@@ -275,19 +275,32 @@ func (b *tab) visit(path string) {
 // click presses what is found.
 func (b *tab) click(selector string) {
 	b.t.Helper()
-	b.do(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	b.persist(func(ctx context.Context) error { return chromedp.Do(ctx, pressing(selector)) })
 }
 
-// submit presses a button that loads the next page, and waits for that. A page that renews itself may take the button
-// away before it is pressed; the new one is pressed then, as a person would.
+// submit presses a button that loads the next page, and waits for that.
 func (b *tab) submit(selector string) {
+	b.t.Helper()
+	b.persist(func(ctx context.Context) error {
+		_, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, pressing(selector)))
+		return err
+	})
+}
+
+func pressing(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Steps(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// persist repeats what the page has hindered. A page that renews itself, or narrows a list, may take a button away
+// before it is pressed; the new one is pressed then, as a person would.
+func (b *tab) persist(act func(ctx context.Context) error) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, within)
 	defer cancel()
-	press := chromedp.Steps(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 	for {
-		_, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, press))
-		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node") {
+		err := act(ctx)
+		gone := err != nil && (strings.Contains(err.Error(), "Could not find node") || strings.Contains(err.Error(), "not have a layout object"))
+		if !gone || ctx.Err() != nil {
 			b.must(err)
 			return
 		}

@@ -372,6 +372,13 @@ func (q *queue) Advance(_ context.Context, lines []Line) (freed int, err error) 
 	return 0, nil
 }
 
+// later is what the next look finds.
+func (q *queue) later(look Look) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.looks = append(q.looks, look)
+}
+
 func (q *queue) Unblock(_ context.Context, behind Place) (look Look, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -528,6 +535,8 @@ func TestAdvance_looksWhereALineMayGoOn(t *testing.T) {
 			t.Helper()
 			do()
 			synctest.Wait()
+			q.mu.Lock()
+			defer q.mu.Unlock()
 			if !reflect.DeepEqual(q.advanced, want) {
 				t.Fatalf("looked at %v, want %v", q.advanced, want)
 			}
@@ -537,7 +546,7 @@ func TestAdvance_looksWhereALineMayGoOn(t *testing.T) {
 		step(func() { d.Waiting([]Line{b, a, b}) }, []Line{a, b})
 		step(func() { d.attempted([]Line{b}) }, []Line{b})
 		step(func() { time.Sleep(waitMax + 2*time.Second); d.attempted([]Line{b}) })
-		step(func() { q.looks = []Look{{Waits: true}}; time.Sleep(2 * sweepEvery); d.attempted([]Line{a}) }, []Line{a})
+		step(func() { q.later(Look{Waits: true}); time.Sleep(2 * sweepEvery); d.attempted([]Line{a}) }, []Line{a})
 		cancel()
 		for range 2 {
 			if err := <-done; err != nil {

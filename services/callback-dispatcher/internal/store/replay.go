@@ -33,7 +33,8 @@ WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND state <> 'finished' RETURNI
 	replayNextSQL = `SELECT r.id, r.merchant_id, r.mode, coalesce(r.endpoint_id, ''), r.from_at, r.to_at, r.states, r.types, r.after,
 	(SELECT count(*) FROM delivery d WHERE d.replay_id = r.id), (SELECT count(*) FROM delivery d WHERE d.replay_id IS NOT NULL)
 FROM replay r WHERE r.state = 'running' AND r.id > $1 ORDER BY r.id LIMIT 1 FOR UPDATE OF r SKIP LOCKED`
-	replayDoneSQL = `UPDATE replay SET sent = sent + $2, after = CASE WHEN $3 = '' THEN after ELSE $3 END, updated_at = now(),
+	// A delivery that ended after the count is sent too.
+	replayDoneSQL = `UPDATE replay SET sent = sent + $2, total = greatest(total, sent + $2), after = CASE WHEN $3 = '' THEN after ELSE $3 END, updated_at = now(),
 	state = CASE WHEN $4 AND state = 'running' THEN 'finished' ELSE state END
 WHERE id = $1`
 )

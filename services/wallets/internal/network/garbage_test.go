@@ -161,6 +161,7 @@ func TestConformance_garbage(t *testing.T) {
 		l.Start()
 		for _, g := range garbage {
 			l.CaughtUp()
+			fixture.Await(t, "the endpoint to be good", func() bool { return gathered(t, l.Registry, "wallets_rpc_endpoint_healthy") == 1 })
 			height, counted := l.Scanned(), gathered(t, l.Registry, "wallets_rpc_answers_total", "outcome", "garbage")
 			log.Reset()
 			provider.spoil.Store(&g.spoil)

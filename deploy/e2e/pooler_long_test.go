@@ -1,10 +1,9 @@
-//go:build integration
+//go:build integration && long
 
 package e2e
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -71,27 +70,4 @@ func TestPooler(t *testing.T) {
 func refusals(t *testing.T, s *stack.Stack) int {
 	t.Helper()
 	return strings.Count(string(s.Logs(t)), "does not give each connection a session of its own")
-}
-
-// awaitNetworks waits until the networks are open again after wallets was away.
-func awaitNetworks(t *testing.T, c *api.Client) {
-	t.Helper()
-	api.Eventually(t, time.Minute, "networks to be followed again", func() bool {
-		a, err := c.Try(t.Context(), "POST", "/v1/payments", transfer(nil))
-		return err == nil && a.Status == http.StatusCreated
-	})
-}
-
-// walkBehind settles a payment and does something once its deposit is seen.
-func walkBehind(t *testing.T, s *stack.Stack, c *api.Client, do func()) {
-	t.Helper()
-	hook, path := hooks(t, s.WebhookSecret)
-	ref := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
-	deposit(t, c, ref, nil)
-	awaitCallbacks(t, hook, path, "payment.confirming")
-	do()
-	awaitAgain(t, c, ref, "settled")
-	awaitExactly(t, hook, path, walkEvents...)
-	clean(t, hook)
-	paidOnce(t, s, ref)
 }
