@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/stack"
 )
