@@ -26,7 +26,7 @@ import (
 
 const (
 	million    = 1_000_000
-	listWithin = 100 * time.Millisecond // the median of a page (issue 24)
+	listWithin = 100 * time.Millisecond // the median of a page
 	listTimes  = 40
 )
 
