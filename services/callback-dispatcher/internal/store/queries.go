@@ -157,7 +157,7 @@ func advanceSQL(day int64) string {
 	SELECT d.* FROM unnest($1::text[], $2::text[]) AS line(target, object_id) CROSS JOIN LATERAL (
 		SELECT id, target, merchant_id, object_id, sequence, event_slot FROM delivery
 		WHERE object_id = line.object_id AND target = line.target AND state || '' = 'due' AND waits AND next_at > now()
-		LIMIT ` + strconv.Itoa(lineMost) + `) d
+		ORDER BY sequence LIMIT ` + strconv.Itoa(lineMost) + `) d
 ), ` + freed(day) + `
 SELECT count(*) FROM u`
 }
