@@ -14,14 +14,7 @@ import (
 // have no console, come with the switches that they need.
 func TestUpgradeBase(t *testing.T) {
 	home := t.TempDir()
-	git := func(args ...string) string {
-		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", home, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := gitIn(t, home)
 	put := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(home, name)
@@ -79,5 +72,19 @@ func TestUpgradeBase(t *testing.T) {
 		if refused := ended && exit.ExitCode() == 3; !strings.Contains(said, want) || refused != (clone == "--depth=1") || err != nil && !refused {
 			t.Errorf("build in a clone with %s: %v, %q, want %q", clone, err, said, want)
 		}
+	}
+}
+
+// gitIn runs git in a directory, as somebody who may commit.
+func gitIn(t *testing.T, dir string) func(args ...string) string {
+	t.Helper()
+	return func(args ...string) string {
+		t.Helper()
+		all := append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)
+		out, err := exec.CommandContext(t.Context(), "git", all...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
 	}
 }

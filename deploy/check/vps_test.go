@@ -531,14 +531,7 @@ func TestVPS_refusals(t *testing.T) {
 // for. A step that fails ends it, and it can go back.
 func TestVPS_upgrade(t *testing.T) {
 	home := t.TempDir()
-	git := func(args ...string) string {
-		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", home, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := gitIn(t, home)
 	for _, part := range []string{"vps", "rabbitmq"} {
 		if err := os.CopyFS(filepath.Join(home, "deploy", part), os.DirFS(filepath.Join(root, "deploy", part))); err != nil {
 			t.Fatal(err)
