@@ -426,7 +426,8 @@ func TestVPS_secrets(t *testing.T) {
 	if got := set("wallets")["MESSAGE_KEY"]; got != before["wallets.message"] {
 		t.Error("wallets does not sign with the first of its keys")
 	}
-	want := "wallets/k1:" + half(before["wallets.message"]) + ",wallets/k2:" + half(second) + ",reports/k1:" + half(before["reports.message"])
+	want := "wallets/k1:" + half(before["wallets.message"]) + ",wallets/k2:" + half(second) + ",reports/k1:" + half(before["reports.message"]) +
+		",callback-dispatcher/k1:" + half(before["callback-dispatcher.message"])
 	if got := set("payments")["MESSAGE_PUBLIC_KEYS"]; got != want {
 		t.Errorf("payments verifies with %s, want %s", got, want)
 	}

@@ -138,7 +138,8 @@ func (l *Link) consume(ctx context.Context) error {
 	defer kill()
 	stop, end := context.WithCancel(ctx)
 	defer end()
-	work := &work{link: l, stop: stop, hard: hard, origins: origins}
+	work := &work{link: l, stop: stop, hard: hard, origins: origins, answers: newAnswers(l.publisher, l.tel.Log, l.service, l.lines)}
+	finish := work.answer(ctx)
 	err = l.subscribe(stop, subscriber, work)
 	if err == nil {
 		l.started.Store(true)
@@ -151,8 +152,23 @@ func (l *Link) consume(ctx context.Context) error {
 	timer := time.AfterFunc(drainTimeout, kill)
 	defer timer.Stop()
 	work.wait.Wait()
+	finish()
 	l.closeSubscriber(subscriber)
 	return err
+}
+
+// answer starts the answers to producers. The returned function waits until those that wait are published too.
+func (w *work) answer(ctx context.Context) (finish func()) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.answers.run(ctx)
+	}()
+	return func() {
+		end()
+		<-done
+	}
 }
 
 func (l *Link) queues() []string {
@@ -254,6 +270,7 @@ type work struct {
 	stop    context.Context
 	hard    context.Context
 	origins *origins
+	answers *answers
 	wait    sync.WaitGroup
 }
 
@@ -284,15 +301,18 @@ func (w *work) take(h handler, msg Message) bool {
 // finish runs the handler until the message is done; false means that the process stops first.
 func (w *work) finish(h handler, msg Message) bool {
 	ctx := telemetry.Extract(otel.GetTextMapPropagator().Extract(w.hard, propagation.MapCarrier(msg.Headers)), msg.Headers)
+	answer := w.answers.add
 	if err := w.link.authentic(h.queue, msg); err != nil {
 		w.link.metrics.forged.WithLabelValues(h.queue).Inc()
 		h.handle = func(context.Context, Message) error { return err }
+		answer = func(Message) {} // or a forgery would delete the producer's own message
 	}
 	waits, panics := waits(), 0
 	for attempt := 1; ; attempt++ {
 		err := w.attempt(ctx, h, msg)
 		if err == nil {
 			w.link.metrics.consumed.WithLabelValues(h.queue).Inc()
+			answer(msg)
 			return true
 		}
 		if p, ok := errors.AsType[panicked](err); ok {
@@ -302,6 +322,7 @@ func (w *work) finish(h handler, msg Message) bool {
 		}
 		if fault.IsPermanent(err) {
 			if err = w.link.bury(ctx, h.queue, msg, err); err == nil {
+				answer(msg)
 				return true
 			}
 		}

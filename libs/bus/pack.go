@@ -175,10 +175,12 @@ func (w *work) together(h handler, messages []Message) (left []Message) {
 			errs = slices.Repeat([]error{panicked{value: p}}, len(messages))
 		}
 		end(errs)
-		for n, err := range errs {
-			if err != nil {
-				left = append(left, messages[n])
+		for n, m := range messages {
+			if errs != nil && errs[n] != nil {
+				left = append(left, m)
+				continue
 			}
+			w.answers.add(m)
 		}
 		w.link.metrics.seconds.WithLabelValues(h.queue).Observe(time.Since(began).Seconds())
 		w.link.metrics.consumed.WithLabelValues(h.queue).Add(float64(whole - len(left)))

@@ -17,8 +17,8 @@ const checkEvery = time.Second
 
 // The span of ids is an upper bound that two index probes give; rows are counted only when it is above the limit.
 const (
-	spanSQL  = `SELECT coalesce(max(id) - min(id) + 1, 0) FROM outbox`
-	countSQL = `SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS waiting`
+	spanSQL  = `(SELECT coalesce(max(id) - min(id) + 1, 0) FROM outbox WHERE sent_at IS NULL)`
+	countSQL = `SELECT count(*) FROM (SELECT FROM outbox WHERE sent_at IS NULL LIMIT $1) AS waiting`
 )
 
 // Backlog reports whether so many messages wait that new work must be refused. It is safe for concurrent use.
@@ -50,7 +50,7 @@ func (b *Backlog) Full(ctx context.Context) error {
 
 func (b *Backlog) check(ctx context.Context) {
 	var n int64
-	if err := b.q.QueryRow(ctx, spanSQL).Scan(&n); err != nil {
+	if err := b.q.QueryRow(ctx, `SELECT `+spanSQL).Scan(&n); err != nil {
 		return // the caller's own write will fail with the outage
 	}
 	if n >= b.limit {

@@ -4,3 +4,9 @@ import "time"
 
 // SleepUntilWoken lets a relay sleep after so many reads without a row, for longer than any test runs.
 func (r *Relay) SleepUntilWoken(emptyMost int) { r.emptyMost, r.sleepMost = emptyMost, time.Hour }
+
+// Hurry shortens all waits for acknowledgements.
+func (r *Relay) Hurry() {
+	r.markAfter, r.repeatAfter, r.lookEvery = 20*time.Millisecond, 100*time.Millisecond, 20*time.Millisecond
+	r.sleepMost = 20 * time.Millisecond
+}

@@ -1,7 +1,7 @@
-// Package outbox carries messages out of a business transaction: a row is written in the transaction, and one relay per
-// database publishes it and deletes it once the broker has confirmed (docs/architecture.md#outbox). A crash between the
-// two repeats a message and never loses one. The package knows PostgreSQL and a watermill publisher, no broker and no
-// payload.
+// Package outbox carries messages out of a business transaction: a row is written in the transaction, one relay per
+// database publishes it, and the row is deleted once its consumer has answered (docs/architecture.md#outbox). A crash
+// repeats a message and never loses one, and neither does a broker that forgets what it has confirmed. The package
+// knows PostgreSQL and a watermill publisher, no broker and no payload but the answers.
 package outbox
 
 import (

@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd")}}
+var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd\n" +
+	outbox.StoredSchema)}}
 
 // broker is a publisher that records, in order, what it confirmed.
 type broker struct {
@@ -309,6 +310,12 @@ func TestBacklog(t *testing.T) {
 	write(t, pool, "a", "b")
 	if err := outbox.NewBacklog(pool, 2).Full(t.Context()); err == nil {
 		t.Error("two of two rows wait: want a refusal")
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE outbox SET sent_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := outbox.NewBacklog(pool, 2).Full(t.Context()); err != nil {
+		t.Errorf("both rows were sent: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `DELETE FROM outbox`); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -19,6 +20,7 @@ import (
 
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
 )
 
 // Bounds of the relay.
@@ -33,13 +35,16 @@ const (
 )
 
 const (
-	readSQL    = `SELECT id, name, message_id, headers, body FROM outbox ORDER BY id LIMIT $1`
+	// Neither this statement nor the next is prepared: PostgreSQL hashes a list that it knows when it plans.
+	readSQL  = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id <> ALL($2::bigint[]) ORDER BY id LIMIT $1`
+	waitsSQL = `SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NULL AND id <> ALL($1::bigint[]))`
+
 	deleteSQL  = `DELETE FROM outbox WHERE id = ANY($1)`
 	lieDownSQL = `SELECT pg_try_advisory_lock(hashtextextended('outbox asleep', 0))`
 	riseSQL    = `SELECT pg_advisory_unlock(hashtextextended('outbox asleep', 0))`
-	waitsSQL   = `SELECT EXISTS (SELECT FROM outbox)`
-	statsSQL   = `SELECT coalesce(max(id) - min(id) + 1, 0),
-	coalesce(extract(epoch FROM now() - (SELECT created_at FROM outbox ORDER BY id LIMIT 1)), 0)::float8 FROM outbox`
+	statsSQL   = `SELECT ` + spanSQL + `,
+	coalesce(extract(epoch FROM now() - (SELECT created_at FROM outbox WHERE sent_at IS NULL ORDER BY id LIMIT 1)), 0)::float8,
+	coalesce(extract(epoch FROM now() - (SELECT created_at FROM outbox WHERE sent_at IS NOT NULL ORDER BY id LIMIT 1)), 0)::float8`
 )
 
 // Relay moves rows of the outbox to the broker. Any number of processes may run one; the leader works.
@@ -53,7 +58,12 @@ type Relay struct {
 	sleepMost time.Duration
 	published prometheus.Counter
 	failures  prometheus.Counter
+	lost      prometheus.Counter
 	rows, age prometheus.Gauge
+	unstored  prometheus.Gauge
+	awaited   map[string]bool // names whose consumers answer
+
+	markAfter, repeatAfter, lookEvery time.Duration
 }
 
 // NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
@@ -62,11 +72,23 @@ func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemet
 		cfg: cfg, pub: pub, log: tel.Log, tracer: tel.Tracer, wake: make(chan struct{}, 1), emptyMost: emptyMost, sleepMost: sleepMost,
 		published: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_published_total", Help: "Messages confirmed by the broker."}),
 		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_failures_total", Help: "Batches that were not published or not deleted."}),
-		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows waiting, at most."}),
-		age:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest waiting row."}),
+		lost:      prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_lost_total", Help: "Messages published again because the broker had confirmed them and lost them."}),
+		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows that wait for the broker, at most."}),
+		unstored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_unstored_seconds", Help: "Age of the oldest message that the broker has and its consumer has not stored; 0 for one of the last seconds."}),
+		awaited:   awaited(), markAfter: markAfter, repeatAfter: repeatAfter, lookEvery: lookEvery,
+		age: prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest row that waits for the broker."}),
 	}
-	tel.Registry.MustRegister(r.published, r.failures, r.rows, r.age)
+	tel.Registry.MustRegister(r.published, r.failures, r.lost, r.rows, r.age, r.unstored)
 	return r
+}
+
+// awaited are the names whose consumers answer.
+func awaited() map[string]bool {
+	names := map[string]bool{}
+	for _, line := range wire.Topology() {
+		names[string(line.Name)] = line.Stored != ""
+	}
+	return names
 }
 
 // Wake signals that this process has just committed a row. It never blocks.
@@ -88,18 +110,22 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 	defer func() { // the next leader measures, and this process must not keep reporting its last values
 		r.rows.Set(0)
 		r.age.Set(0)
+		r.unstored.Set(0)
 	}()
 	if err := s.Listen(ctx, "outbox"); err != nil {
 		return err
 	}
-	wait, empty := retryFirst, 0
+	wait, empty, f := retryFirst, 0, newFlight()
 	stats := time.Time{}
 	for ctx.Err() == nil {
 		if time.Since(stats) > statsEvery {
 			stats = time.Now()
 			r.measure(ctx, s)
 		}
-		n, err := r.move(ctx, s)
+		n, err := r.move(ctx, s, f)
+		if err == nil {
+			err = r.attend(ctx, s, f)
+		}
 		if empty++; n > 0 || err != nil {
 			empty = 0
 		}
@@ -113,7 +139,7 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 				return nil
 			}
 			wait = min(2*wait, retryMost)
-		case n == batchRows, empty > r.emptyMost && r.slept(ctx, s):
+		case n == batchRows, empty > r.emptyMost && r.slept(ctx, s, f):
 			wait = retryFirst
 		default:
 			wait = retryFirst
@@ -128,34 +154,50 @@ type row struct {
 	msg *message.Message
 }
 
-// move publishes and deletes one batch and returns how many rows it read. Rows are grouped by message name, each group
-// in the order of ids: an object's order matters only within one name.
-func (r *Relay) move(ctx context.Context, s *postgres.Session) (int, error) {
-	order, groups, n, err := r.read(ctx, s)
+// batch is what one read returns: the rows of each name in the order of ids, and the names in the order of their first.
+type batch struct {
+	names []string
+	rows  map[string][]row
+	n     int
+}
+
+// move publishes one batch and returns how many rows it read.
+func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, error) {
+	b, err := r.read(ctx, s, readSQL, batchRows, f.rows)
 	if err != nil {
 		return 0, err
 	}
+	return b.n, r.send(ctx, s, b, f)
+}
+
+// send publishes a batch, name by name: an object's order matters only within one. Rows stay until their consumer has
+// stored them; those of a name that no line has go with the broker's confirm.
+func (r *Relay) send(ctx context.Context, s *postgres.Session, b batch, f *flight) error {
 	var failed error
-	for _, name := range order {
-		group := groups[name]
-		msgs, ids := make([]*message.Message, len(group)), make([]int64, len(group))
-		for i, g := range group {
-			msgs[i], ids[i] = g.msg, g.id
+	for _, name := range b.names {
+		rows := b.rows[name]
+		msgs, ids := make([]*message.Message, len(rows)), make([]int64, len(rows))
+		for i, one := range rows {
+			msgs[i], ids[i] = one.msg, one.id
 		}
 		if err := r.publish(ctx, name, msgs); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("publish %d of %s: %w", len(msgs), name, err))
 			continue
 		}
 		r.published.Add(float64(len(msgs)))
+		if r.awaited[name] {
+			f.add(name, ids)
+			continue
+		}
 		err := s.Do(ctx, func(c *pgx.Conn) error {
 			_, err := c.Exec(ctx, deleteSQL, ids)
 			return err
 		})
 		if err != nil {
-			return 0, errors.Join(failed, fmt.Errorf("delete %d published rows: %w", len(ids), err))
+			return errors.Join(failed, fmt.Errorf("delete %d published rows: %w", len(ids), err))
 		}
 	}
-	return n, failed
+	return failed
 }
 
 // publish sends messages of one name. Each recorded one gets a span of its own, which its consumer continues.
@@ -181,10 +223,11 @@ func (r *Relay) publish(ctx context.Context, name string, msgs []*message.Messag
 	return err
 }
 
-func (r *Relay) read(ctx context.Context, s *postgres.Session) (order []string, groups map[string][]row, n int, err error) {
-	groups = map[string][]row{}
-	err = s.Do(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, readSQL, batchRows)
+// read runs a statement that selects rows.
+func (r *Relay) read(ctx context.Context, s *postgres.Session, sql string, args ...any) (batch, error) {
+	b := batch{rows: map[string][]row{}}
+	err := s.Do(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
 		if err != nil {
 			return err
 		}
@@ -198,40 +241,46 @@ func (r *Relay) read(ctx context.Context, s *postgres.Session) (order []string, 
 			if err := json.Unmarshal([]byte(headers), &msg.Metadata); err != nil {
 				return fmt.Errorf("read the headers of row %d: %w", id, err)
 			}
-			if _, ok := groups[name]; !ok {
-				order = append(order, name)
+			if r.awaited[name] {
+				msg.Metadata.Set(wire.RowHeader, strconv.FormatInt(id, 10))
 			}
-			groups[name] = append(groups[name], row{id, msg})
-			n++
+			if _, ok := b.rows[name]; !ok {
+				b.names = append(b.names, name)
+			}
+			b.rows[name] = append(b.rows[name], row{id, msg})
+			b.n++
 			return nil
 		})
 		return err
 	})
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("read the outbox: %w", err)
+		return batch{}, fmt.Errorf("read the outbox: %w", err)
 	}
-	return order, groups, n, nil
+	return b, nil
 }
 
 func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
 	var rows int64
-	var age float64
-	if err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, statsSQL).Scan(&rows, &age) }); err == nil {
+	var age, sent float64
+	if err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, statsSQL).Scan(&rows, &age, sent) }); err == nil {
 		r.rows.Set(float64(rows))
 		r.age.Set(age)
+		r.unstored.Set(sent)
 	}
 }
 
 // slept waits until a row is written, sleepMost at most. Writers hold the lock shared until they commit, so this
 // session has it only while nobody is between writing and committing: a row is either seen here, or its writer
 // notifies. It is false if a writer is busy, or if the session fails, which the next read notices too.
-func (r *Relay) slept(ctx context.Context, s *postgres.Session) bool {
+func (r *Relay) slept(ctx context.Context, s *postgres.Session, f *flight) bool {
 	var alone, waits bool
 	err := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, lieDownSQL).Scan(&alone) })
 	if err != nil || !alone {
 		return false
 	}
-	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, waitsSQL).Scan(&waits) })
+	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx, waitsSQL, pgx.QueryExecModeExec, f.rows).Scan(&waits)
+	})
 	if err == nil && !waits {
 		err = s.Await(ctx, r.sleepMost)
 	}

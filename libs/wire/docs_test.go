@@ -29,6 +29,8 @@ const (
 
 // examples holds one payload of every message. Its golden form is a promise between services that may run at
 // different versions: a field may be added, never removed or retyped.
+var storedExample = wire.Stored{Messages: []wire.StoredMessage{{Row: 41, ID: "msg_01"}, {Row: 42, ID: "msg_02"}}}
+
 var examples = map[wire.Name]any{
 	wire.AllocateAddressesV1: wire.AllocateAddresses{RequestID: "msg_01", Mode: tenant.Test, Family: money.EVM, Count: 1024},
 	wire.AddressesAllocatedV1: wire.AddressesAllocated{
@@ -94,9 +96,15 @@ var examples = map[wire.Name]any{
 		RequestID: "msg_03", Mode: tenant.Test, Network: "ethereum", Address: addressExample, TxHash: hashExample, State: wire.TransferFinal,
 		Sums: []wire.Sum{{Asset: "USDT", Amount: "10000000"}}, BlockHeight: 100, BlockTime: at,
 	},
-	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
-	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
-	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
+	wire.PaymentStatusChangedV1:                   withToken(statusChanged("payment.confirmed", "pay_01")),
+	wire.WalletStatusChangedV1:                    statusChanged("wallet.watching", "wal_01"),
+	wire.ReportStatusChangedV1:                    statusChanged("report.created", "RPT-ABC234"),
+	wire.StoredBy(wire.Wallets, wire.Payments):    storedExample,
+	wire.StoredBy(wire.Payments, wire.Wallets):    storedExample,
+	wire.StoredBy(wire.Payments, wire.Reports):    storedExample,
+	wire.StoredBy(wire.Dispatcher, wire.Payments): storedExample,
+	wire.StoredBy(wire.Dispatcher, wire.Wallets):  storedExample,
+	wire.StoredBy(wire.Dispatcher, wire.Reports):  storedExample,
 	wire.FraudSignalV1: wire.FraudSignal{
 		Mode: tenant.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at, Confirmed: new(true),
 	},
@@ -124,6 +132,11 @@ func TestTopology_isWhole(t *testing.T) {
 			t.Errorf("%s: bad route %+v", r.Name, r)
 		}
 		queues[r.Queue] = true
+	}
+	for _, r := range wire.Topology() {
+		if r.Answer == (r.Stored != "") || !r.Answer && !queues[r.Exchange+"."+string(r.Stored)] {
+			t.Errorf("%s: a message is answered, an answer is not: %+v", r.Name, r)
+		}
 	}
 	if len(examples) != len(wire.Topology()) {
 		t.Errorf("%d examples for %d messages", len(examples), len(wire.Topology()))
@@ -224,7 +237,7 @@ func TestEventsPage_isCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "\n### `%s`\n\n%s → %s, exchange `%s`, queue `%s`\n\n```json\n%s\n```\n", r.Name, r.Exchange, r.Consumer, r.Exchange, r.Queue, raw)
+		fmt.Fprintf(&b, "\n### `%s`\n\n%s → %s, queue `%s`\n\n```json\n%s\n```\n", r.Name, r.Exchange, r.Consumer, r.Queue, raw)
 	}
 	golden(t, filepath.Join("..", "..", "docs", "events.md"), []byte(b.String()))
 }

@@ -381,6 +381,26 @@ type StatusChanged struct {
 	Token       []byte      `json:"settlementToken,omitempty"`
 }
 
+// Stored is a consumer's answer to a producer: it has handled these messages, or keeps them with the reason why it
+// cannot. The producer then deletes them from its outbox; the broker's confirm does not suffice
+// (docs/architecture.md#outbox).
+type Stored struct {
+	Messages []StoredMessage `json:"messages"`
+}
+
+// StoredMessage is a message of a producer's outbox. After a restore a row may be that of another message, so both must
+// agree.
+type StoredMessage struct {
+	Row int64  `json:"row"`
+	ID  string `json:"id"`
+}
+
+// StoredMax is how many messages an answer names at most.
+const StoredMax = 500
+
+// RowHeader is the header with the row of the outbox from which a message comes.
+const RowHeader = "x-causeway-row"
+
 // TokenMask replaces the settlementToken in a body.
 const TokenMask = `"settlementToken":"***"`
 

@@ -2,6 +2,8 @@
 // (docs/architecture.md#messages). Both sides of a message import it; it imports values alone and has no behaviour.
 package wire
 
+import "slices"
+
 // Name is a message's routing key: <owner>.<message>.v<version>.
 type Name string
 
@@ -47,6 +49,8 @@ type Route struct {
 	Consumer string
 	Queue    string
 	Packed   bool // messages that wait together may travel together (libs/bus)
+	Stored   Name // by which the consumer answers that it has handled a message (docs/architecture.md#outbox)
+	Answer   bool // it carries such answers, which have none themselves
 }
 
 // DeadQueue is the queue for the dead messages of a queue.
@@ -71,7 +75,7 @@ func packed(r Route) Route {
 // Topology is the whole table. An administrator declares it (Declare); a service that uses a line waits until its queue
 // exists, so that no message is published before.
 func Topology() []Route {
-	return []Route{
+	return answered([]Route{
 		route(AllocateAddressesV1, Payments, Wallets),
 		route(AddressesAllocatedV1, Wallets, Payments),
 		packed(route(DepositChangedV1, Wallets, Payments)),
@@ -92,5 +96,24 @@ func Topology() []Route {
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),
 		intake(ReportStatusChangedV1, Reports),
+	})
+}
+
+// answered adds a line of answers for each pair of a consumer and a producer.
+func answered(lines []Route) []Route {
+	for n := range len(lines) {
+		line := &lines[n]
+		line.Stored = StoredBy(line.Consumer, line.Exchange)
+		if !slices.ContainsFunc(lines, func(other Route) bool { return other.Name == line.Stored }) {
+			back := route(line.Stored, line.Consumer, line.Exchange)
+			back.Answer = true
+			lines = append(lines, back)
+		}
 	}
+	return lines
+}
+
+// StoredBy is the name of the answers of a consumer to a producer (Stored).
+func StoredBy(consumer, producer string) Name {
+	return Name(consumer + ".stored_of_" + producer + ".v1")
 }

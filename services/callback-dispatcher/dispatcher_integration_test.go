@@ -76,8 +76,10 @@ type rig struct {
 
 func newRig(t *testing.T, more ...string) *rig {
 	t.Helper()
-	intake := slices.DeleteFunc(wire.Topology(), func(line wire.Route) bool { return line.Consumer != wire.Dispatcher })
-	cfg, amqp, tel := pg.Config(t, migrations.FS), mq.New(t, intake...), telemetrytest.ForTest(t)
+	lines := slices.DeleteFunc(wire.Topology(), func(line wire.Route) bool {
+		return line.Consumer != wire.Dispatcher && line.Exchange != wire.Dispatcher
+	})
+	cfg, amqp, tel := pg.Config(t, migrations.FS), mq.New(t, lines...), telemetrytest.ForTest(t)
 	var key [32]byte
 	_, _ = rand.Read(key[:])
 	master := "k1:" + base64.StdEncoding.EncodeToString(key[:])
@@ -89,7 +91,7 @@ func newRig(t *testing.T, more ...string) *rig {
 	for i := 0; i+1 < len(more); i += 2 {
 		r.env[more[i]] = more[i+1]
 	}
-	link, err := bus.DialLines(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, tel, intake)
+	link, err := bus.DialLines(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, tel, lines)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +248,62 @@ func TestDeliver_onceEachVerifiedInOrder(t *testing.T) {
 	if h.Get("User-Agent") != "Causeway-Webhooks/1" || h.Get("Content-Type") != "application/json" || h.Get("Traceparent") != "" {
 		t.Errorf("headers %v", h)
 	}
+}
+
+// The producer learns of every message that is kept, also of one that came before, and of one that can be no event.
+func TestAnswers_ofWhatIsStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	tel := telemetrytest.ForTest(t)
+	lines := slices.DeleteFunc(wire.Topology(), func(line wire.Route) bool { return line.Name != wire.StoredBy(wire.Dispatcher, wire.Payments) })
+	link, err := bus.DialLines(t.Context(), bus.Config{URL: config.Secret(r.env["AMQP_URL"])}, wire.Payments, tel, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	got := make(chan wire.StoredMessage, 1000)
+	link.HandleStored(func(_ context.Context, _ []string, m wire.Stored) error {
+		for _, one := range m.Messages {
+			got <- one
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- link.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	r.run("work")
+	e := event("CW-1", 1, r.receiver.URL("/hook"))
+	body, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, content := range map[int64][]byte{1: body, 2: body, 3: []byte("{")} {
+		m := message.NewMessage(fmt.Sprintf("msg_%d", row), content)
+		m.Metadata.Set(wire.RowHeader, fmt.Sprint(row))
+		if err := r.publisher.Publish(string(wire.PaymentStatusChangedV1), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered := map[int64]bool{}
+	limit := time.After(2 * time.Minute) // the machine may be busy
+	for len(answered) < 3 {
+		select {
+		case s := <-got:
+			if answered[s.Row] = true; s.ID != fmt.Sprintf("msg_%d", s.Row) {
+				t.Errorf("row %d is answered with message %s", s.Row, s.ID)
+			}
+		case <-limit:
+			t.Fatalf("wait for three answers: only rows %v are answered", answered)
+		}
+	}
+	r.receiver.AwaitAccepted(t, 30*time.Second, "/hook", 1)
 }
 
 func TestDeliver_retriesByScheduleAndKeepsTheExhausted(t *testing.T) {

@@ -222,6 +222,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 		TransferFound: operators.Found(p.store.KeepFound),
 		RefundChanged: cases.RefundChanged, HoldingsRead: books.Holdings(p.store.KeepReading),
 	})
+	b.link.HandleStored(p.stored)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)
 	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))

@@ -43,6 +43,7 @@ type process struct {
 	present   *presence.Teller
 	processes func(context.Context) (presence.Answer, error)
 	full      func(context.Context) error // an error while the outbox is too full for new work
+	stored    func(ctx context.Context, names []string, m wire.Stored) error
 	providers map[tenant.Mode]provider.Set
 	families  map[tenant.Mode][]money.Family
 	second    map[money.Currency]decimal.Decimal // an order that moves more needs a second operator
@@ -94,6 +95,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	p.present = (&presence.Teller{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
 	p.processes = presence.Lister(db, wire.Payments)
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
+	p.stored = outbox.Stored(db)
 	if cfg.Recovery {
 		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry and refunds of live mode paused")
 		if err := p.store.Recover(ctx, cfg.AccountHold); err != nil {

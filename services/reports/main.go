@@ -170,7 +170,7 @@ func (p *process) suspects() func(ctx context.Context) error {
 	}
 }
 
-// work adds the relay and the upkeep.
+// work adds the consumer of answers, the relay and the upkeep.
 func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
 	cfg, err := config.Read[workSettings](environ)
 	if err != nil {
@@ -185,8 +185,9 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		return nil, err
 	}
 	p.link = link
-	p.checks = append(p.checks, telemetry.Check{Name: "broker", Ready: link.Ready})
-	p.group.Go("broker", link.Run)
+	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
+	link.HandleStored(outbox.Stored(p.db))
+	p.group.Go("consumers", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })
 	p.group.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 	p.group.Every("suspects", suspectsEvery, p.suspects())

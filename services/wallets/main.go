@@ -101,6 +101,7 @@ type process struct {
 	backlog *outbox.Backlog
 	ping    func(context.Context) error
 	place   func(context.Context, shard.Code) error
+	stored  func(ctx context.Context, names []string, m wire.Stored) error
 	depths  wallet.Depths
 	keeper  keys.Keeper
 	refused prometheus.Counter // approved refunds that cannot be carried out
@@ -165,7 +166,7 @@ func open(ctx context.Context, environ map[string]string, works bool) (_ *proces
 	p.ends = append(p.ends, db.Close)
 	p.present, p.processes = (&presence.Teller{DB: db}).Start(), presence.Lister(db, service)
 	p.place = func(ctx context.Context, in shard.Code) error { return placed.Check(ctx, db, in) }
-	p.ping, p.backlog = db.Ping, outbox.NewBacklog(db, outbox.MaxRows)
+	p.ping, p.backlog, p.stored = db.Ping, outbox.NewBacklog(db, outbox.MaxRows), outbox.Stored(db)
 	seen := deposit.NewObserver(p.tel.Registry, p.tel.Log)
 	out := messaging.Out{Now: time.Now, Untraced: p.cfg.Chains.Live.Untraced(), Events: events}
 	p.book = store.New(db, out, store.Settings{

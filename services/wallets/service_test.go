@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +74,9 @@ func startWhole(t *testing.T) *whole {
 	w.payments = link
 	take(w, wire.AddressesAllocatedV1, func(m wire.AddressesAllocated) {
 		for _, a := range m.Addresses {
-			w.addresses[m.Family] = append(w.addresses[m.Family], a.Address)
+			if !slices.Contains(w.addresses[m.Family], a.Address) { // a message may come twice
+				w.addresses[m.Family] = append(w.addresses[m.Family], a.Address)
+			}
 		}
 	})
 	take(w, wire.DepositChangedV1, func(m wire.DepositChanged) {

@@ -884,7 +884,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 		return all
 	}
 	c.await(t, "payments gets the messages of two transactions", func() bool {
-		return len(told()) == 2 && c.count(t, `SELECT count(*) FROM outbox`) == 0
+		return len(told()) == 2 && c.count(t, `SELECT count(*) FROM outbox WHERE name = 'wallets.outgoing_final.v1'`) == 0
 	})
 	for _, ids := range told() {
 		if len(ids) != 1 {

@@ -48,6 +48,7 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 		return err
 	}
 	messaging.Consume(p.link, cases)
+	p.link.HandleStored(p.stored)
 	p.group.Go("consumers", p.link.Run)
 	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	p.group.Every("wallet windows", closeEvery, drained(p.closeWindows))

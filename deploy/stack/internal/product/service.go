@@ -392,6 +392,9 @@ func producers() []string {
 func (k keys) opening(in string) string {
 	var all []string
 	for _, producer := range producers() {
+		if producer == dispatcher {
+			continue
+		}
 		all = append(all, producer+":"+k.events[infra.Tenant{Service: producer, Shard: in}.Name()])
 	}
 	slices.Sort(all)

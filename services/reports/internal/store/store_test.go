@@ -47,6 +47,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
+	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, presence.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)

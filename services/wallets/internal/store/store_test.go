@@ -98,6 +98,7 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
+	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)

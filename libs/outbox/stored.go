@@ -1,0 +1,162 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
+)
+
+// StoredSchema is what a relay needs that believes consumers and not the broker. Every service with an outbox creates
+// it in a migration, word for word. sent_at is NULL for most of a row's life: the relay keeps in memory what it sent a
+// moment ago, and writes down only what nobody has answered by then.
+const StoredSchema = `ALTER TABLE outbox ADD COLUMN sent_at timestamptz;
+CREATE INDEX outbox_unsent ON outbox (id) WHERE sent_at IS NULL;
+CREATE INDEX outbox_sent ON outbox (sent_at) WHERE sent_at IS NOT NULL;`
+
+// Bounds of what was sent and is not stored yet.
+const (
+	markAfter   = 2 * time.Second // most answers come within two tenths of a second
+	markRows    = 5000            // that the memory of a leader holds, about
+	repeatAfter = time.Minute
+	repeatMost  = 10 * time.Minute // between two repeats of a row
+	lookEvery   = 5 * time.Second
+)
+
+const (
+	markSQL = `UPDATE outbox SET sent_at = now() WHERE id = ANY($1) RETURNING id`
+
+	// A message is lost if its consumer has stored a later one of its name, and not this one a minute after it was
+	// sent. The newest of a name is sent again in any case: the answer about it says what became of those before. The
+	// waits grow with the row's age, so that a message that kills its consumer does so seldom. $4 and $5 are names, and
+	// the newest row of each that is known to be stored.
+	lostSQL = `WITH stored AS (SELECT * FROM unnest($4::text[], $5::bigint[]) AS s(name, id))
+SELECT id, name, message_id, headers, body FROM outbox
+WHERE sent_at < now() - $2 * interval '1 second' AND sent_at < now() - least(sent_at - created_at, $3 * interval '1 second')
+	AND (id < (SELECT stored.id FROM stored WHERE stored.name = outbox.name)
+		OR id IN (SELECT max(id) FROM outbox WHERE sent_at IS NOT NULL GROUP BY name))
+	AND id <> ALL($6::bigint[])
+ORDER BY id LIMIT $1`
+
+	storedSQL = `DELETE FROM outbox
+WHERE id = ANY($1) AND (id, message_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) AND name = ANY($3)`
+)
+
+// Stored returns the handler of consumers' answers, which deletes from the outbox what they have stored. names are
+// those that the consumer reads.
+func Stored(q postgres.Querier) func(ctx context.Context, names []string, m wire.Stored) error {
+	return func(ctx context.Context, names []string, m wire.Stored) error {
+		if len(m.Messages) > wire.StoredMax {
+			return fault.Permanent(fmt.Errorf("an answer names %d messages, the limit is %d", len(m.Messages), wire.StoredMax))
+		}
+		messages := slices.SortedFunc(slices.Values(m.Messages), func(a, b wire.StoredMessage) int { return cmp.Compare(a.Row, b.Row) })
+		rows, ids := make([]int64, len(messages)), make([]string, len(messages))
+		for n, one := range messages {
+			rows[n], ids[n] = one.Row, one.ID
+		}
+		if _, err := q.Exec(ctx, storedSQL, rows, ids, names); err != nil {
+			return fmt.Errorf("delete %d stored messages from the outbox: %w", len(rows), err)
+		}
+		return nil
+	}
+}
+
+// flight is what a leader has sent and does not know to be stored.
+type flight struct {
+	rows   []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
+	sent   []sent           // about each of them
+	stored map[string]int64 // by name, the newest row that its consumer is known to have stored
+	looked time.Time
+}
+
+type sent struct {
+	name string
+	at   time.Time
+}
+
+func newFlight() *flight {
+	return &flight{rows: []int64{}, stored: map[string]int64{}, looked: time.Now()}
+}
+
+func (f *flight) add(name string, rows []int64) {
+	f.rows, f.sent = append(f.rows, rows...), append(f.sent, slices.Repeat([]sent{{name, time.Now()}}, len(rows))...)
+}
+
+// lost counts the rows of a batch whose consumer has stored a later one.
+func (f *flight) lost(b batch) (n int) {
+	for name, rows := range b.rows {
+		for _, one := range rows {
+			if one.id < f.stored[name] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// attend marks what was sent a while ago and is still there, and publishes again what the broker has lost.
+func (r *Relay) attend(ctx context.Context, s *postgres.Session, f *flight) error {
+	if err := r.mark(ctx, s, f); err != nil {
+		return err
+	}
+	if time.Since(f.looked) < r.lookEvery {
+		return nil
+	}
+	names, newest := make([]string, 0, len(f.stored)), make([]int64, 0, len(f.stored))
+	for name, id := range f.stored {
+		names, newest = append(names, name), append(newest, id)
+	}
+	again, err := r.read(ctx, s, lostSQL, batchRows, r.repeatAfter.Seconds(), repeatMost.Seconds(), names, newest, f.rows)
+	if err != nil {
+		return err
+	}
+	if again.n < batchRows {
+		f.looked = time.Now()
+	}
+	if lost := f.lost(again); lost > 0 {
+		r.lost.Add(float64(lost))
+		r.log.Warn("messages lost by the broker, publishing again", "messages", lost, "names", again.names)
+	}
+	return r.send(ctx, s, again, f)
+}
+
+// mark writes down what was sent markAfter ago. A row that is gone by then has been stored.
+func (r *Relay) mark(ctx context.Context, s *postgres.Session, f *flight) error {
+	n := 0
+	for n < len(f.rows) && (time.Since(f.sent[n].at) > r.markAfter || len(f.rows)-n > markRows) {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	left := make(map[int64]bool, n)
+	err := s.Do(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, markSQL, slices.Sorted(slices.Values(f.rows[:n])))
+		if err != nil {
+			return err
+		}
+		var id int64
+		_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
+			left[id] = true
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("mark %d sent rows: %w", n, err)
+	}
+	for i, id := range f.rows[:n] {
+		if name := f.sent[i].name; !left[id] {
+			f.stored[name] = max(f.stored[name], id)
+		}
+	}
+	f.rows, f.sent = slices.Delete(f.rows, 0, n), slices.Delete(f.sent, 0, n)
+	return nil
+}

@@ -1,0 +1,254 @@
+//go:build integration
+
+package outbox_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+)
+
+// consumer is a broker with a consumer behind it: the broker confirms every message, and the consumer answers about
+// those that the broker does not lose.
+type consumer struct {
+	*broker
+	pool  *pgxpool.Pool
+	loses func(id string, times int) bool // times is how often it got the message before
+	times map[string]int
+}
+
+func consume(t *testing.T, pool *pgxpool.Pool, loses func(id string, times int) bool) *consumer {
+	c := &consumer{broker: newBroker(), pool: pool, loses: loses, times: map[string]int{}}
+	c.fail = func(_ string, msgs []*message.Message) error {
+		for _, m := range msgs {
+			times := c.times[m.UUID]
+			c.times[m.UUID]++
+			if c.loses(m.UUID, times) {
+				continue
+			}
+			if err := outbox.Stored(pool)(t.Context(), read, answer(t, m)); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// read are the names that the consumer reads.
+var read = []string{string(wire.PaymentStatusChangedV1), string(wire.RefundApprovedV1)}
+
+func answer(t *testing.T, m *message.Message) wire.Stored {
+	row, err := strconv.ParseInt(m.Metadata.Get(wire.RowHeader), 10, 64)
+	if err != nil {
+		t.Errorf("message %s has no row: %v", m.UUID, err)
+	}
+	return wire.Stored{Messages: []wire.StoredMessage{{Row: row, ID: m.UUID}}}
+}
+
+func event(t *testing.T, pool *pgxpool.Pool, ids ...string) {
+	t.Helper()
+	msgs := make([]outbox.Message, 0, len(ids))
+	for _, id := range ids {
+		msgs = append(msgs, outbox.Message{Name: wire.PaymentStatusChangedV1, ID: id, Body: []byte("{}")})
+	}
+	if err := outbox.Insert(t.Context(), pool, msgs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func numbered(n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("msg_%03d", i))
+	}
+	return ids
+}
+
+// The broker loses confirmed events, and the relay sends exactly these again.
+func TestRelay_repeatsWhatTheBrokerLost(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]func(n int) bool{
+		"none":     func(int) bool { return false },
+		"a few":    func(n int) bool { return n%7 == 3 },
+		"the last": func(n int) bool { return n >= 40 },
+		"all":      func(int) bool { return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := pg.Config(t, migrations)
+			pool := pg.Open(t, cfg, migrations)
+			b := consume(t, pool, func(id string, times int) bool {
+				n, err := strconv.Atoi(id[len("msg_"):])
+				return err == nil && times == 0 && lost(n)
+			})
+			tel := telemetrytest.ForTest(t)
+			relay := outbox.NewRelay(cfg, b, tel)
+			relay.Hurry()
+			ids := numbered(60)
+			event(t, pool, ids...)
+			start(t, relay)
+			empty(t, pool)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			want := 0
+			for n, id := range ids {
+				times := 1
+				if lost(n) {
+					times, want = 2, want+1
+				}
+				if b.times[id] != times {
+					t.Errorf("event %d was sent %d times, want %d", n, b.times[id], times)
+				}
+			}
+			// Where the newest is lost, its repetition finds the others, and is not counted itself.
+			if lost(59) {
+				want--
+			}
+			if got := value(t, tel.Registry, "outbox_lost_total"); got != float64(want) {
+				t.Errorf("the relay counted %v lost events, want %d", got, want)
+			}
+		})
+	}
+}
+
+func value(t *testing.T, registry prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("find the metric %s: none has this name", name)
+	return 0
+}
+
+// A consumer that is slow has its queue of events once, and not once more for each minute that it needs.
+func TestRelay_slowConsumer(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	b := consume(t, pool, func(string, int) bool { return true })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	ids := numbered(50)
+	event(t, pool, ids...)
+	start(t, relay)
+	newest := ids[len(ids)-1]
+	b.until(t, "three repetitions of the newest", func() bool { return b.times[newest] > 3 })
+	if err := outbox.NewBacklog(pool, 1).Full(t.Context()); err != nil {
+		t.Errorf("all events are with the broker: %v", err)
+	}
+	b.mu.Lock()
+	for _, id := range ids[:len(ids)-1] {
+		if b.times[id] != 1 {
+			t.Errorf("the consumer is slow: it got event %s %d times, want once", id, b.times[id])
+		}
+	}
+	got := slices.Clone(b.got)
+	b.mu.Unlock()
+	for _, m := range got {
+		if err := outbox.Stored(pool)(t.Context(), read, answer(t, m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty(t, pool)
+}
+
+// Messages for a consumer that is away are not lost because another consumer works.
+func TestRelay_otherConsumer(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	b := consume(t, pool, func(id string, _ int) bool { return id == "away" || id == "away too" })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	event(t, pool, "away", "away too")
+	start(t, relay)
+	for n := range 5 {
+		id := fmt.Sprintf("works %d", n)
+		if err := outbox.Insert(t.Context(), pool, outbox.Message{Name: wire.RefundApprovedV1, ID: id, Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		b.until(t, "a repetition of the newest", func() bool { return b.times["away too"] > n+1 })
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if got := b.times["away"]; got != 1 {
+		t.Errorf("the consumer of events is away: its first message was sent %d times, want once", got)
+	}
+}
+
+// A relay that takes over sends what its predecessor sent a moment ago, and knows what it had marked.
+func TestRelay_takeoverOfSent(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	event(t, pool, "old", "new")
+	if _, err := pool.Exec(t.Context(), `UPDATE outbox SET sent_at = now() WHERE message_id = 'old'`); err != nil {
+		t.Fatal(err)
+	}
+	b := consume(t, pool, func(string, int) bool { return false })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	start(t, relay)
+	empty(t, pool)
+	if first := b.got[0].UUID; first != "new" {
+		t.Errorf("the first message is %s, want new: old was sent before", first)
+	}
+}
+
+func TestStored(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	event(t, pool, "a", "b", "c")
+	names := read
+	stored := func(messages ...wire.StoredMessage) error {
+		return outbox.Stored(pool)(t.Context(), names, wire.Stored{Messages: messages})
+	}
+	left := func() (ids string) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `SELECT coalesce(string_agg(message_id, ',' ORDER BY id), '') FROM outbox`).Scan(&ids); err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	for _, step := range []struct {
+		name     string
+		messages []wire.StoredMessage
+		want     string
+	}{
+		{"another message in the row, as after a restore", []wire.StoredMessage{{Row: 1, ID: "z"}, {Row: 2, ID: "a"}}, "a,b,c"},
+		{"nothing", nil, "a,b,c"},
+		{"out of order", []wire.StoredMessage{{Row: 3, ID: "c"}, {Row: 1, ID: "a"}}, "b"},
+		{"again", []wire.StoredMessage{{Row: 3, ID: "c"}, {Row: 1, ID: "a"}}, "b"},
+	} {
+		if err := stored(step.messages...); err != nil {
+			t.Errorf("%s: answer about %v: %v", step.name, step.messages, err)
+		}
+		if got := left(); got != step.want {
+			t.Errorf("%s: %q is left in the outbox, want %q", step.name, got, step.want)
+		}
+	}
+	names = []string{string(wire.RefundApprovedV1)}
+	if err := stored(wire.StoredMessage{Row: 2, ID: "b"}); err != nil || left() != "b" {
+		t.Errorf("answer about a message that the consumer does not read: %q is left (%v), want b", left(), err)
+	}
+	if err := stored(make([]wire.StoredMessage, wire.StoredMax+1)...); !fault.IsPermanent(err) {
+		t.Errorf("answer about %d messages: got %v, want a permanent fault", wire.StoredMax+1, err)
+	}
+}
