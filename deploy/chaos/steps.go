@@ -24,11 +24,15 @@ var steps = []latch.Step{
 	{Name: "rail paying", Database: "payments", Event: "AFTER INSERT ON sim_transfers"},
 	{Name: "settling", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("settling")},
 	{Name: "settled", Database: "payments", Event: "AFTER UPDATE ON payments", When: entered("settled")},
-	{Name: "event relayed", Database: "payments", Event: "AFTER DELETE ON outbox"},
+	{Name: "message relayed", Database: "payments", Event: "AFTER DELETE ON outbox", When: "OLD.name <> '" + statusChanged + "'"},
 	{Name: "callback stored", Database: "callback-dispatcher", Event: "AFTER INSERT ON event"},
+	{Name: "event acknowledged", Database: "payments", Event: "AFTER DELETE ON outbox", When: "OLD.name = '" + statusChanged + "'"},
 	{Name: "callback answered", Database: "callback-dispatcher", Event: "AFTER INSERT ON attempt"},
 	{Name: inFlight},
 }
+
+// statusChanged is the name of events, which stay in the outbox until the dispatcher acknowledges them.
+const statusChanged = "payments.status_changed.v1"
 
 // entered is true of an update that adds a change into a status to those of a payment: its last words are the status
 // before it, the status and the exception, which may be empty.

@@ -127,6 +127,12 @@ func Depth(t testing.TB, channel *amqp.Channel, queue string) int {
 	return state.Messages
 }
 
+// Purge makes the broker forget the messages of a queue that no consumer holds.
+func Purge(t testing.TB, amqpURL, queue string) {
+	t.Helper()
+	call(t, http.MethodDelete, "/api/queues/"+vhostOf(t, amqpURL)+"/"+url.PathEscape(queue)+"/contents", nil)
+}
+
 // KillConnections makes the broker close every connection of the virtual host, as an operator or a failing node would,
 // and returns their number.
 func KillConnections(t testing.TB, amqpURL string) int {

@@ -15,6 +15,7 @@ const (
 	unbalancedJournal = "journal that does not balance"
 	unbalancedAsset   = "asset whose debits differ from its credits"
 	fullClearing      = "clearing account that is not empty"
+	leftInOutbox      = "message left in the outbox"
 	floatsDiffer      = "floats that differ from the bank's statement"
 	fiatBelowZero     = "balance of a merchant that was below zero"
 	cryptoBelowZero   = "balance of a merchant below zero"
@@ -52,8 +53,8 @@ var laws = []law{
 		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) < 0`},
 	{"payments", "history with a gap", `SELECT p.reference FROM payments p JOIN history h ON h.payment_id = p.id
 		GROUP BY p.id, p.reference, p.version HAVING max(h.version) > p.version OR min(h.version) <> 1`},
-	{"payments", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
-	{"wallets", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"payments", leftInOutbox, `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"wallets", leftInOutbox, `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
 	{"wallets", "transfer on the simulated chain that was not seen", `SELECT t.tx_hash FROM sim_transfers t
 		LEFT JOIN deposits d ON d.mode = 'test' AND d.network = t.network AND d.tx_hash = t.tx_hash
 		WHERE NOT t.dropped AND d.tx_hash IS NULL`},

@@ -56,7 +56,7 @@ VALUES ('%s', %d, 'live', 'm', '%s', 'tron', 'USDT', %s, %s);`, journal, line, a
 var soundCustody = custody("a", 1, "custody", "3", "0") + custody("a", 2, "merchant", "0", "3") +
 	`INSERT INTO merchant_balances (mode, merchant_id, network, asset, amount) VALUES ('live', 'm', 'tron', 'USDT', 3);`
 
-const unsent = `INSERT INTO outbox (name, message_id, headers, body, created_at) VALUES ('n', 'm', '', '', now() - interval '1 minute');`
+const unsentRow = `INSERT INTO outbox (name, message_id, headers, body, created_at) VALUES ('n', 'm', '', '', now() - interval '1 minute');`
 
 // Each law of the books is broken in a database of the product's own schema, and is found; a sound book breaks none.
 func TestLaws_eachIsFoundBroken(t *testing.T) {
@@ -81,8 +81,8 @@ func TestLaws_eachIsFoundBroken(t *testing.T) {
 			entries(7, "crypto:hot:tron:USDT USDT debit 7", "crypto:deposit:tron:USDT USDT credit 7"),
 		"payments: history with a gap": fmt.Sprintf(payment, 1) +
 			`INSERT INTO history_rows (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ('pay_1', 2, 1, 't', 'a', 'b', '')`,
-		"payments: message left in the outbox": unsent,
-		"wallets: message left in the outbox":  unsent,
+		"payments: message left in the outbox": unsentRow,
+		"wallets: message left in the outbox":  unsentRow,
 		"wallets: transfer on the simulated chain that was not seen": `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations)
 			VALUES ('r', 'tron', 'h', '', 'USDT', '', 1, '', 1)`,
 		"wallets: journal that does not balance": custody("a", 1, "custody", "3", "0") + custody("a", 2, "merchant", "0", "2") +

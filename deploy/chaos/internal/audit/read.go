@@ -225,10 +225,33 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 		return "payments' database", fmt.Errorf("looking for deposits not booked: %w", err)
 	}
 	if open == 0 && events == 0 && shallow == 0 {
+		if unsent, err := unsent(ctx, e); unsent != "" || err != nil {
+			return unsent, err
+		}
 		if out, err := moving(ctx, db, e.Merchants, e.Outgoing); out != "" || err != nil || e.Live == nil {
 			return out, err
 		}
 		return unswept(ctx, e)
 	}
 	return fmt.Sprintf("%d payments not ended, %d callbacks not received, %d deposits not booked", open, events, shallow), nil
+}
+
+// unsent says which outboxes still hold messages. An event whose acknowledgement was lost in a crash is sent again
+// after a minute, though its merchant has it.
+func unsent(ctx context.Context, e Evidence) (string, error) {
+	for _, l := range laws {
+		if l.what != leftInOutbox {
+			continue
+		}
+		db, err := pgx.Connect(ctx, e.Databases[l.service])
+		if err != nil {
+			return l.service + "' database", err
+		}
+		found, err := l.broken(ctx, db)
+		_ = db.Close(ctx) // it was read only
+		if len(found) > 0 || err != nil {
+			return fmt.Sprintf("%d lines about the outbox of %s", len(found), l.service), err
+		}
+	}
+	return "", nil
 }
