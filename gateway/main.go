@@ -109,8 +109,8 @@ func serve(ctx context.Context, in command.Input) error {
 		return err
 	}
 	group.Go("changes of merchants", known.teller.Run)
-	present := presence.Teller{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks(group) }}
-	group.Every("presence", presence.Every, present.Start().Tell)
+	present := presence.Reporter{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks(group) }}
+	group.Every("presence", presence.Every, present.Start().Report)
 	return group.Run(ctx)
 }
 

@@ -33,7 +33,7 @@ const Schema = `CREATE TABLE processes (
 );`
 
 const (
-	tellSQL = `INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	reportSQL = `INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (name) DO UPDATE SET ready = excluded.ready, checks = excluded.checks, queues = excluded.queues, told_at = now()`
 	forgetSQL = `DELETE FROM processes WHERE told_at < now() - interval '10 minutes'`
 	listSQL   = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes
@@ -45,10 +45,10 @@ WHERE q->>'queue' = $1 ORDER BY told_at DESC LIMIT 1), '')`
 
 // Statements lists the SQL texts of the package by name.
 func Statements() map[string]string {
-	return map[string]string{"tellProcess": tellSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL, "deadSince": sinceSQL}
+	return map[string]string{"reportProcess": reportSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL, "deadSince": sinceSQL}
 }
 
-// Every is the interval of Tell.
+// Every is the interval of Report.
 const Every = 5 * time.Second
 
 // Depth is the number of messages in a queue, and in its dead queue.
@@ -70,8 +70,8 @@ func Depths[D ~struct {
 	}
 }
 
-// Teller reports one process.
-type Teller struct {
+// Reporter reports one process.
+type Reporter struct {
 	DB     postgres.Querier
 	Role   string // serve, work, or both
 	Checks func() []telemetry.Check
@@ -82,15 +82,15 @@ type Teller struct {
 	since   map[string]string // by queue: since when its dead queue is not empty
 }
 
-// Start gives the process its name. Call it once before Tell.
-func (t *Teller) Start() *Teller {
+// Start gives the process its name. Call it once before Report.
+func (r *Reporter) Start() *Reporter {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	const most = 8
-	t.name, t.started = host+" "+strings.ToLower(rand.Text()[:most]), time.Now()
-	return t
+	r.name, r.started = host+" "+strings.ToLower(rand.Text()[:most]), time.Now()
+	return r
 }
 
 // Roles is the name of the roles of a process.
@@ -120,17 +120,17 @@ type Queue struct {
 
 // queues measures the queues. A process that finds dead messages takes the time from the newest report of another one,
 // or of its predecessor; else they are new.
-func (t *Teller) queues(ctx context.Context) ([]Queue, error) {
+func (r *Reporter) queues(ctx context.Context) ([]Queue, error) {
 	out, since := []Queue{}, map[string]string{}
-	if t.Queues == nil {
+	if r.Queues == nil {
 		return out, nil
 	}
-	for _, d := range t.Queues() {
+	for _, d := range r.Queues() {
 		one := Queue{Queue: d.Queue, Messages: d.Messages, Dead: d.Dead}
 		if d.Dead > 0 {
-			at := t.since[d.Queue]
+			at := r.since[d.Queue]
 			if at == "" {
-				if err := t.DB.QueryRow(ctx, sinceSQL, d.Queue).Scan(&at); err != nil {
+				if err := r.DB.QueryRow(ctx, sinceSQL, d.Queue).Scan(&at); err != nil {
 					return nil, fmt.Errorf("read since when %s has dead messages: %w", d.Queue, err)
 				}
 			}
@@ -141,13 +141,13 @@ func (t *Teller) queues(ctx context.Context) ([]Queue, error) {
 		}
 		out = append(out, one)
 	}
-	t.since = since
+	r.since = since
 	return out, nil
 }
 
-// Tell writes the row of this process, and deletes the rows of processes that have ended.
-func (t *Teller) Tell(ctx context.Context) error {
-	results, ready := telemetry.Examine(ctx, t.Checks())
+// Report writes the row of this process, and deletes the rows of processes that have ended.
+func (r *Reporter) Report(ctx context.Context) error {
+	results, ready := telemetry.Examine(ctx, r.Checks())
 	checks := make([]check, 0, len(results))
 	for _, name := range slices.Sorted(maps.Keys(results)) {
 		one := check{Name: name}
@@ -156,7 +156,7 @@ func (t *Teller) Tell(ctx context.Context) error {
 		}
 		checks = append(checks, one)
 	}
-	queues, err := t.queues(ctx)
+	queues, err := r.queues(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,10 +169,10 @@ func (t *Teller) Tell(ctx context.Context) error {
 		return fmt.Errorf("encode the queues: %w", err)
 	}
 	build := version.Read()
-	if _, err := t.DB.Exec(ctx, tellSQL, t.name, t.Role, build.Version, build.Revision, t.started, ready, string(checked), string(waiting)); err != nil {
+	if _, err := r.DB.Exec(ctx, reportSQL, r.name, r.Role, build.Version, build.Revision, r.started, ready, string(checked), string(waiting)); err != nil {
 		return fmt.Errorf("report the process: %w", err)
 	}
-	if _, err := t.DB.Exec(ctx, forgetSQL); err != nil {
+	if _, err := r.DB.Exec(ctx, forgetSQL); err != nil {
 		return fmt.Errorf("delete ended processes: %w", err)
 	}
 	return nil

@@ -23,11 +23,11 @@ func TestStatements(t *testing.T) {
 }
 
 // List has a process with the checks and queues that it reported last, until the process is silent.
-func TestTell(t *testing.T) {
+func TestReport(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)
 	var broken error
-	teller := (&presence.Teller{
+	reporter := (&presence.Reporter{
 		DB: pool, Role: presence.Roles(true, true),
 		Checks: func() []telemetry.Check {
 			return []telemetry.Check{{Name: "database", Ready: func(context.Context) error { return broken }}}
@@ -35,8 +35,8 @@ func TestTell(t *testing.T) {
 		Queues: func() []presence.Depth { return []presence.Depth{{Queue: "a.b", Messages: 3, Dead: 1}} },
 	}).Start()
 	for _, broken = range []error{nil, errors.New("no answer")} {
-		if err := teller.Tell(t.Context()); err != nil {
-			t.Fatalf("tell of a process: %v", err)
+		if err := reporter.Report(t.Context()); err != nil {
+			t.Fatalf("report a process: %v", err)
 		}
 		got, err := presence.List(t.Context(), pool, "payments")
 		if err != nil || len(got.Processes) != 1 {
@@ -58,20 +58,20 @@ func TestTell(t *testing.T) {
 
 // The time since when a dead queue is not empty stays while messages are in it, whichever process reports, and through
 // a restart. It ends with the last message.
-func TestTell_deadSince(t *testing.T) {
+func TestReport_deadSince(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)
 	dead := 0
-	process := func() *presence.Teller {
-		return (&presence.Teller{
+	process := func() *presence.Reporter {
+		return (&presence.Reporter{
 			DB: pool, Role: presence.Roles(false, true), Checks: func() []telemetry.Check { return nil },
 			Queues: func() []presence.Depth { return []presence.Depth{{Queue: "a.b", Dead: dead}, {Queue: "c.d"}} },
 		}).Start()
 	}
-	tell := func(of *presence.Teller) *string {
+	report := func(of *presence.Reporter) *string {
 		t.Helper()
-		if err := of.Tell(t.Context()); err != nil {
-			t.Fatalf("tell of a process: %v", err)
+		if err := of.Report(t.Context()); err != nil {
+			t.Fatalf("report a process: %v", err)
 		}
 		var filled, empty *string
 		const newest = `SELECT queues->0->>'deadSince', queues->1->>'deadSince' FROM processes ORDER BY told_at DESC LIMIT 1`
@@ -84,21 +84,21 @@ func TestTell_deadSince(t *testing.T) {
 		return filled
 	}
 	one, other := process(), process()
-	if got := tell(one); got != nil {
+	if got := report(one); got != nil {
 		t.Fatalf("report an empty dead queue: got %s, want no time", *got)
 	}
 	dead = 2
-	first := tell(one)
+	first := report(one)
 	if first == nil {
 		t.Fatal("report dead messages: got no time")
 	}
-	for name, of := range map[string]*presence.Teller{"the same process": one, "another process": other, "a process after a restart": process()} {
-		if got := tell(of); got == nil || *got != *first {
+	for name, of := range map[string]*presence.Reporter{"the same process": one, "another process": other, "a process after a restart": process()} {
+		if got := report(of); got == nil || *got != *first {
 			t.Errorf("%s reports dead messages: got %v, want %s", name, got, *first)
 		}
 	}
 	dead = 0
-	if got := tell(one); got != nil {
+	if got := report(one); got != nil {
 		t.Errorf("report a queue that was emptied: got %s, want no time", *got)
 	}
 }

@@ -117,11 +117,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		}
 		defer closeLink()
 	}
-	present := (&presence.Teller{DB: db, Role: presence.Roles(serves, works), Checks: func() []telemetry.Check { return p.checks }}).Start()
+	present := (&presence.Reporter{DB: db, Role: presence.Roles(serves, works), Checks: func() []telemetry.Check { return p.checks }}).Start()
 	if works {
 		present.Queues = presence.Depths(p.link.Depths)
 	}
-	p.group.Every("presence", presence.Every, present.Tell)
+	p.group.Every("presence", presence.Every, present.Report)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}

@@ -107,8 +107,8 @@ func serve(ctx context.Context, in command.Input) error {
 		{Name: "running", Ready: func(context.Context) error { return group.Ready() }},
 		{Name: "database", Ready: db.Ping},
 	}
-	present := presence.Teller{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks }}
-	group.Every("presence", presence.Every, present.Start().Tell)
+	present := presence.Reporter{DB: db, Role: presence.Roles(true, false), Checks: func() []telemetry.Check { return checks }}
+	group.Every("presence", presence.Every, present.Start().Report)
 	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(checks...)); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if p.present.Role = presence.Roles(serves, works); works {
 		p.present.Queues = presence.Depths(b.link.Depths)
 	}
-	p.group.Every("presence", presence.Every, p.present.Tell)
+	p.group.Every("presence", presence.Every, p.present.Report)
 	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type process struct {
 	closers   []func(context.Context) // the last one runs first
 	clock     *store.Clock
 	store     *store.Store
-	present   *presence.Teller
+	present   *presence.Reporter
 	processes func(context.Context) (presence.Answer, error)
 	full      func(context.Context) error // an error while the outbox is too full for new work
 	stored    func(ctx context.Context, names []string, m wire.Stored) error
@@ -92,7 +92,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 		Render: p.render(), Keys: p.keys, EventKeys: p.eventKeys, TokenKeys: p.tokenKeys, TokenLife: p.policy.TokenLife, Daily: p.daily,
 		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Log: tel.Log,
 	})
-	p.present = (&presence.Teller{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
+	p.present = (&presence.Reporter{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
 	p.processes = presence.Lister(db, wire.Payments)
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
 	p.stored = outbox.Stored(db)

@@ -85,7 +85,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if works {
 		p.present.Queues = presence.Depths(p.link.Depths)
 	}
-	p.group.Every("presence", presence.Every, p.present.Tell)
+	p.group.Every("presence", presence.Every, p.present.Report)
 	if err := p.group.HTTP(lifecycle.Ops, p.cfg.OpsAddr, p.tel.Ops(p.checks(chains)...)); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ type process struct {
 	link   *bus.Link
 	relay  *outbox.Relay
 
-	present   *presence.Teller
+	present   *presence.Reporter
 	processes func(context.Context) (presence.Answer, error)
 
 	ends []func()
@@ -164,7 +164,7 @@ func open(ctx context.Context, environ map[string]string, works bool) (_ *proces
 		return nil, err
 	}
 	p.ends = append(p.ends, db.Close)
-	p.present, p.processes = (&presence.Teller{DB: db}).Start(), presence.Lister(db, service)
+	p.present, p.processes = (&presence.Reporter{DB: db}).Start(), presence.Lister(db, service)
 	p.place = func(ctx context.Context, in shard.Code) error { return placed.Check(ctx, db, in) }
 	p.ping, p.backlog, p.stored = db.Ping, outbox.NewBacklog(db, outbox.MaxRows), outbox.Stored(db)
 	seen := deposit.NewObserver(p.tel.Registry, p.tel.Log)
