@@ -29,6 +29,9 @@ func NewPace(soon time.Duration) *Pace {
 
 func (p *Pace) linger() { p.until.Store(time.Now().Add(linger).UnixNano()) }
 
+// Stay makes the loop ask soon for another second: the work that it waits for is about to come.
+func (p *Pace) Stay() { p.linger() }
+
 // Wake makes the loop ask at once. It never blocks.
 func (p *Pace) Wake() {
 	p.linger()

@@ -9,8 +9,8 @@ import (
 	"causeway.internal/libs/lifecycle"
 )
 
-// A loop asks soon for a second after it began, was woken or found work, then every five seconds, and at once when it
-// is woken.
+// A loop asks soon for a second after it began, was woken, found work or was to stay, then every five seconds, and at
+// once when it is woken.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const soon = 100 * time.Millisecond
@@ -34,6 +34,9 @@ func TestPace(t *testing.T) {
 		time.AfterFunc(2*time.Second, pace.Wake)
 		wait(false, 2*time.Second, "two seconds a wake-up")
 		wait(false, soon, "a wake-up")
+		<-time.After(time.Second)
+		pace.Stay()
+		wait(false, soon, "work that is about to come")
 		ctx, end := context.WithCancel(t.Context())
 		end()
 		if pace.Wait(ctx, true) {

@@ -244,7 +244,13 @@ func (p *process) timers(cases *usecases.Set, cfg workSettings, keep erasure.Ret
 			leading := p.group.Child(closeTimeout)
 			stock := lifecycle.NewPace(stockEvery)
 			leading.Go("due work", func(ctx context.Context) error { return s.AwaitWork(ctx, p.store.Work(payoutDue, stock.Wake)...) })
-			leading.Paced("address stock", stock, replenisher.Look)
+			leading.Paced("address stock", stock, func(ctx context.Context) error {
+				err := replenisher.Look(ctx)
+				if replenisher.Awaits() {
+					stock.Stay()
+				}
+				return err
+			})
 			if !p.cfg.Recovery { // wallets still has to repeat the deposits of the lost time
 				leading.Every("expiry", expireEvery, cases.ExpireDue)
 			}

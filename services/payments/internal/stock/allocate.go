@@ -19,6 +19,10 @@ import (
 // Most bounds the stock of one family in one mode.
 const Most = 200_000
 
+// answerSoon is how long after a request its answer is looked for at every look. It usually comes within a second; one
+// that waits for an operator to import addresses may take days.
+const answerSoon = 10 * time.Second
+
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
 
@@ -70,12 +74,16 @@ type Replenisher struct {
 	gauge   func(mode tenant.Mode, family money.Family, free int)
 	primed  map[Shelf]bool
 	next    map[Shelf]time.Time // not before this is it counted
+	asked   map[Shelf]time.Time // when it got a request that wallets had not answered when it was counted
 }
 
 // NewReplenisher makes a replenisher for the given families of each open mode. least is the smallest target; gauge gets
 // each level.
 func NewReplenisher(s Shelves, wanted map[tenant.Mode][]money.Family, least int, now func() time.Time, gauge func(tenant.Mode, money.Family, int)) *Replenisher {
-	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[Shelf]bool{}, next: map[Shelf]time.Time{}}
+	r := &Replenisher{
+		shelves: s, least: least, now: now, gauge: gauge,
+		primed: map[Shelf]bool{}, next: map[Shelf]time.Time{}, asked: map[Shelf]time.Time{},
+	}
 	for mode, families := range wanted {
 		for _, f := range families {
 			r.wanted = append(r.wanted, Shelf{mode, f})
@@ -108,30 +116,48 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	for _, k := range due {
 		l := known[k]
 		r.gauge(k.Mode, k.Family, l.Free)
-		if err := r.ask(ctx, k, l, l.Target(r.least)); err != nil {
+		asked, err := r.ask(ctx, k, l, l.Target(r.least))
+		if err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.Mode, k.Family, err)
+		}
+		if asked {
+			r.asked[k] = now
+		} else if l.Open == nil {
+			delete(r.asked, k)
 		}
 		r.next[k] = now.Add(time.Duration(l.Free) * countPause)
 	}
 	return nil
 }
 
-// ask sends or repeats a request where the level is low. Each request begins a trace, in which wallets answers.
-func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) error {
+// Awaits reports whether wallets is about to answer a request. The next look is due soon then: until a shelf is
+// counted, nobody sees that it is full.
+func (r *Replenisher) Awaits() bool {
+	for _, at := range r.asked {
+		if r.now().Sub(at) < answerSoon {
+			return true
+		}
+	}
+	return false
+}
+
+// ask sends or repeats a request where the level is low, and reports whether it sent one. Each request begins a trace,
+// in which wallets answers.
+func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) (asked bool, err error) {
 	repeats := l.Open != nil && l.Open.Stale
 	asks := l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k]))
 	if !repeats && !asks {
-		return nil
+		return false, nil
 	}
 	ctx, span := otel.Tracer("causeway.internal/services/payments").Start(ctx, "ask for addresses",
 		trace.WithAttributes(attribute.String("mode", string(k.Mode)), attribute.String("family", string(k.Family))))
 	defer span.End()
 	if repeats {
-		return r.shelves.Repeat(ctx, k.Mode, k.Family, r.command(k, l.Open.ID, l.Open.Count))
+		return false, r.shelves.Repeat(ctx, k.Mode, k.Family, r.command(k, l.Open.ID, l.Open.Count))
 	}
 	r.primed[k] = true
 	count := min(target-l.Free, wire.AllocateMax)
-	return r.shelves.Request(ctx, k.Mode, k.Family, count, r.command(k, id.New(id.Message, r.now()), count))
+	return true, r.shelves.Request(ctx, k.Mode, k.Family, count, r.command(k, id.New(id.Message, r.now()), count))
 }
 
 // command carries the request's id in its payload; the message has an id of its own, because a repeated request must

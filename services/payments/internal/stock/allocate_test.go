@@ -87,6 +87,36 @@ func TestReplenisher(t *testing.T) {
 	}
 }
 
+// While wallets is about to answer a request, the next look is due soon: it counts what came.
+func TestReplenisher_awaits(t *testing.T) {
+	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}}}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := stock.NewReplenisher(s, map[tenant.Mode][]money.Family{tenant.Test: {money.EVM}}, 1024, func() time.Time { return now },
+		func(tenant.Mode, money.Family, int) {})
+	open := &stock.Request{ID: "r", Count: 1024}
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		open  *stock.Request
+		free  int
+		want  bool
+	}{
+		{"the first look asks", 0, nil, 0, true},
+		{"wallets has not answered", time.Second, open, 0, true},
+		{"wallets has answered", time.Second, nil, 1024, false},
+		{"another look asks", time.Second, nil, 100, true},
+		{"wallets does not answer", 10 * time.Second, open, 100, false},
+	} {
+		s.level.Open, s.level.Free, now = step.open, step.free, now.Add(step.after)
+		if err := r.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Awaits(); got != step.want {
+			t.Errorf("%s: got awaits %t, want %t", step.name, got, step.want)
+		}
+	}
+}
+
 // A large stock is counted again only after a while that grows with it; a small one at every look.
 func TestReplenisher_countsSparingly(t *testing.T) {
 	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 80_000, Peak: 20_000}}
