@@ -15,11 +15,12 @@ import (
 // The cost: RFC 9106's second recommendation, 64 MiB and three passes, which takes about 50 ms.
 const (
 	passes  = 3
-	memory  = 64 << 10 // KiB
 	threads = 4
 	keyLen  = 32
 	saltLen = 16
 )
+
+var memory uint32 = 64 << 10 // KiB
 
 // slots bounds how many hashes are computed at a time: each takes 64 MiB.
 var slots = make(chan struct{}, 2)

@@ -14,6 +14,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -32,11 +33,17 @@ import (
 	"causeway.internal/libs/testkit/postbox"
 	"causeway.internal/services/console/internal/api"
 	"causeway.internal/services/console/internal/mail"
+	"causeway.internal/services/console/internal/password"
 	"causeway.internal/services/console/internal/people"
 	"causeway.internal/services/console/internal/store"
 	"causeway.internal/services/console/internal/web"
 	"causeway.internal/services/console/migrations"
 )
+
+func TestMain(m *testing.M) {
+	password.Lower()
+	os.Exit(m.Run())
+}
 
 // site is a console with its own database, behind a proxy that signs as the gateway does.
 type site struct {
