@@ -30,7 +30,8 @@ type btcApprover struct {
 	btc *btc
 }
 
-// newBTCApprover starts the processes. Each of fill is an output of the refund station.
+// newBTCApprover starts the processes. Each of fill is an output of the refund station, which the search for the
+// station has found: a refund that finds the station short waits for a minute.
 func newBTCApprover(t *testing.T, fill []int, change func(policy string, environ map[string]string) string) *btcApprover {
 	t.Helper()
 	c := newBTC(t, func(policy string, environ map[string]string) string {
@@ -52,6 +53,9 @@ func newBTCApprover(t *testing.T, fill []int, change func(policy string, environ
 		d.btc.pay(d.station, sats)
 	}
 	d.Mine(6)
+	d.await(t, "wallets has found the money of the refund station", func() bool {
+		return d.count(t, `SELECT count(*) FROM station_outputs`) == int64(len(fill))
+	})
 	d.open(t)
 	return d
 }
@@ -158,7 +162,7 @@ func TestRefundBitcoin_kill9(t *testing.T) {
 		})
 	}
 	for _, answered := range refundAnswers {
-		for _, side := range []string{"wallets", "signer"} {
+		for _, side := range refundSides {
 			die(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
 		}
 		die(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")

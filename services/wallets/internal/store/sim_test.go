@@ -22,6 +22,9 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
+// slow is the pace of a simulated chain while no deposit waits for a block.
+const slow = 5 * time.Second
+
 // simulation is a simulated chain with its scanner, as the service runs them.
 type simulation struct {
 	t     *testing.T
@@ -34,11 +37,12 @@ type simulation struct {
 	told  []wire.DepositChanged
 }
 
-func newSimulation(t *testing.T) *simulation {
+// newSimulation starts a chain that makes a block every so often while no deposit waits for one.
+func newSimulation(t *testing.T, every time.Duration) *simulation {
 	s, pool := open(t)
 	w := &simulation{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
 	network, _ := money.NetworkOf("ethereum")
-	w.chain = simulated.New(network, s, 5*time.Second, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.chain = simulated.New(network, s, every, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	w.start(1)
 	t.Cleanup(func() { w.stop() })
 	return w
@@ -110,7 +114,7 @@ func reverted(d wire.DepositChanged) bool  { return d.State == wire.Reverted }
 
 func TestSimulated_confirmsFast(t *testing.T) {
 	t.Parallel()
-	w := newSimulation(t)
+	w := newSimulation(t, slow)
 	began := time.Now()
 	w.deposit("a", 12)
 	w.deposit("a", 12) // once per request
@@ -125,7 +129,7 @@ func TestSimulated_confirmsFast(t *testing.T) {
 
 func TestSimulated_forks(t *testing.T) {
 	t.Parallel()
-	w := newSimulation(t)
+	w := newSimulation(t, slow)
 	w.deposit("a", 3)
 	w.deposit("b", 3)
 	w.until("a", "seen", seen)
@@ -147,7 +151,7 @@ func TestSimulated_forks(t *testing.T) {
 // A transfer that is to leave the chain does so alone, and where it returns it is confirmed in another block.
 func TestSimulated_oneTransferLeaves(t *testing.T) {
 	t.Parallel()
-	w := newSimulation(t)
+	w := newSimulation(t, 200*time.Millisecond) // it returns after blocks that no deposit waits for
 	w.depositUntil("returns", 12, 1, true)
 	w.depositUntil("dropped", 12, 1, false)
 	w.deposit("stays", 12)
@@ -168,7 +172,7 @@ func TestSimulated_oneTransferLeaves(t *testing.T) {
 // After crashes at any place, each deposit is published once for each of its versions.
 func TestSimulated_survivesRestarts(t *testing.T) {
 	t.Parallel()
-	w := newSimulation(t)
+	w := newSimulation(t, slow)
 	for i := range int64(6) {
 		w.deposit(fmt.Sprint("d", i), 12)
 		w.stop()
@@ -181,7 +185,7 @@ func TestSimulated_survivesRestarts(t *testing.T) {
 
 func TestSimulated_refusesAForkOfNothing(t *testing.T) {
 	t.Parallel()
-	w := newSimulation(t)
+	w := newSimulation(t, slow)
 	w.deposit("a", 1)
 	w.until("a", "seen", seen)
 	for _, above := range []int64{-1, 1_000_000} {
