@@ -23,11 +23,11 @@ var everyRefundKill = kills{
 	sending: []bool{false, true}, writing: refundSteps,
 }
 
-// expiredSteps are the rows at which wallets dies after a form of tron has expired.
-var expiredSteps = []string{"refund planned", "refund signed"}
-
-// refundAnswers and refundRows are all points of refunds on bitcoin, solana and tron.
-var refundAnswers = []bool{false, true}
+// refundAnswers, refundSides and refundRows are all points of refunds on bitcoin, solana and tron.
+var (
+	refundAnswers = []bool{false, true}
+	refundSides   = []string{"wallets", "signer"}
+)
 
 func refundRows(steps []string) []string { return steps }
 

@@ -35,15 +35,15 @@ var (
 	}
 )
 
-// expiredSteps is the row at which wallets dies after a form of tron has expired: the next form is signed.
-var expiredSteps = []string{"refund signed"}
-
-// refundAnswers and refundRows are some points of refunds on bitcoin, solana and tron. Those of ethereum have all, with
-// the same store and the same signer.
-var refundAnswers = []bool{true}
+// refundAnswers, refundSides and refundRows are some points of refunds on bitcoin, solana and tron. Those of ethereum
+// have all, with the same store and the same signer.
+var (
+	refundAnswers = []bool{true}
+	refundSides   = []string{"wallets"}
+)
 
 func refundRows(steps []string) []string {
-	return slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return !strings.HasSuffix(step, "signed") && !strings.HasSuffix(step, "final") })
+	return slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return !strings.HasSuffix(step, "signed") })
 }
 
 // tronKills are two points of each transaction; the sweep itself has one of each kind.

@@ -138,7 +138,7 @@ func TestRefundSolana_kill9(t *testing.T) {
 		})
 	}
 	for _, answered := range refundAnswers {
-		for _, side := range []string{"wallets", "signer"} {
+		for _, side := range refundSides {
 			dies(fmt.Sprintf("signing, answered %v, %s dies", answered, side), d.door("sign", intent.Refund, answered), side)
 		}
 		dies(fmt.Sprintf("sending, answered %v", answered), d.door("send", intent.Sweep, answered), "wallets")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -279,4 +280,65 @@ func TestRefundTron_refused(t *testing.T) {
 		t.Fatalf("release the blocked refund: %v: %s", err, out)
 	}
 	d.paid(t, o)
+}
+
+// formed checks that a refund has at least so many forms, each in place of the one before and none of which could land
+// beside another.
+func (d *tronApprover) formed(t *testing.T, o order.Order, least int) {
+	t.Helper()
+	_, requests := d.forms(t, intent.Refund)
+	before, ends := "", int64(0)
+	hashes, err := d.pool.Query(t.Context(), `SELECT a.tx_hash FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
+WHERE o.refund = $1 ORDER BY a.number`, o.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hashes.Close()
+	for _, r := range requests {
+		if r.Order.ID != o.ID {
+			continue
+		}
+		if r.Tron.Follows != before || r.Tron.Timestamp < ends {
+			t.Errorf("read the forms of %s: got one at %d in place of %q, want it after %d in place of %q",
+				o.ID, r.Tron.Timestamp, r.Tron.Follows, ends, before)
+		}
+		if !hashes.Next() {
+			t.Fatalf("read the forms of %s: got no hash, want one for each", o.ID)
+		}
+		if err := hashes.Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		ends, least = r.Tron.Expiration, least-1
+	}
+	if least > 0 {
+		t.Errorf("count the forms of %s: got %d too few", o.ID, least)
+	}
+}
+
+// A form that no block takes is followed by another once it has expired on the chain's own final blocks; one of them
+// lands, although wallets dies before and after the next form is signed.
+func TestRefundTron_expired(t *testing.T) {
+	t.Parallel()
+	d := newTronApprover(t, trx, func(policy string, environ map[string]string) string {
+		environ["TRON_SWEEP_EXPIRY"] = "6s" // a slow machine must scan, sign and send within it
+		return policy
+	})
+	d.installSteps(t)
+	d.Do("/set", map[string]any{"hold": true})
+	for i, step := range []string{"refund planned", "refund signed"} {
+		o := d.order("USDT", fmt.Sprint(2_000_001+i))
+		d.approve(t, o)
+		d.await(t, "the first form is with the node", func() bool { return d.state(o) == string(wire.RefundSent) })
+		d.killAt(t, d.row(step)(t), "wallets") // of the next form
+		d.await(t, "another form is with the node", func() bool {
+			return d.count(t, `SELECT count(*) FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing
+WHERE o.refund = $1 AND a.number > 1 AND a.sent_at IS NOT NULL`, o.ID) > 0
+		})
+		d.Do("/set", map[string]any{"hold": false})
+		d.paid(t, o)
+		d.formed(t, o, 2)
+		d.Do("/set", map[string]any{"hold": true})
+	}
+	d.Do("/set", map[string]any{"hold": false})
+	d.booked(t, 1_000_000_000)
 }
