@@ -13,6 +13,7 @@ import (
 // tags at the commit in deploy/upgrade/from, and says so where neither is at hand. Programs from before v0.1.0, which
 // have no console, come with the switches that they need.
 func TestUpgradeBase(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	git := gitIn(t, home)
 	put := func(name, text string) {

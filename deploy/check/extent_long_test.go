@@ -2,4 +2,7 @@
 
 package check
 
-const everyRule = true
+const (
+	everyRule = true
+	stopEvery = 1
+)

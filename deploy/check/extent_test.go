@@ -2,6 +2,11 @@
 
 package check
 
-// everyRule says whether promtool judges every rule of a file in each case of its tests. Else it judges those that the
-// case is about.
-const everyRule = false
+const (
+	// everyRule says whether promtool judges every rule of a file in each case of its tests. Else it judges those that
+	// the case is about.
+	everyRule = false
+
+	// stopEvery is how many calls lie between two at which a rollout is stopped.
+	stopEvery = 3
+)

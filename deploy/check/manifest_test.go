@@ -69,17 +69,20 @@ func (m manifest) field(t *testing.T, path string) any {
 	return at
 }
 
-var built sync.Map // overlay to []manifest
+var (
+	built    = map[string][]manifest{} // by overlay
+	building sync.Mutex
+)
 
 // build renders an overlay as `kubectl kustomize` does, and decodes every object with no field unknown.
 func build(t *testing.T, overlay string) []manifest {
 	t.Helper()
-	if all, ok := built.Load(overlay); ok {
-		return all.([]manifest)
+	building.Lock()
+	defer building.Unlock()
+	if _, ok := built[overlay]; !ok {
+		built[overlay] = render(t, filepath.Join(root, "k8s", "overlays", overlay))
 	}
-	all := render(t, filepath.Join(root, "k8s", "overlays", overlay))
-	built.Store(overlay, all)
-	return all
+	return built[overlay]
 }
 
 // render builds what one directory holds.

@@ -28,6 +28,7 @@ var schemas = sync.OnceValues(func() (schema.Set, error) {
 
 // TestSchemas: every object of every overlay fits the schema of its kind and has no other field.
 func TestSchemas(t *testing.T) {
+	t.Parallel()
 	set, err := schemas()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func TestSchemas(t *testing.T) {
 
 // TestSchemas_refusals: each fault in an object of the prod overlay is found.
 func TestSchemas_refusals(t *testing.T) {
+	t.Parallel()
 	set, err := schemas()
 	if err != nil {
 		t.Fatal(err)

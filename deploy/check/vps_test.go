@@ -125,6 +125,7 @@ func environment(s types.ServiceConfig) map[string]string {
 
 // TestVPS_compose loads the compose file with the secrets of one installation.
 func TestVPS_compose(t *testing.T) {
+	t.Parallel()
 	dir, _ := installed(t)
 	project := vps(t, dir)
 	t.Run("settings", func(t *testing.T) { complete(t, project) })
@@ -152,6 +153,7 @@ func TestVPS_compose(t *testing.T) {
 
 // TestVPS_quotes: a value with $ or # reaches its service whole in single quotes, as env.example says, and not without.
 func TestVPS_quotes(t *testing.T) {
+	t.Parallel()
 	dir, _ := installed(t)
 	const value = "smtps://mailer:p$word$$HOME #1#2@mail.example:465"
 	if err := os.WriteFile(filepath.Join(dir, "settings", "payments.env"), []byte("LOG_LEVEL='"+value+"'\n"), 0o600); err != nil {
@@ -283,6 +285,7 @@ func bounded(t *testing.T, project *types.Project, dir string) {
 // TestVPS_names: the names in compose.yml and in env.example are the same, so that no setting is without effect, and no
 // secret has a value in either.
 func TestVPS_names(t *testing.T) {
+	t.Parallel()
 	read := func(name string) string {
 		raw, err := os.ReadFile(filepath.Join(vpsFiles, name))
 		if err != nil {
@@ -361,6 +364,7 @@ func sameImages(t *testing.T, here *types.Project) {
 // TestVPS_secrets: init makes every secret once, in files for root alone, and shows none. Public halves and the
 // broker's hashes belong to them.
 func TestVPS_secrets(t *testing.T) {
+	t.Parallel()
 	dir, printed := installed(t)
 	before := secretsOf(t, dir)
 	seen := map[string]string{}
@@ -480,6 +484,7 @@ func secretsOf(t *testing.T, dir string) map[string]string {
 
 // TestVPS_refusals: the script says what is wrong, and changes nothing.
 func TestVPS_refusals(t *testing.T) {
+	t.Parallel()
 	dir, _ := installed(t)
 	for name, c := range map[string]struct {
 		settings map[string]string
@@ -531,6 +536,7 @@ func TestVPS_refusals(t *testing.T) {
 // TestVPS_upgrade: backup, sources, images, servers, every migration, then the services in their order, each waited
 // for. A step that fails ends it, and it can go back.
 func TestVPS_upgrade(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	git := gitIn(t, home)
 	for _, part := range []string{"vps", "rabbitmq"} {
@@ -627,6 +633,7 @@ func found(t *testing.T, name, pack string) string {
 }
 
 func TestVPS_shell(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), found(t, "shellcheck", "shellcheck"), filepath.Join(vpsFiles, "causeway")).CombinedOutput()
 	if err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
@@ -636,6 +643,7 @@ func TestVPS_shell(t *testing.T) {
 // TestVPS_routes: Caddy itself, on this machine and without TLS, passes the paths that production's ingress passes, and
 // no other. Operators' paths are on their host alone, for their networks.
 func TestVPS_routes(t *testing.T) {
+	t.Parallel()
 	var asked []string
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Header.Get("X-Forwarded-For"))

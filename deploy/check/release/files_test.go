@@ -107,6 +107,7 @@ func verify(t *testing.T, dir, notes string) error {
 // TestDelivery: the files of a version are all in the sums, the commands of the notes accept them, and refuse them once
 // a byte of any is another one, or the sums are signed by another key. The same sources give the same files.
 func TestDelivery(t *testing.T) {
+	t.Parallel()
 	images := built(t)
 	signer := images[slices.IndexFunc(images, func(b release.Built) bool { return b.Name == "signer" })]
 	tool := release.Built{Name: release.Tool.Name, Parts: signer.Parts}
@@ -225,6 +226,7 @@ func unpacked(t *testing.T, archive string) map[string]string {
 
 // TestDelivery_refusals: what cannot be a release is refused before anything is built or written.
 func TestDelivery_refusals(t *testing.T) {
+	t.Parallel()
 	dir := source(t)
 	full := t.TempDir()
 	write(t, filepath.Join(full, "left.txt"), "of a release before")
