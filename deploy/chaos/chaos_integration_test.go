@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -24,28 +25,14 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", scenariosAtOnce) // they wait for processes and clocks more than they compute
 	os.Exit(m.Run())
-}
-
-// TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of
-// everything, and a clean audit. The servers die too, so the instance has its own.
-func TestMix(t *testing.T) {
-	t.Parallel()
-	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
-}
-
-// TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
-// under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
-func TestRestore(t *testing.T) {
-	t.Parallel()
-	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
-	// nothing when it is set back in its turn: the margin is more.
-	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")
 }
 
 // TestUpgrade is `make upgrade` in small: from the binaries of the last release to these, under load. Where the
 // repository has no history, both are these: what is left is that databases are migrated and processes replaced under
-// load.
+// load. It takes longest, and begins first.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	newer := os.Getenv("CAUSEWAY_BIN")
@@ -66,6 +53,22 @@ func TestUpgrade(t *testing.T) {
 	}
 	instance := append([]string{"--replicas", "2", "--bin", older}, strings.Fields(string(switches))...)
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
+}
+
+// TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of
+// everything, and a clean audit. The servers die too, so the instance has its own.
+func TestMix(t *testing.T) {
+	t.Parallel()
+	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
+}
+
+// TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
+// under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
+	// nothing when it is set back in its turn: the margin is more.
+	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")
 }
 
 // launch runs the chaos command on an instance of its own.

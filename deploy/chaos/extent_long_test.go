@@ -6,15 +6,16 @@ import "time"
 
 // These last about an hour together: `make test/long` plays every scenario, and each for longer.
 const (
-	mixScenarios = "kills,steps,pauses,network,outage,replicas,hooks,mix"
-	mixFor       = 12 * time.Minute
-	restoreFor   = 2 * time.Minute
-	upgradeFor   = 100 * time.Second
-	sweepsFor    = "10m"
-	failoverFor  = 150 * time.Second // two or more of each server
-	hooksFor     = 2 * time.Minute
-	quietFor     = 10 * time.Minute
-	breaks       = "" // everything
-	lookLonger   = 25 * time.Second
-	atMost       = 45 * time.Minute
+	mixScenarios    = "kills,steps,pauses,network,outage,replicas,hooks,mix"
+	mixFor          = 12 * time.Minute
+	restoreFor      = 2 * time.Minute
+	upgradeFor      = 100 * time.Second
+	sweepsFor       = "10m"
+	failoverFor     = 150 * time.Second // two or more of each server
+	hooksFor        = 2 * time.Minute
+	quietFor        = 10 * time.Minute
+	breaks          = "" // everything
+	lookLonger      = 25 * time.Second
+	atMost          = 45 * time.Minute
+	scenariosAtOnce = "2"
 )

@@ -7,13 +7,14 @@ import "time"
 // These last less than three minutes together, with the starts, the last payments and the audits. Those that measure
 // nothing by the clock run two at a time.
 const (
-	mixScenarios = "steps,mix"
-	mixFor       = 20 * time.Second
-	restoreFor   = 16 * time.Second // about three of them are lost, twice
-	upgradeFor   = 6 * time.Second  // beside what moving twenty processes takes
-	hooksFor     = 8 * time.Second
-	quietFor     = 10 * time.Second
-	breaks       = "process"
-	lookLonger   = 5 * time.Second
-	atMost       = 8 * time.Minute
+	mixScenarios    = "steps,mix"
+	mixFor          = 20 * time.Second
+	restoreFor      = 16 * time.Second // about three of them are lost, twice
+	upgradeFor      = 5 * time.Second  // beside what moving twenty processes takes
+	hooksFor        = 8 * time.Second
+	quietFor        = 10 * time.Second
+	breaks          = "process"
+	lookLonger      = 3 * time.Second
+	atMost          = 8 * time.Minute
+	scenariosAtOnce = "3"
 )
