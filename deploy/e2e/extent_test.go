@@ -15,9 +15,8 @@ const (
 	documentWhole  = false
 )
 
-// killCases are one kill of each service on the way of a payment, and one more of payments.
+// killCases are one kill of each service on the way of a payment.
 var killCases = []killCase{
-	{"payments", "payment.confirming"},
 	{"payments", "payment.settling"},
 	{"wallets", "deposit"},
 	{"callback-dispatcher", "payment.settling"},

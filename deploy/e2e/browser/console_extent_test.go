@@ -2,11 +2,11 @@
 
 package browser
 
-// The representative part of TestConsoleMatrix: some pages of two roles, small and dark, and wide and light.
+// The representative part of TestConsoleMatrix: a page of each kind for two roles, small and dark, and wide and light.
+// The pages of TestConsoleLanguages are of each kind too.
 var (
-	matrixPages = []string{
-		"overview", "payments", "payment", "payment-new", "link", "webhook", "keys", "settings", "team", "account", "attention", "merchant", "pauses-new", "search",
-	}
+	matrixPages  = []string{"overview", "payments", "payment", "payment-new", "webhook", "keys", "attention", "merchant", "pauses-new"}
+	speechPages  = []string{"/overview", "/payments/one", "/payments/new", "/webhooks/new", "/attention", "/treasury", "/pauses/new"}
 	matrixRoles  = []string{"owner", "operator"}
 	matrixLooks  = []look{{phone, "dark"}, {desktop, "light"}}
 	matrixSpeech = []string{"ar"}

@@ -220,18 +220,26 @@ func TestConsoleLanguages(t *testing.T) {
 			b.choose("#f-locale", code)
 			b.submit("main form .button")
 			ref := b.create(nil)
+			shown := func(path string) (name string, ok bool) {
+				name = strings.Replace(path, ref, "one", 1)
+				return name, len(speechPages) == 0 || slices.Contains(speechPages, name)
+			}
 			for _, path := range []string{
 				"/overview", "/payments", "/payments/" + ref, "/payments/new", "/links/new", "/balances", "/webhooks/new", "/keys/new", "/settings", "/team", "/account",
 			} {
-				b.resize(phone.width)
-				b.visit("/console" + path)
-				b.read320(strings.ReplaceAll(strings.TrimPrefix(strings.Replace(path, ref, "one", 1), "/"), "/", "-")+"-"+code, code)
+				if name, ok := shown(path); ok {
+					b.resize(phone.width)
+					b.visit("/console" + path)
+					b.read320(strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", "-")+"-"+code, code)
+				}
 			}
 			o := as(t, phone, "operator")
 			for _, path := range []string{"/attention", "/payments", "/payments/" + ref, "/screenings", "/health", "/treasury", "/merchants/local/terms", "/pauses/new"} {
-				o.resize(phone.width)
-				o.visit("/operators" + path + "?lang=" + code)
-				o.read320("operator"+strings.ReplaceAll(strings.Replace(path, ref, "one", 1), "/", "-")+"-"+code, code)
+				if name, ok := shown(path); ok {
+					o.resize(phone.width)
+					o.visit("/operators" + path + "?lang=" + code)
+					o.read320("operator"+strings.ReplaceAll(name, "/", "-")+"-"+code, code)
+				}
 			}
 		})
 	}
