@@ -224,6 +224,41 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	}
 }
 
+// Leasing addresses and removing used ones reads a few pages of any stock, and no payments but those of leased addresses.
+// The stock of another family is older.
+func TestPlans_stock(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO address_stock (mode, family, address, wallet_id)
+		SELECT 'test', CASE WHEN n <= 10000 THEN 'evm' ELSE 'solana' END, 'T' || n, 'wal_' || n FROM generate_series(1, 20000) n`)
+	w.SQL(insertCrowd, 1, 5000)
+	w.SQL(`UPDATE payments SET family = 'solana', address = 'T' || 12000 + substr(id, 5)::int`)
+	w.SQL(`UPDATE address_stock SET lease_owner = 'other', lease_until = now() + interval '1 minute' WHERE address BETWEEN 'T14950' AND 'T15050'`)
+	w.SQL(`ANALYZE address_stock, payments`)
+	const block = 256
+	for name, args := range map[string][]any{
+		"leaseAddresses": {"test", "solana", block, "me", 60.0}, "dropUsedAddresses": {5000},
+	} {
+		pages, removed := 0, 0
+		explain(w, name, args...).each(func(p plan) {
+			pages, removed = max(pages, p.Hit+p.Read), removed+whole(w, p.Removed)*whole(w, p.Loops)
+			if p.Node == "Seq Scan" && (p.On == "address_stock" || p.On == "payments") {
+				t.Errorf("%s reads the whole of %s", name, p.On)
+			}
+		})
+		if removed > block {
+			t.Errorf("%s reads %d pages and throws %d rows away", name, pages, removed)
+		}
+		t.Logf("%s: %d pages, %d rows thrown away", name, pages, removed)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM address_stock WHERE lease_owner = 'me' AND family = 'solana'`); n != block {
+		t.Errorf("%d addresses are leased, want %d", n, block)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM address_stock s JOIN payments p USING (mode, family, address) WHERE s.lease_owner = 'other'`); n != 0 {
+		t.Errorf("%d used addresses remain", n)
+	}
+}
+
 // Neither what is due today nor what is forgotten reads the days of daily settlements that have passed.
 func TestPlans_settlementDays(t *testing.T) {
 	t.Parallel()

@@ -382,10 +382,12 @@ ON CONFLICT (code) DO UPDATE SET balance = a.balance + excluded.balance`
 WHERE p.due_at <= now() AND (p.address IS NULL OR p.due_at = p.deadline_at OR s.block_time > p.due_at + $1 * interval '1 second')
 ORDER BY p.due_at LIMIT $2`
 
-	leaseAddresses = `WITH pick AS (
-	SELECT id FROM address_stock WHERE mode = $1 AND family = $2 AND lease_owner IS NULL ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
-), leased AS (
-	UPDATE address_stock s SET lease_owner = $4, lease_until = now() + $5 * interval '1 second' FROM pick WHERE s.id = pick.id RETURNING s.address, s.wallet_id
+	// leaseAddresses changes the rows that it has locked where they lie. A join with them read the whole stock, or looked
+	// each up once more.
+	leaseAddresses = `WITH leased AS (
+	UPDATE address_stock SET lease_owner = $4, lease_until = now() + $5 * interval '1 second' WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM address_stock WHERE mode = $1 AND family = $2 AND lease_owner IS NULL ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
+	RETURNING address, wallet_id
 ), used AS (
 	INSERT INTO address_usage AS u (mode, family, minute, leased) SELECT $1, $2, date_trunc('minute', now()), count(*) FROM leased HAVING count(*) > 0
 	ON CONFLICT (mode, family, minute) DO UPDATE SET leased = u.leased + excluded.leased
@@ -394,14 +396,15 @@ SELECT wallet_id, address FROM leased`
 	releaseAddresses = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL
 WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($4)
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
-	// Leased addresses that a payment uses leave the stock. The statement returns those whose payment has a trace.
+	// Leased addresses that a payment uses leave the stock. The statement returns those whose payment has a trace. The
+	// limit of one payment keeps PostgreSQL from joining all payments with the few addresses that are leased.
 	// freeDeadLeases returns unused addresses of an expired lease to the stock.
 	dropUsedAddresses = `WITH used AS (
-	SELECT a.id, a.mode, a.family, a.address, p.trace FROM address_stock a
-	JOIN payments p ON p.mode = a.mode AND p.family = a.family AND p.address = a.address
+	SELECT a.ctid AS place, a.mode, a.family, a.address, p.trace FROM address_stock a
+	CROSS JOIN LATERAL (SELECT trace FROM payments WHERE mode = a.mode AND family = a.family AND address = a.address LIMIT 1) p
 	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT $1
 ), gone AS (
-	DELETE FROM address_stock s USING used WHERE s.id = used.id
+	DELETE FROM address_stock WHERE ctid = ANY(ARRAY(SELECT place FROM used))
 )
 SELECT mode, family, address, trace FROM used WHERE trace IS NOT NULL`
 	freeDeadLeases = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL WHERE s.lease_owner IS NOT NULL AND s.lease_until < now()
