@@ -65,6 +65,10 @@ var operations = []command.Verb{
 	{Name: "expiry", Run: operate(lines((*store.Store).Expiries))},
 	{Name: "expiry skip", Args: "--network tron [--mode live|test] --reason TEXT", Run: operate(skipExpiry)},
 	{Name: "erase", Args: "--merchant ID --payer CHAT_ID [--mode live|test]", Run: operate(erase)},
+	{Name: "archive", Args: "--month 2026-01 --directory DIR [--after-days 90] [--dry-run]", Run: operate(archiveMonth)},
+	{Name: "archive verify", Args: "--directory DIR", Run: operate(verifyArchives)},
+	{Name: "archive list", Run: operate(listArchives)},
+	{Name: "archive attach", Args: "--payment ID | --archive 2026-01.1", Run: operate(attachArchived)},
 	{Name: "rotate-master", Run: operate(rotateMaster)},
 }
 

@@ -26,6 +26,10 @@ var ErrNotClosed = fault.New(fault.NotFound, "day_not_closed", "This day is not 
 var ErrMonthNotClosed = fault.New(fault.Conflict, "not_closed",
 	"This month has ended, and its last day is not closed yet. Its journals are final soon after midnight in UTC.")
 
+// ErrMonthArchived is the answer about a month some of whose journals are in an archive.
+var ErrMonthArchived = fault.New(fault.Conflict, "month_archived",
+	"Journals of this month are archived. Operators can attach their payments again (docs/runbooks/archive.md).")
+
 // ErrFuture refuses a reading of the future, which would keep later ones out.
 var ErrFuture = errors.New("it was read in the future")
 

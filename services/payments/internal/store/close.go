@@ -314,14 +314,21 @@ func (s *Store) Opening(ctx context.Context, before, end time.Time) (m books.Mon
 		if open {
 			return books.ErrMonthNotClosed
 		}
+		base, from, err := closedBy(ctx, tx, before.AddDate(0, 0, -1).Format(time.DateOnly))
+		if err != nil {
+			return err
+		}
+		var archived bool
+		if err := tx.QueryRow(ctx, monthArchived, base, end).Scan(&archived); err != nil {
+			return err
+		}
+		if archived {
+			return books.ErrMonthArchived
+		}
 		if m.After, err = lastOf(ctx, tx, before); err != nil {
 			return err
 		}
 		if m.Through, err = lastOf(ctx, tx, end); err != nil {
-			return err
-		}
-		base, from, err := closedBy(ctx, tx, before.AddDate(0, 0, -1).Format(time.DateOnly))
-		if err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, ledgerSums, base, from, m.After, ledger.ByHand())

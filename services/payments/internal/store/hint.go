@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/postgres"
 )
 
 // hintPayout makes a sent payout due, so that a worker queries the rail at once. A webhook shows that the rail knows
@@ -11,10 +14,19 @@ import (
 const hintPayout = `UPDATE payouts SET next_at = clock_timestamp(), misses = 0
 WHERE reference = $1 AND rail = $2 AND state IN ('pending', 'unknown', 'succeeded', 'failed')`
 
-// Hint implements sandbox.Store. A reference that no payout carries changes nothing.
+// Hint implements sandbox.Store. A reference that no payout carries changes nothing. A payment that is archived is
+// attached, because its payout may have been returned.
 func (s *Store) Hint(ctx context.Context, rail, reference string) error {
-	if _, err := s.pool.Exec(ctx, hintPayout, reference, rail); err != nil {
-		return fmt.Errorf("apply the hint of a rail: %w", err)
-	}
-	return nil
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, hintPayout, reference, rail)
+		if err != nil || tag.RowsAffected() > 0 {
+			return err
+		}
+		if tag, err = tx.Exec(ctx, attachPayout, reference); err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		_, err = tx.Exec(ctx, hintPayout, reference, rail)
+		return err
+	})
+	return wrap(err, "apply the hint of a rail")
 }

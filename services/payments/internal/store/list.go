@@ -60,19 +60,22 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	// and hold the few that it finds against the others. Null filters nothing.
 	within = `p.merchant_id = coalesce($1, p.merchant_id) AND p.mode = ANY($2) AND p.status = ANY($3) AND p.type = ANY($4)
 	AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6 AND ($8::text IS NULL OR p.address = $8)
-	AND ($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10))
+	AND ($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10)
+		OR EXISTS (SELECT FROM archived_payments a WHERE a.id = p.id AND 'tx:' || $10 = ANY (a.names)))
 	AND ($11::text IS NULL OR p.exception = $11) AND ($12::text IS NULL OR p.merchant_reference = $12)
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7`
 	narrowed = `($9::bytea[] IS NULL OR p.payer_index = ANY($9)) AND ` + within
 	// The modes and the families are few, and the index of addresses begins with them.
 	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($13) AND p.address = $8 AND ` + narrowed
-	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10)) AND ` + narrowed
+	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10
+	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $10])) AND ` + narrowed
 	byException   = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
 	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
 	// The index has the payments with a reference alone.
 	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
 	byPaidOut   = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13
-	UNION ALL SELECT o.payment_id FROM payouts o WHERE o.reference = $13)) AND ` + narrowed
+	UNION ALL SELECT o.payment_id FROM payouts o WHERE o.reference = $13
+	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['payout:' || $13::text])) AND ` + narrowed
 	// As byPayer, of the last digits of accounts. The index has the payments alone that money has reached.
 	byAccountEnds = `SELECT found.id FROM unnest($9::bytea[]) AS i(account) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p WHERE p.account_index = i.account
@@ -84,8 +87,8 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 	SELECT p.id FROM payments p WHERE p.payer_index = i.payer AND ` + within + `) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 
-	listRows     = `SELECT d.payment_id, ` + depositColumns + ` FROM deposits d WHERE d.payment_id = ANY($1) ORDER BY d.first_seen_at, d.key`
-	listPayouts  = `SELECT DISTINCT ON (o.payment_id) ` + payoutColumns + ` FROM payouts o WHERE o.payment_id = ANY($1) ORDER BY o.payment_id, o.attempt DESC`
+	listRows     = `SELECT d.payment_id, ` + depositColumns + ` FROM (` + depositsOf + `= ANY($1)` + keptDeposits + `= ANY($1)) AS d ORDER BY d.first_seen_at, d.key`
+	listPayouts  = `SELECT DISTINCT ON (o.payment_id) ` + payoutColumns + ` FROM (` + payoutsOf + `= ANY($1)` + keptPayouts + `= ANY($1)) AS o ORDER BY o.payment_id, o.attempt DESC`
 	listHeads    = `SELECT mode, network, height, block_time FROM scan_progress`
 	noteDecision = `INSERT INTO decisions (payment_id, version, operator, action, reason, tx_hash) VALUES ($1, $2, $3, $4, $5, $6)`
 )

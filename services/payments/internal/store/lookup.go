@@ -39,7 +39,8 @@ AND (state IN ('', 'unknown', 'not_final') OR state = 'final' AND sums <> '{}')`
 	useTransaction = `INSERT INTO refund_transactions (mode, network, tx_hash, payment_id)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM ledger_journals WHERE key = ANY($5))
 AND NOT EXISTS (SELECT FROM refunds WHERE tx_hash = $3 AND mode = $1 AND network = $2)
-AND NOT EXISTS (SELECT FROM deposits WHERE tx_hash = $3 AND mode = $1 AND network = $2) ON CONFLICT DO NOTHING`
+AND NOT EXISTS (SELECT FROM deposits WHERE tx_hash = $3 AND mode = $1 AND network = $2)
+AND NOT EXISTS (SELECT FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $3::text]) ON CONFLICT DO NOTHING`
 )
 
 // Lookups implements operators.Store.

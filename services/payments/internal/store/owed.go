@@ -36,8 +36,9 @@ FROM (
 	SELECT d.mode, 'payer', '', '', d.key, d.asset, d.booked_amount - d.refunded, d.created_at FROM deposits d WHERE d.payment_id IS NULL AND d.booked <> ''
 	UNION ALL
 	SELECT CASE WHEN e.account LIKE 'test:%' THEN 'test' ELSE 'live' END, 'merchant', '', split_part(e.account, ':', -2), '', e.asset,
-		sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(j.created_at)
-	FROM ledger_lines e JOIN ledger_journals j ON j.id = e.journal_id
+		sum(CASE e.side WHEN 'credit' THEN e.amount ELSE -e.amount END), min(e.since)
+	FROM (SELECT e.account, e.asset, e.side, e.amount, j.created_at AS since FROM ledger_lines e JOIN ledger_journals j ON j.id = e.journal_id
+		UNION ALL SELECT account, asset, 'debit', debit, since FROM ledger_carried UNION ALL SELECT account, asset, 'credit', credit, since FROM ledger_carried) AS e
 	WHERE e.account LIKE 'merchant:%' OR e.account LIKE 'test:merchant:%' GROUP BY 1, 4, e.asset
 	UNION ALL
 	SELECT w.mode, 'merchant', '', w.merchant_id, '', a.asset, a.balance, w.created_at FROM ledger_accounts a JOIN withdrawals w ON w.id = a.payment_id

@@ -35,9 +35,9 @@ const (
 	// Subqueries that lock rows are planned by themselves, so each payment is found by its index, whatever the planner
 	// believes about the size of the table.
 	lockPackByID = `SELECT k.place, %[1]s FROM unnest($1::text[]) WITH ORDINALITY AS k(id, place),
-	LATERAL (SELECT %[1]s FROM payments p WHERE p.id = k.id FOR UPDATE SKIP LOCKED) AS p`
+	LATERAL (SELECT %[1]s FROM ONLY payments p WHERE p.id = k.id FOR UPDATE SKIP LOCKED) AS p`
 	lockPackByAddress = `SELECT k.place, %[1]s FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k(mode, family, address, place),
-	LATERAL (SELECT %[1]s FROM payments p WHERE p.mode = k.mode AND p.family = k.family AND p.address = k.address FOR UPDATE SKIP LOCKED) AS p`
+	LATERAL (SELECT %[1]s FROM ONLY payments p WHERE p.mode = k.mode AND p.family = k.family AND p.address = k.address FOR UPDATE SKIP LOCKED) AS p`
 	selectPackDeposits = `SELECT k.place, ` + depositColumns + ` FROM unnest($1::text[]) WITH ORDINALITY AS k(id, place),
 	LATERAL (SELECT * FROM deposits WHERE payment_id = k.id OFFSET 0) AS d ORDER BY k.place, d.first_seen_at, d.key`
 	selectPackPayouts = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = ANY($1) ORDER BY o.id FOR UPDATE`

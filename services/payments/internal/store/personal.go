@@ -59,7 +59,7 @@ FROM erasure_payments WHERE erasure_id = $1`
 	// A payment has ended when its money can only move by an operator's decision. Late money may still need the payer
 	// of an expired or cancelled payment, but for a shorter time than other services hold copies. The payment is read
 	// after the lock, in a separate statement that sees all earlier changes.
-	lockErased  = `SELECT FROM payments WHERE id = $1 FOR UPDATE`
+	lockErased  = `SELECT FROM ONLY payments WHERE id = $1 FOR UPDATE`
 	selectEnded = `WITH found AS (
 	SELECT p.receiver, p.payer_index, coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) AS moved,
 		coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}') AS payouts,
@@ -92,6 +92,10 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	payouts, err := s.walk(ctx, personalPayouts, s.resealPayout)
 	if err != nil {
 		return payments + payouts, fmt.Errorf("seal payouts again: %w", err)
+	}
+	archived, err := s.walk(ctx, personalArchived, s.resealArchived)
+	if payouts += archived; err != nil {
+		return payments + payouts, fmt.Errorf("seal archived payouts again: %w", err)
 	}
 	accounts, err := s.walk(ctx, personalAccounts, s.resealAccount)
 	if err != nil {
@@ -311,6 +315,9 @@ func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID
 		var payouts []string
 		var moved time.Time
 		var wait string
+		if _, err := tx.Exec(ctx, attachByID, paymentID); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, lockErased, paymentID); err != nil {
 			return err
 		}

@@ -14,12 +14,14 @@ import (
 
 // Statements by reference alone: a reference implies its mode.
 var (
-	findAny = selectWhole + " WHERE p.reference = $1"
-	lockAny = findAny + " FOR UPDATE"
+	referred = " WHERE p.reference = $1"
+	findAny  = selectWhole + referred
+	lockAny = lockHot + referred + " FOR UPDATE"
 )
 
 // cleanAddress returns one row unless the address has received money.
-const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
+const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)
+AND NOT EXISTS (SELECT FROM archived_payments WHERE mode = $1 AND family = $2 AND address = $3)`
 
 // FindAny implements access.Store.
 func (s *Store) FindAny(ctx context.Context, reference string) (change.View, error) {
@@ -31,9 +33,10 @@ func (s *Store) FindByID(ctx context.Context, paymentID string) (change.View, er
 	return s.find(ctx, whole, findByID, paymentID)
 }
 
-const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`
+const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3
+UNION ALL SELECT p.reference FROM archived_payments p WHERE p.names @> ARRAY['payout:' || $1::text] AND p.merchant_id = $2 AND p.mode = $3`
 
-const selectPayoutPayment = `SELECT payment_id FROM payouts WHERE id = $1`
+const selectPayoutPayment = `SELECT payment_id FROM payouts WHERE id = $1 UNION ALL SELECT id FROM archived_payments WHERE names @> ARRAY['payout:' || $1::text]`
 
 // PayoutPayment implements operators.Store.
 func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error) {

@@ -24,12 +24,15 @@ var (
 	savePayoutsAlone = fmt.Sprintf(savePayouts, ", $25::bigint[]", ", written") + " AND o.xmin::text::bigint = k.written RETURNING k.place"
 
 	selectWhole       = "SELECT " + wholeColumns + " FROM payments p"
+	lockHot           = "SELECT " + wholeColumns + " FROM ONLY payments p" // archived payments change when they are back
 	ownedBy           = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
 	findOwned         = "SELECT " + shownColumns + " FROM payments p" + ownedBy
-	findByID          = selectWhole + " WHERE p.id = $1"
-	lockByID          = findByID + " FOR UPDATE"
-	lockOwned         = selectWhole + ownedBy + " FOR UPDATE"
-	lockByAddress     = selectWhole + " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3 FOR UPDATE"
+	withID            = " WHERE p.id = $1"
+	onAddress         = " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
+	findByID          = selectWhole + withID
+	lockByID          = lockHot + withID + " FOR UPDATE"
+	lockOwned         = lockHot + ownedBy + " FOR UPDATE"
+	lockByAddress     = lockHot + onAddress + " FOR UPDATE"
 	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
 )
@@ -58,12 +61,14 @@ func makeInsert(keyed, limited bool) string {
 		fresh = idempotency.UnknownAt(body+1) + " AND "
 	}
 	fmt.Fprintf(&b, `WITH p AS (
-	INSERT INTO payments (%s, wallet_id, changes, changed_at) SELECT %s, $%d::text, $%d::text[], ARRAY[now()]
-	WHERE %sNOT EXISTS (SELECT FROM deposits WHERE mode = $%d AND family = $%d AND address = $%d) RETURNING id
+	INSERT INTO payments (%[1]s, wallet_id, changes, changed_at) SELECT %[2]s, $%[3]d::text, $%[4]d::text[], ARRAY[now()]
+	WHERE %[5]sNOT EXISTS (SELECT FROM deposits WHERE mode = $%[6]d AND family = $%[7]d AND address = $%[8]d)
+	AND NOT EXISTS (SELECT FROM archived_payments WHERE mode = $%[6]d AND family = $%[7]d AND address = $%[8]d)
+	AND NOT EXISTS (SELECT FROM archived_payments WHERE reference = $%[13]d) RETURNING id
 ), o AS (
-	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
+	INSERT INTO outbox (name, message_id, headers, body) SELECT $%[9]d::text, $%[10]d::text, $%[11]d::text, $%[12]d::bytea FROM p
 )`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, first, fresh, place["mode"], place["family"], place["address"],
-		name, messageID, headers, body)
+		name, messageID, headers, body, place["reference"])
 	fmt.Fprintf(&b, ", "+takeReference, place["merchant_id"], place["mode"], place["merchant_reference"])
 	if keyed {
 		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
@@ -117,7 +122,7 @@ func makeUpdate() string {
 			sets = append(sets, c.set(fmt.Sprintf("$%d", n)))
 		}
 	}
-	return "UPDATE payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), fmt.Sprintf("$%d", n+1), fmt.Sprintf("$%d::text[]", n+2)) +
+	return "UPDATE ONLY payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), fmt.Sprintf("$%d", n+1), fmt.Sprintf("$%d::text[]", n+2)) +
 		"WHERE p.id = $1 AND p.version = $2 RETURNING " + fmt.Sprintf(sinceChange, fmt.Sprintf("$%d::text[]", n+2))
 }
 
@@ -143,7 +148,7 @@ func makeUpdates() string {
 	list("wallet_id", "text")
 	list("changes", "text")
 	const changes = `string_to_array(k.changes, E'\n')`
-	return "UPDATE payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), "k.wallet_id", changes) +
+	return "UPDATE ONLY payments AS p " + fmt.Sprintf(updateSets, strings.Join(sets, ", "), "k.wallet_id", changes) +
 		"FROM unnest(" + strings.Join(lists, ", ") + ") WITH ORDINALITY AS k(" + strings.Join(names, ", ") + ", place)\n" +
 		"WHERE p.id = ANY($1::text[]) AND p.id = k.id AND p.version = k.read RETURNING k.place, " + fmt.Sprintf(sinceChange, changes)
 }
@@ -535,6 +540,13 @@ func Statements() map[string]string {
 		"anyDraw": anyDraw, "listDraw": listDraw, "waitingDraws": waitingDraws, "orderedDraws": orderedDraws,
 		"corridorEnds": corridorEnds, "listRailStates": listRailStates, "tellRailStates": tellRailStates, "forgetRailStates": forgetRailStates,
 		"listHits": listHits, "listCloses": listCloses,
+		"attachByID": attachByID, "attachOwned": attachOwned, "attachAny": attachAny, "attachByAddress": attachByAddress,
+		"readDepositRows": readDepositRows, "readLastPayout": readLastPayout, "attachPayout": attachPayout,
+		"planArchive": planArchive, "insertArchive": insertArchive, "noteManifest": noteManifest, "chooseMembers": chooseMembers, "copiedColumns": copiedColumns,
+		"sumMembers": sumMembers, "unmovedArchives": unmovedArchives, "numberArchive": numberArchive, "confirmArchive": confirmArchive,
+		"moveMembers": moveMembers, "endArchive": endArchive, "dropMembers": dropMembers, "listArchives": listArchives, "archivedOf": archivedOf,
+		"booksClosed": booksClosed, "oldMessages": oldMessages, "personalArchived": personalArchived, "resealArchived": resealArchived,
+		"monthArchived": monthArchived,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

@@ -237,8 +237,8 @@ func (s *Store) find(ctx context.Context, set func(column) bool, sql string, arg
 		return v, nil
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(selectDepositRows, v.Payment.ID).Query(collectRows(&v))
-	batch.Queue(selectLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
+	batch.Queue(readDepositRows, v.Payment.ID).Query(collectRows(&v))
+	batch.Queue(readLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
 	batch.Queue(selectMoment, string(v.Payment.Mode)).Query(collectMoment(&v, new(time.Time)))
 	queueRefunds(batch, &v)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
@@ -467,7 +467,7 @@ func depositValues(in change.Incoming, paymentID string) []any {
 
 // byAddress locks the payment of an address.
 func (s *Store) byAddress(ctx context.Context, tx pgx.Tx, mode tenant.Mode, family, address string) (p payment.Payment, found bool, err error) {
-	p, err = s.reader(whole).scan(tx.QueryRow(ctx, lockByAddress, string(mode), family, address))
+	p, err = s.locked(ctx, tx, lockByAddress, string(mode), family, address)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, false, nil
 	}
@@ -565,7 +565,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	if at.withdrawn() != "" {
 		return s.changeWithdrawal(ctx, tx, done, f, at)
 	}
-	p, err := s.reader(whole).scan(tx.QueryRow(ctx, at.lock, at.args...))
+	p, err := s.locked(ctx, tx, at.lock, at.args...)
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
