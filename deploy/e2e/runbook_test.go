@@ -22,6 +22,7 @@ import (
 
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/deploy/e2e/internal/runbook"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/passkey"
 	"causeway.internal/libs/testkit/authenticator"
 	"causeway.internal/libs/testkit/stack"
@@ -39,6 +40,23 @@ type scene struct {
 // scenes set up what each runbook begins with. They give the variables that its reader sets, and what the commands then
 // print.
 var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prints []string){
+	"archive": func(t *testing.T, v scene) (map[string]string, []string) {
+		month := time.Now().UTC().AddDate(-1, 0, 0)
+		cancelled := create(t, v.merchant, transfer(nil)).Text(t, "payment.reference")
+		v.merchant.Call(t, http.MethodPost, "/v1/payments/"+cancelled+"/cancel", nil).Want(t, http.StatusOK)
+		old := func() string {
+			return value[string](t, v.s, "payments", `INSERT INTO payments SELECT o.* FROM payments p, jsonb_populate_record(p, jsonb_build_object('id', $2::text,
+				'reference', $3::text, 'address', NULL, 'created_at', $4::timestamptz, 'changes', '[]'::jsonb, 'changed_at', '[]'::jsonb)) o
+				WHERE p.id = $1 RETURNING id`, v.payment(t, cancelled), id.New(id.Payment, month), unique("old"), month)
+		}
+		one := old()
+		old()
+		return map[string]string{
+				"MONTH": month.Format("2006-01"), "ARCHIVE": month.Format("2006-01") + ".1", "DIRECTORY": filepath.Join(v.home, "archives"), "PAYMENT": one,
+			}, []string{
+				"2 payments can be archived", "2 payments archived; these stay: none", "files whole, 2 of 2", "attached " + one, "1 payments attached",
+			}
+	},
 	"callback-dispatcher-restore": func(t *testing.T, v scene) (map[string]string, []string) {
 		lost := v.payment(t, create(t, v.merchant, transfer(nil)).Text(t, "payment.reference"))
 		api.Eventually(t, soon, "the event to be forgotten", func() bool {

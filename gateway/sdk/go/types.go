@@ -2646,6 +2646,7 @@ const (
 	CodeMerchantUnknown              ErrorCode = "merchant_unknown"
 	CodeMethodNotAllowed             ErrorCode = "method_not_allowed"
 	CodeMoneyUnclaimed               ErrorCode = "money_unclaimed"
+	CodeMonthArchived                ErrorCode = "month_archived"
 	CodeNameServiceUnavailable       ErrorCode = "name_service_unavailable"
 	CodeNetworkNotEnabled            ErrorCode = "network_not_enabled"
 	CodeNetworkNotScanned            ErrorCode = "network_not_scanned"

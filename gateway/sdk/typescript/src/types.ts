@@ -2004,6 +2004,7 @@ export type ErrorCode =
   | 'merchant_unknown'
   | 'method_not_allowed'
   | 'money_unclaimed'
+  | 'month_archived'
   | 'name_service_unavailable'
   | 'network_not_enabled'
   | 'network_not_scanned'

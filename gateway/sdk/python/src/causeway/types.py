@@ -1776,6 +1776,7 @@ ErrorCode = Literal[
     "merchant_unknown",
     "method_not_allowed",
     "money_unclaimed",
+    "month_archived",
     "name_service_unavailable",
     "network_not_enabled",
     "network_not_scanned",
