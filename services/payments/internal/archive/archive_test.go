@@ -375,7 +375,7 @@ func TestArchive_leaves(t *testing.T) {
 				t.Fatalf("Plan() = %v, want no error", err)
 			}
 			if want := ": 0 payments can be archived"; !strings.Contains(w.lines[0], want) {
-				t.Errorf("Plan() told %q, want %q", w.lines, want)
+				t.Errorf("Plan() tells %q, want %q", w.lines, want)
 			}
 		})
 	}

@@ -19,8 +19,8 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// copies are the rows of a payment that are copied, with the columns that differ. %[1]s is the id of the copy, %[2]s the
-// id of the payment, n the number.
+// copies are the rows of a payment that are copied, with the columns that differ. %[1]s is the id of the copy, %[2]s
+// the id of the payment, n the number.
 var copies = []struct {
 	table, where string
 	without      []string
