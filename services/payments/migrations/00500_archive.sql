@@ -71,9 +71,11 @@ LANGUAGE sql STABLE AS $$
 $$;
 -- +goose StatementEnd
 
--- The rows of a payment in other tables. A column that is null is left out.
+-- The rows of a payment in other tables. A column that is null is left out. In plpgsql, a session plans it once.
 -- +goose StatementBegin
-CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
+CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
+BEGIN
+    RETURN (
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'deposits', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.key) FROM deposits t WHERE t.payment_id = payment),
         'payouts', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM payouts t WHERE t.payment_id = payment),
@@ -83,13 +85,16 @@ CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE sql STABLE SET
             WHERE t.code = ANY (ARRAY(SELECT e.account FROM payment_entries(payment) e)) AND t.payment_id = payment),
         'ledger_journals', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM ledger_journals t WHERE t.payment_id = payment),
         'ledger_lines', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.journal_id, t.line) FROM ledger_journals j JOIN ledger_lines t ON t.journal_id = j.id
-            WHERE j.payment_id = payment)))
+            WHERE j.payment_id = payment))));
+END
 $$;
 -- +goose StatementEnd
 
 -- The same of rows that were kept. What is equal can be made from them again.
 -- +goose StatementBegin
-CREATE FUNCTION kept_again(kept jsonb) RETURNS jsonb LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
+CREATE FUNCTION kept_again(kept jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
+BEGIN
+    RETURN (
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'deposits', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.key) FROM jsonb_populate_recordset(NULL::deposits, kept -> 'deposits') t),
         'payouts', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM jsonb_populate_recordset(NULL::payouts, kept -> 'payouts') t),
@@ -97,21 +102,27 @@ CREATE FUNCTION kept_again(kept jsonb) RETURNS jsonb LANGUAGE sql STABLE SET tim
         'history_rows', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.version, t.n) FROM jsonb_populate_recordset(NULL::history_rows, kept -> 'history_rows') t),
         'ledger_accounts', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.code) FROM jsonb_populate_recordset(NULL::ledger_accounts, kept -> 'ledger_accounts') t),
         'ledger_journals', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM jsonb_populate_recordset(NULL::ledger_journals, kept -> 'ledger_journals') t),
-        'ledger_lines', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.journal_id, t.line) FROM jsonb_populate_recordset(NULL::ledger_lines, kept -> 'ledger_lines') t)))
+        'ledger_lines', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.journal_id, t.line) FROM jsonb_populate_recordset(NULL::ledger_lines, kept -> 'ledger_lines') t))));
+END
 $$;
 -- +goose StatementEnd
 
 -- The digest of every row of a payment that may change.
 -- +goose StatementBegin
-CREATE FUNCTION payment_digest(payment text) RETURNS bytea LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
-    SELECT sha256(convert_to(to_jsonb(p)::text || payment_kept(payment)::text, 'UTF8')) FROM ONLY payments p WHERE p.id = payment
+CREATE FUNCTION payment_digest(payment text) RETURNS bytea LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
+BEGIN
+    RETURN (
+    SELECT sha256(convert_to(to_jsonb(p)::text || payment_kept(payment)::text, 'UTF8')) FROM ONLY payments p WHERE p.id = payment);
+END
 $$;
 -- +goose StatementEnd
 
 -- Why a payment is not archived; '' where nothing of it waits. It has not changed since before, and the books of its
 -- journals are closed up to last_journal. The order of the reasons is the one in which they are reported.
 -- +goose StatementBegin
-CREATE FUNCTION archive_wait(payment text, before timestamptz, last_journal bigint) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION archive_wait(payment text, before timestamptz, last_journal bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
     SELECT CASE
         WHEN p.type = 'stray' THEN 'stray'
         WHEN p.status NOT IN ('settled', 'refunded', 'expired', 'cancelled') OR p.due_at IS NOT NULL OR p.hold <> '' OR p.version < 2 THEN 'open'
@@ -140,7 +151,8 @@ CREATE FUNCTION archive_wait(payment text, before timestamptz, last_journal bigi
                 WHERE e.event IN ('deposit_confirmed', 'deposit_reverted') AND e.account LIKE '%crypto:deposit:%') AS moved
             GROUP BY account HAVING sum(amount) <> 0) THEN 'difference'
         ELSE '' END
-    FROM ONLY payments p WHERE p.id = payment
+    FROM ONLY payments p WHERE p.id = payment);
+END
 $$;
 -- +goose StatementEnd
 

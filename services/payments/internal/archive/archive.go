@@ -34,7 +34,9 @@ type Archive struct {
 }
 
 // Name is the id of the archive with a number of a month.
-func Name(month time.Time, number int) string { return fmt.Sprintf("%s.%d", month.Format("2006-01"), number) }
+func Name(month time.Time, number int) string {
+	return fmt.Sprintf("%s.%d", month.Format("2006-01"), number)
+}
 
 // Sum is what journals moved on a shared account.
 type Sum struct {

@@ -47,14 +47,14 @@ var (
 )
 
 // locked locks a payment. One that is archived is attached first, in the same transaction. A payment that is archived
-// while this waits for its lock is found by the second statement, which sees what was committed meanwhile.
+// while this waits for its lock is found by the second statement, which sees what was committed meanwhile, and one that
+// somebody else attaches just then by the third.
 func (s *Store) locked(ctx context.Context, tx pgx.Tx, lock string, args ...any) (p payment.Payment, err error) {
 	p, err = s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return p, err
 	}
-	var attached bool
-	if err := tx.QueryRow(ctx, attaches[lock], args...).Scan(&attached); err != nil {
+	if _, err := tx.Exec(ctx, attaches[lock], args...); err != nil {
 		return p, err
 	}
 	return s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))

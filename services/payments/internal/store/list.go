@@ -69,8 +69,8 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($13) AND p.address = $8 AND ` + narrowed
 	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10
 	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $10])) AND ` + narrowed
-	byException   = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
-	byReference   = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
+	byException = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
+	byReference = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
 	// The index has the payments with a reference alone.
 	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
 	byPaidOut   = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13

@@ -14,13 +14,13 @@ import (
 
 // Statements for operators after a restore or in a drill. They read whole tables, which no request does.
 const (
-	patient             = `SET LOCAL statement_timeout = '30min'`
-	payoutStates        = `SELECT mode, state, count(*) FROM (SELECT mode, state FROM payouts
+	patient      = `SET LOCAL statement_timeout = '30min'`
+	payoutStates = `SELECT mode, state, count(*) FROM (SELECT mode, state FROM payouts
 	UNION ALL SELECT o ->> 'mode', o ->> 'state' FROM archived_payments a, jsonb_array_elements(a.kept -> 'payouts') o) AS o GROUP BY mode, state ORDER BY mode, state`
 	paymentStates       = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
 	unmatchedReferences = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r)
 	AND NOT EXISTS (SELECT FROM archived_payments a WHERE a.names @> ARRAY['payout:' || r]) ORDER BY n`
-	unmatchedRefunds    = `SELECT x.id, coalesce(r.state, '') FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS x (id, state, n)
+	unmatchedRefunds = `SELECT x.id, coalesce(r.state, '') FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS x (id, state, n)
 LEFT JOIN (SELECT id, state FROM refunds UNION ALL SELECT id, state FROM draws) r ON r.id = x.id WHERE r.state IS DISTINCT FROM x.state ORDER BY x.n`
 	assetSums    = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
 	changedSince = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p

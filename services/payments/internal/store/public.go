@@ -16,7 +16,7 @@ import (
 var (
 	referred = " WHERE p.reference = $1"
 	findAny  = selectWhole + referred
-	lockAny = lockHot + referred + " FOR UPDATE"
+	lockAny  = lockHot + referred + " FOR UPDATE"
 )
 
 // cleanAddress returns one row unless the address has received money.

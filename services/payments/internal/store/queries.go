@@ -547,6 +547,6 @@ func Statements() map[string]string {
 		"moveMembers": moveMembers, "endArchive": endArchive, "dropMembers": dropMembers, "listArchives": listArchives, "archivedOf": archivedOf,
 		"booksClosed": booksClosed, "oldMessages": oldMessages, "personalArchived": personalArchived, "resealArchived": resealArchived,
 		"monthArchived": monthArchived,
-		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+		"outbox":        outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }
