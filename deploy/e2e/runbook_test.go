@@ -46,7 +46,7 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		v.merchant.Call(t, http.MethodPost, "/v1/payments/"+cancelled+"/cancel", nil).Want(t, http.StatusOK)
 		old := func() string {
 			return value[string](t, v.s, "payments", `INSERT INTO payments SELECT o.* FROM payments p, jsonb_populate_record(p, jsonb_build_object('id', $2::text,
-				'reference', $3::text, 'address', NULL, 'created_at', $4::timestamptz, 'changes', '[]'::jsonb, 'changed_at', '[]'::jsonb)) o
+				'reference', $3::text, 'address', NULL, 'payer', NULL, 'payer_index', NULL, 'receiver', NULL, 'account_index', NULL, 'created_at', $4::timestamptz, 'changes', '[]'::jsonb, 'changed_at', '[]'::jsonb)) o
 				WHERE p.id = $1 RETURNING id`, v.payment(t, cancelled), id.New(id.Payment, month), unique("old"), month)
 		}
 		one := old()

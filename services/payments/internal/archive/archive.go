@@ -103,15 +103,13 @@ var errTooSoon = fmt.Errorf("payments that changed less than %d days ago are not
 
 // choice checks a month against the clock.
 func (a *Archiver) choice(ctx context.Context, month time.Time) (c Choice, err error) {
-	now := time.Now
-	if now = a.Now; now == nil {
-		at, err := a.Store.ArchiveTime(ctx)
-		if err != nil {
-			return c, err
-		}
-		now = func() time.Time { return at }
+	var now time.Time
+	if a.Now != nil {
+		now = a.Now()
+	} else if now, err = a.Store.ArchiveTime(ctx); err != nil {
+		return c, err
 	}
-	c = Choice{Month: month, Before: now().Add(-a.After), Most: partMost}
+	c = Choice{Month: month, Before: now.Add(-a.After), Most: partMost}
 	if a.PartMost > 0 {
 		c.Most = a.PartMost
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/id"
 	"causeway.internal/services/payments/internal/payment"
@@ -113,7 +114,7 @@ type cost struct {
 }
 
 func (c cost) String() string {
-	return fmt.Sprintf("%6d pages %9.3f ms", c.pages, float64(c.took.Microseconds())/1000)
+	return fmt.Sprintf("%6d pages %6d µs", c.pages, c.took.Microseconds())
 }
 
 func (w *past) cost(name string, args ...any) (best cost) {
@@ -131,7 +132,7 @@ func (w *past) cost(name string, args ...any) (best cost) {
 				Hit  int `json:"Shared Hit Blocks"`
 				Read int `json:"Shared Read Blocks"`
 			}
-			Time float64 `json:"Execution Time"`
+			Time decimal.Decimal `json:"Execution Time"` // in milliseconds
 		}
 		if err == nil {
 			err = json.Unmarshal(raw, &out)
@@ -139,7 +140,7 @@ func (w *past) cost(name string, args ...any) (best cost) {
 		if err != nil {
 			w.T.Fatalf("explain %s: %v", name, err)
 		}
-		now := cost{out[0].Plan.Hit + out[0].Plan.Read, time.Duration(out[0].Time * float64(time.Millisecond))}
+		now := cost{out[0].Plan.Hit + out[0].Plan.Read, time.Duration(out[0].Time.Shift(6).IntPart())}
 		if best.took == 0 || now.took < best.took {
 			best = now
 		}
@@ -216,9 +217,9 @@ func TestArchive_costs(t *testing.T) {
 	size := func() string {
 		var out []string
 		for _, table := range tables {
-			out = append(out, fmt.Sprintf("%s %.0f", table, float64(ask[int64](w, `SELECT pg_total_relation_size($1::text::regclass)`, table))/1e6))
+			out = append(out, fmt.Sprintf("%s %d", table, ask[int64](w, `SELECT pg_total_relation_size($1::text::regclass)`, table)>>10))
 		}
-		return strings.Join(out, ", ") + " MB"
+		return strings.Join(out, ", ") + " KiB"
 	}
 	sizes := size()
 	begun = time.Now()
@@ -234,7 +235,7 @@ func TestArchive_costs(t *testing.T) {
 	if want := all / months * (months - hot); n != want {
 		t.Fatalf("%d payments archived, want %d: %q", n, want, w.lines)
 	}
-	t.Logf("%d payments archived in %s, %.2f ms each", n, took.Round(time.Second), float64(took.Milliseconds())/float64(n))
+	t.Logf("%d payments archived in %s, %s each", n, took.Round(time.Second), (took / time.Duration(n)).Round(10*time.Microsecond))
 	for _, table := range tables { // as a vacuum that makes room would leave them
 		w.slow(`VACUUM FULL ANALYZE ` + table)
 	}
