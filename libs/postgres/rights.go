@@ -1,13 +1,12 @@
 package postgres
 
 // rights are the grants that an owner makes before it migrates: only the application may enter the database, and it
-// reads and writes the rows of every table, those of later migrations too. It can neither create nor alter nor
-// truncate. The owner of a database may grant all this, so the administrator who creates databases grants nothing. The
-// two roles have matching names: payments_owner and payments_app. An owner with another name has no application beside
-// it.
-//
-// The loop handles the tables of earlier migrations. It skips those that have the rights, because two sessions that
-// change the same row of the catalogue fail.
+// reads and writes the rows of every table, those of later migrations too, unless a migration says otherwise. It can
+// neither create nor alter nor truncate. The owner of a database may grant all this, so the administrator who creates
+// databases grants nothing. The two roles have matching names: payments_owner and payments_app. An owner with another
+// name has no application beside it.  The loop handles the tables of earlier migrations. It skips those that the
+// application may read, because two sessions that change the same row of the catalogue fail, and because a migration
+// may have taken rights to write away.
 const rights = `
 DO $$
 DECLARE
@@ -30,8 +29,7 @@ BEGIN
     FOR missing IN
         SELECT format('SELECT, INSERT, UPDATE, DELETE ON TABLE %s', oid::regclass) FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relowner = current_user::regrole AND relkind IN ('r', 'p', 'v', 'm')
-            AND NOT (has_table_privilege(app, oid, 'SELECT') AND has_table_privilege(app, oid, 'INSERT')
-                AND has_table_privilege(app, oid, 'UPDATE') AND has_table_privilege(app, oid, 'DELETE'))
+            AND NOT has_table_privilege(app, oid, 'SELECT')
         UNION ALL
         SELECT format('USAGE, SELECT ON SEQUENCE %s', oid::regclass) FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relowner = current_user::regrole AND relkind = 'S'

@@ -81,4 +81,13 @@ func TestMigrate_oldTables(t *testing.T) {
 	if _, err := rows.Exec(t.Context(), `CREATE TABLE mine (id int)`); err == nil {
 		t.Error("the application creates tables")
 	}
+	if _, err := old.Exec(t.Context(), `REVOKE INSERT, UPDATE, DELETE ON old FROM `+app); err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.Migrate(t.Context(), postgres.Config{URL: config.Secret(as(owner))}, migrations); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Exec(t.Context(), `INSERT INTO old DEFAULT VALUES`); err == nil {
+		t.Error("a right that was taken is granted again")
+	}
 }
