@@ -85,6 +85,53 @@ func URL(t testing.TB, migrations fs.FS) string {
 	return withDatabase(server, name)
 }
 
+// Application returns the configuration of a fresh database for the role of its application. Its owner, another role,
+// has applied the migrations.
+func Application(t testing.TB, migrations fs.FS) postgres.Config {
+	t.Helper()
+	server := os.Getenv(envURL)
+	if server == "" {
+		t.Fatalf("%s is not set: integration tests need a PostgreSQL superuser's URL (`make test` sets it)", envURL)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	owner, app := name+"_owner", name+"_app"
+	run := func(ctx context.Context, statements ...string) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), setupTimeout)
+		defer cancel()
+		admin, err := pgx.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		defer admin.Close(ctx)
+		for _, sql := range statements {
+			if _, err := admin.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		if err := run(context.Background(), `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`, `DROP ROLE IF EXISTS `+owner, `DROP ROLE IF EXISTS `+app); err != nil {
+			t.Logf("drop %s: %v", name, err)
+		}
+	})
+	if err := run(t.Context(), `CREATE ROLE `+owner+` LOGIN PASSWORD 'x'`, `CREATE ROLE `+app+` LOGIN PASSWORD 'x'`, `CREATE DATABASE `+name+` OWNER `+owner); err != nil {
+		t.Fatal(err)
+	}
+	as := func(role string) postgres.Config {
+		u, err := url.Parse(withDatabase(server, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.User = url.UserPassword(role, "x")
+		return postgres.Config{URL: config.Secret(u.String()), MaxConns: 24}
+	}
+	if err := postgres.Migrate(t.Context(), as(owner), migrations); err != nil {
+		t.Fatal(err)
+	}
+	return as(app)
+}
+
 func drop(t testing.TB, server, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
