@@ -32,6 +32,13 @@ func alertCounter(registry prometheus.Registerer) func(code string) {
 	return func(code string) { alerts.WithLabelValues(code).Inc() }
 }
 
+// attachCounter counts the archived payments that come back.
+func attachCounter(registry prometheus.Registerer) func() {
+	attached := prometheus.NewCounter(prometheus.CounterOpts{Name: "payments_attached_total", Help: "Archived payments that a change attached."})
+	registry.MustRegister(attached)
+	return attached.Inc
+}
+
 // moveMetrics counts the payments that enter each status, and measures how long they stay in it.
 func moveMetrics(registry prometheus.Registerer) func(store.Move) {
 	entered := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -90,7 +90,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	p.daily.Terms = p.terms
 	p.store = store.New(db, store.Options{
 		Render: p.render(), Keys: p.keys, EventKeys: p.eventKeys, TokenKeys: p.tokenKeys, TokenLife: p.policy.TokenLife, Daily: p.daily,
-		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Log: tel.Log,
+		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Attached: attachCounter(tel.Registry), Log: tel.Log,
 	})
 	p.present = (&presence.Reporter{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
 	p.processes = presence.Lister(db, wire.Payments)

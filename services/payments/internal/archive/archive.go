@@ -18,6 +18,7 @@ import (
 // Choice is the payments of a month that have not changed since Before.
 type Choice struct {
 	Month  time.Time // its first moment, in UTC
+	After  string    // the last payment that this run has chosen
 	Before time.Time
 	Most   int // payments of one archive
 }
@@ -59,11 +60,13 @@ type Source interface {
 // Store is the database.
 type Store interface {
 	ArchiveTime(ctx context.Context) (time.Time, error)
+	// OtherReleases lists the processes of another release than this program's that have reported within a minute.
+	OtherReleases(ctx context.Context) ([]string, error)
 	// PlanArchive counts the payments of a month by the reason why they are not archived; "" counts those that can be.
 	PlanArchive(ctx context.Context, c Choice) (map[string]int64, error)
-	// MakeArchive chooses payments that can be archived and keeps the archive, after write has kept the files and
-	// returned the digest of their manifest. It reports false where no payment can be archived.
-	MakeArchive(ctx context.Context, c Choice, write func(Source) (digest []byte, err error)) (bool, error)
+	// MakeArchive chooses payments that can be archived, in the order of their ids, and keeps the archive, after write
+	// has kept the files and returned the digest of their manifest. It returns the last payment, "" without any.
+	MakeArchive(ctx context.Context, c Choice, write func(Source) (digest []byte, err error)) (last string, err error)
 	UnmovedArchives(ctx context.Context) ([]Archive, error)
 	Archives(ctx context.Context) ([]Archive, error)
 	// ConfirmArchive notes that the files of an archive were read back. The database moves no payment before.
@@ -98,6 +101,10 @@ type Archiver struct {
 
 	PartMost int // 0 is partMost
 }
+
+// ErrOtherReleases refuses an archive while a process may run that does not know archives: it would neither see the
+// deposits of an archived payment nor attach it.
+var ErrOtherReleases = errors.New("processes of another release run")
 
 var errTooSoon = fmt.Errorf("payments that changed less than %d days ago are not archived", int(Least.Hours()/24))
 
@@ -150,7 +157,8 @@ func counted(by map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// Run archives a month. It first ends what an interrupted run has begun. It may run again at any time.
+// Run archives a month. It first ends what an interrupted run has begun. It may run again at any time. Each payment is
+// tried once: one that is locked, or changes meanwhile, is left to the next run.
 func (a *Archiver) Run(ctx context.Context, month time.Time) error {
 	c, err := a.choice(ctx, month)
 	if err != nil {
@@ -160,13 +168,14 @@ func (a *Archiver) Run(ctx context.Context, month time.Time) error {
 		if err := a.finish(ctx, c.Before); err != nil {
 			return err
 		}
-		made, err := a.Store.MakeArchive(ctx, c, a.write)
+		last, err := a.Store.MakeArchive(ctx, c, a.write)
 		if err != nil {
 			return err
 		}
-		if !made {
+		if last == "" {
 			return nil
 		}
+		c.After = last
 		if err := a.step("kept"); err != nil {
 			return err
 		}
@@ -175,6 +184,13 @@ func (a *Archiver) Run(ctx context.Context, month time.Time) error {
 
 // finish reads the files of archives that are not at their end, and moves their payments.
 func (a *Archiver) finish(ctx context.Context, before time.Time) error {
+	others, err := a.Store.OtherReleases(ctx)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("%w: %s", ErrOtherReleases, strings.Join(others, ", "))
+	}
 	open, err := a.Store.UnmovedArchives(ctx)
 	if err != nil {
 		return err

@@ -29,10 +29,10 @@ type Treasurer interface {
 	// KeepReading keeps the newest reading of a network. It refuses one of the future for good.
 	KeepReading(ctx context.Context, mode tenant.Mode, r Reading) error
 	// Opening are the journals between two days and the sums before them. It fails with ErrMonthNotClosed after the end
-	// until that is closed.
+	// until that is closed, and with ErrMonthArchived while journals that it needs are archived.
 	Opening(ctx context.Context, before, end time.Time) (Month, error)
-	// Entries lists the entries after one, in their order.
-	Entries(ctx context.Context, after Entry, through int64, most int) ([]Entry, error)
+	// Entries lists the entries of a month after one, in their order. It fails with ErrMonthArchived once one is archived.
+	Entries(ctx context.Context, m Month, after Entry, most int) ([]Entry, error)
 }
 
 // Days are the days that are closed, and the clock of the database that decides which have ended.

@@ -33,8 +33,10 @@ type Entry struct {
 	Amount  decimal.Decimal
 }
 
-// Month is the journals After one up to another, with the sums of the accounts before them.
+// Month is the journals After one up to another, with the sums of the accounts before them. All that was read for it is
+// of the days after Base and before End.
 type Month struct {
+	Base, End      string // Base is "" without a close before the month
 	After, Through int64
 	Opening        []AccountSum
 }
@@ -64,7 +66,7 @@ type export struct {
 	balances map[[2]string]decimal.Decimal // debits less credits, by account and asset
 }
 
-func (x *export) write(ctx context.Context, m Month, entries func(context.Context, Entry, int64, int) ([]Entry, error)) error {
+func (x *export) write(ctx context.Context, m Month, entries func(context.Context, Month, Entry, int) ([]Entry, error)) error {
 	if err := x.w.Write([]string{"kind", "journal", "bookedAt", "event", "paymentId", "line", "account", "accountName", "asset", "debit", "credit"}); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
@@ -77,7 +79,7 @@ func (x *export) write(ctx context.Context, m Month, entries func(context.Contex
 		return err
 	}
 	for last := (Entry{Journal: m.After, Line: lineMost}); ; {
-		page, err := entries(ctx, last, m.Through, entriesPage)
+		page, err := entries(ctx, m, last, entriesPage)
 		if err != nil {
 			return err
 		}

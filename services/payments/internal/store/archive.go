@@ -16,6 +16,8 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/version"
 	"causeway.internal/services/payments/internal/archive"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -25,16 +27,16 @@ var _ archive.Store = (*Store)(nil)
 // Rows of payments that are archived, beside those of the tables. They are read through the payment alone.
 const (
 	depositsOf   = `SELECT * FROM deposits WHERE payment_id `
-	keptDeposits = ` UNION ALL SELECT d.* FROM archived_payments a, jsonb_populate_recordset(NULL::deposits, a.kept -> 'deposits') AS d WHERE a.id `
+	keptDeposits = ` UNION ALL SELECT d.* FROM archived_payments a, jsonb_populate_recordset(NULL::deposits, kept_rows(NULL::deposits, a.kept -> 'deposits')) AS d WHERE a.id `
 	payoutsOf    = `SELECT * FROM payouts WHERE payment_id `
-	keptPayouts  = ` UNION ALL SELECT o.* FROM archived_payments a, jsonb_populate_recordset(NULL::payouts, a.kept -> 'payouts') AS o WHERE a.id `
+	keptPayouts  = ` UNION ALL SELECT o.* FROM archived_payments a, jsonb_populate_recordset(NULL::payouts, kept_rows(NULL::payouts, a.kept -> 'payouts')) AS o WHERE a.id `
 
 	readDepositRows = `SELECT ` + depositColumns + ` FROM (` + depositsOf + `= $1` + keptDeposits + `= $1) AS d ORDER BY d.first_seen_at, d.key`
 	readLastPayout  = `SELECT ` + payoutColumns + ` FROM (` + payoutsOf + `= $1` + keptPayouts + `= $1) AS o ORDER BY o.attempt DESC LIMIT 1`
 )
 
 // Statements that attach an archived payment, found as the lock of the same place finds a hot one.
-const attach = `SELECT attach_payment(p.id) FROM archived_payments p`
+const attach = `SELECT p.id, attach_payment(p.id) FROM archived_payments p`
 
 var (
 	attachByID      = attach + withID
@@ -46,18 +48,47 @@ var (
 	attaches = map[string]string{lockByID: attachByID, lockOwned: attachOwned, lockAny: attachAny, lockByAddress: attachByAddress}
 )
 
-// locked locks a payment. One that is archived is attached first, in the same transaction. A payment that is archived
-// while this waits for its lock is found by the second statement, which sees what was committed meanwhile, and one that
-// somebody else attaches just then by the third.
+// locked locks a payment. One that is archived is attached first.
 func (s *Store) locked(ctx context.Context, tx pgx.Tx, lock string, args ...any) (p payment.Payment, err error) {
-	p, err = s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
+	err = s.hot(ctx, tx, attaches[lock], args, func() (err error) {
+		p, err = s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
+		return err
+	})
+	return p, err
+}
+
+// hot calls lock, which locks a payment. Where lock finds none, an archived one is attached, in the same transaction,
+// and lock is called again. Each statement sees what was committed before it: the second a payment that was archived
+// while the first waited for its lock, and the third one that somebody else attached just then.
+func (s *Store) hot(ctx context.Context, tx pgx.Tx, statement string, args []any, lock func() error) error {
+	err := lock()
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return p, err
+		return err
 	}
-	if _, err := tx.Exec(ctx, attaches[lock], args...); err != nil {
-		return p, err
+	if err := s.attach(ctx, tx, statement, args...); err != nil {
+		return err
 	}
-	return s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
+	return lock()
+}
+
+// attach attaches the payment that a statement finds, if it is archived.
+func (s *Store) attach(ctx context.Context, tx pgx.Tx, statement string, args ...any) error {
+	var paymentID string
+	var attached bool
+	switch err := tx.QueryRow(ctx, statement, args...).Scan(&paymentID, &attached); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	if !attached {
+		return nil
+	}
+	s.Attached()
+	if s.Log != nil {
+		s.Log.InfoContext(ctx, "archived payment attached", telemetry.PaymentID, paymentID)
+	}
+	return nil
 }
 
 const (
@@ -68,36 +99,46 @@ const (
 	planArchive = `SELECT archive_wait(p.id, $3, $4), count(*) FROM ONLY payments p WHERE p.id >= $1 AND p.id < $2 GROUP BY 1 ORDER BY 1`
 
 	numberArchive = `SELECT count(*) + 1 FROM archives WHERE month = $1::text::date`
-	noteManifest  = `UPDATE archives SET manifest = $2, payments = $3 WHERE id = $1`
-	insertArchive = `INSERT INTO archives (id, month, manifest, payments) VALUES ($1, $2::text::date, $3, $4)`
-	chooseMembers = `INSERT INTO archive_members (archive, payment_id, digest) SELECT $1, p.id, payment_digest(p.id) FROM (
-	SELECT p.id FROM ONLY payments p WHERE p.id >= $2 AND p.id < $3 AND p.status IN ('settled', 'refunded', 'expired', 'cancelled')
-		AND archive_wait(p.id, $4, $5) = '' ORDER BY p.id LIMIT $6) AS p`
-	// Persons stay in the database, where they can be erased.
-	copiedColumns = `SELECT attname FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped
-AND attname NOT IN ('payer', 'payer_index', 'receiver', 'account_index', 'metadata', 'description', 'token_hash') ORDER BY attnum`
+	keepArchive   = `SELECT keep_archive($1, $2::text::date, $3, $4)`
+	chooseMembers = `WITH chosen AS (INSERT INTO archive_members (archive, payment_id, digest) SELECT $1, p.id, payment_digest(p.id) FROM (
+	SELECT p.id FROM ONLY payments p WHERE p.id >= $2 AND p.id < $3 AND p.id > $4 AND p.status IN ('settled', 'refunded', 'expired', 'cancelled')
+		AND archive_wait(p.id, $5, $6) = '' ORDER BY p.id LIMIT $7) AS p RETURNING payment_id)
+SELECT count(*), coalesce(max(payment_id), '') FROM chosen`
 	sumMembers = `SELECT e.account, e.asset, coalesce(sum(e.amount) FILTER (WHERE e.amount > 0), 0), coalesce(-sum(e.amount) FILTER (WHERE e.amount < 0), 0)
 FROM archive_members m, payment_entries(m.payment_id) e WHERE m.archive = $1 AND e.account !~ '^(test:)?(customer|payable):' GROUP BY 1, 2 ORDER BY 1, 2`
 
 	unmovedArchives = `SELECT id, manifest FROM archives WHERE moved_at IS NULL ORDER BY id`
-	confirmArchive  = `UPDATE archives SET verified_at = now() WHERE id = $1 AND manifest = $2`
-	moveMembers     = `SELECT m.payment_id, archive_payment(m.payment_id, $1, $3, $4) FROM (
-	SELECT payment_id FROM archive_members WHERE archive = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $5) AS m`
-	dropMembers  = `DELETE FROM archive_members WHERE archive = $1`
-	endArchive   = `UPDATE archives SET moved_at = now() WHERE id = $1 AND verified_at IS NOT NULL AND moved_at IS NULL`
-	listArchives = `SELECT a.id, a.manifest, a.payments, (SELECT count(*) FROM archived_payments p WHERE p.archive = a.id), a.made_at, a.verified_at, a.moved_at
+	confirmArchive  = `SELECT confirm_archive($1, $2)`
+	moveMembers     = `SELECT payment, why FROM archive_payments($1, $2, $3, $4, $5)`
+	endArchive      = `SELECT end_archive($1)`
+	listArchives    = `SELECT a.id, a.manifest, a.payments, (SELECT count(*) FROM archived_payments p WHERE p.archive = a.id), a.made_at, a.verified_at, a.moved_at
 FROM archives a ORDER BY a.id`
 	archivedOf = `SELECT id FROM archived_payments WHERE archive = $1 ORDER BY id COLLATE "C"`
 
-	// An export begins with the sums of the close before its month, so it reads the journals of the month alone.
-	monthArchived = `SELECT EXISTS (SELECT FROM archived_journals WHERE journals > 0 AND month < ($2::timestamptz AT TIME ZONE 'UTC')::date
-AND month >= coalesce(date_trunc('month', nullif($1, '')::date + 1)::date, '-infinity'))`
+	// An export reads the journals of the days after one that is closed, and before another.
+	daysArchived = `SELECT EXISTS (SELECT FROM archived_journals WHERE journals > 0 AND day > coalesce(nullif($1, '')::date, '-infinity')
+AND day < $2::text::date)`
+
+	// A process of another release may not know archives.
+	otherReleases = `SELECT name || ' ' || version FROM processes
+WHERE told_at > now() - interval '1 minute' AND (version, revision) <> ($1, $2) ORDER BY name`
 )
 
 // ArchiveTime implements archive.Store.
 func (s *Store) ArchiveTime(ctx context.Context) (now time.Time, err error) {
 	err = s.pool.QueryRow(ctx, databaseTime).Scan(&now)
 	return now, wrap(err, "read the time")
+}
+
+// OtherReleases implements archive.Store.
+func (s *Store) OtherReleases(ctx context.Context) ([]string, error) {
+	build := version.Read()
+	rows, err := s.pool.Query(ctx, otherReleases, build.Version, build.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("list processes of other releases: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return found, wrap(err, "list processes of other releases")
 }
 
 // PlanArchive implements archive.Store.
@@ -148,9 +189,9 @@ func closedBooks(ctx context.Context, tx pgx.Tx) (last int64, err error) {
 }
 
 // MakeArchive implements archive.Store. The archive and its members are committed after write has returned.
-func (s *Store) MakeArchive(ctx context.Context, c archive.Choice, write func(archive.Source) (digest []byte, err error)) (made bool, err error) {
+func (s *Store) MakeArchive(ctx context.Context, c archive.Choice, write func(archive.Source) (digest []byte, err error)) (last string, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
-		last, err := closedBooks(ctx, tx)
+		closed, err := closedBooks(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -160,32 +201,23 @@ func (s *Store) MakeArchive(ctx context.Context, c archive.Choice, write func(ar
 			return err
 		}
 		src := &source{ctx: ctx, tx: tx, id: archive.Name(c.Month, number)}
-		if _, err := tx.Exec(ctx, insertArchive, src.id, day, []byte{}, 0); err != nil {
-			return err
-		}
 		low, high := monthOf(c.Month)
-		tag, err := tx.Exec(ctx, chooseMembers, src.id, low, high, c.Before, last, c.Most)
-		if err != nil {
+		err = tx.QueryRow(ctx, chooseMembers, src.id, low, high, c.After, c.Before, closed, c.Most).Scan(&src.payments, &last)
+		if err != nil || src.payments == 0 {
 			return err
-		}
-		if src.payments = tag.RowsAffected(); src.payments == 0 {
-			return errNothingEnded
 		}
 		digest, err := write(src)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, noteManifest, src.id, digest, src.payments)
-		made = err == nil
+		_, err = tx.Exec(ctx, keepArchive, src.id, day, digest, src.payments)
 		return err
 	})
-	if errors.Is(err, errNothingEnded) {
-		return false, nil
+	if err != nil {
+		return "", fmt.Errorf("make an archive of %s: %w", c.Month.Format("2006-01"), err)
 	}
-	return made && err == nil, wrap(err, "make an archive of "+c.Month.Format("2006-01"))
+	return last, nil
 }
-
-var errNothingEnded = errors.New("no payment to archive")
 
 // source is the rows of an archive's members, in one snapshot.
 type source struct {
@@ -201,16 +233,37 @@ func (s *source) Name() string { return s.id }
 // Payments implements archive.Source.
 func (s *source) Payments() int64 { return s.payments }
 
-// copied are the tables of an archive, with the order of their rows and how these belong to a member m.
-var copied = []struct{ table, order, joined string }{
-	{"payments", "t.id", "ONLY payments t ON t.id = m.payment_id"},
-	{"history_rows", "t.payment_id, t.version, t.n", "history_rows t ON t.payment_id = m.payment_id"},
-	{"deposits", "t.payment_id, t.key", "deposits t ON t.payment_id = m.payment_id"},
-	{"payouts", "t.payment_id, t.id", "payouts t ON t.payment_id = m.payment_id"},
-	{"screenings", "t.id", "screenings t ON t.payment_id = m.payment_id"},
-	{"ledger_accounts", "t.code", "ledger_accounts t ON t.payment_id = m.payment_id"},
-	{"ledger_journals", "t.id", "ledger_journals t ON t.payment_id = m.payment_id"},
-	{"ledger_lines", "t.journal_id, t.line", "ledger_journals j ON j.payment_id = m.payment_id JOIN ledger_lines t ON t.journal_id = j.id"},
+// copied are the tables of an archive, with the order of their rows, how these belong to a member m, and their columns.
+// Persons stay in the database, where they can be erased, and so do the metadata and the description of a merchant.
+var copied = []struct{ table, order, joined, columns string }{
+	{"payments", "t.id", "ONLY payments t ON t.id = m.payment_id", `
+		id reference merchant_id key_id mode type version sequence status exception due_at fiat_currency fiat_amount
+		charge_from crypto network network_name crypto_amount payout_amount charge_fiat charge_crypto charge_usd
+		transaction_usd rate price family address wallet_id preferred_crypto preferred_network rail bank_ref
+		callback_url funding timing claim payout hold ended closed underpaid overpaid wrong_asset reorged screening
+		received transfers credit_n credit_crypto credit_payout credit_fee credit_frozen attempt holds
+		token_expires_at refund_address refund_tx settlement_ref created_at expires_at deadline_at fulfilled_at
+		claimed_at confirmed_at settled_at trace credit_fee_crypto credit_fee_usd late_rate ignored waits_until
+		refunds refund_address_from refund_address_proposed refund_proposals fee_schedule fee_tiers unclaimed
+		to_balance merchant_reference locale return_url changes changed_at`},
+	{"history_rows", "t.payment_id, t.version, t.n", "history_rows t ON t.payment_id = m.payment_id", `
+		payment_id version n trigger from_state to_state exception at`},
+	{"deposits", "t.payment_id, t.key", "deposits t ON t.payment_id = m.payment_id", `
+		mode key version payment_id family network address asset contract tx_hash amount reverted block_height
+		block_hash block_time first_seen_at depth finalized senders usd booked booked_amount bookings counted
+		created_at screening witness refunded booked_block`},
+	{"payouts", "t.payment_id, t.id", "payouts t ON t.payment_id = m.payment_id", `
+		id payment_id mode reference attempt rail currency amount state frozen lease_until sends sent_at polls misses
+		first_miss_at next_at taken_until paged no_float rail_id reason fee created_at done_at first_sent_at stopped
+		answer answer_at concluded concluded_at contradicted`},
+	{"screenings", "t.id", "screenings t ON t.payment_id = m.payment_id", `
+		id mode payment_id deposit stage verdict reason lists addresses at`},
+	{"ledger_accounts", "t.code", "ledger_accounts t ON t.payment_id = m.payment_id", `
+		code asset normal payment_id balance`},
+	{"ledger_journals", "t.id", "ledger_journals t ON t.payment_id = m.payment_id", `
+		id key event payment_id created_at accounts assets amounts`},
+	{"ledger_lines", "t.journal_id, t.line", "ledger_journals j ON j.payment_id = m.payment_id JOIN ledger_lines t ON t.journal_id = j.id", `
+		journal_id line account asset side amount`},
 }
 
 // Tables implements archive.Source.
@@ -223,17 +276,11 @@ func (s *source) Tables() (names []string) {
 
 // Copy implements archive.Source.
 func (s *source) Copy(table string, to io.Writer) (columns []string, n int64, err error) {
-	rows, err := s.tx.Query(s.ctx, copiedColumns, table)
-	if err != nil {
-		return nil, 0, err
-	}
-	if columns, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-		return nil, 0, err
-	}
 	for _, c := range copied {
 		if c.table != table {
 			continue
 		}
+		columns = strings.Fields(c.columns)
 		sql := fmt.Sprintf("COPY (SELECT t.%s FROM archive_members m JOIN %s WHERE m.archive = '%s' ORDER BY %s) TO STDOUT",
 			strings.Join(columns, ", t."), c.joined, s.id, c.order)
 		tag, err := s.tx.Conn().PgConn().CopyTo(s.ctx, to, sql)
@@ -279,8 +326,9 @@ func (s *Store) Archives(ctx context.Context) (all []archive.Archive, err error)
 
 // ConfirmArchive implements archive.Store.
 func (s *Store) ConfirmArchive(ctx context.Context, a archive.Archive) error {
-	tag, err := s.pool.Exec(ctx, confirmArchive, a.ID, a.Manifest)
-	if err == nil && tag.RowsAffected() != 1 {
+	var known bool
+	err := s.pool.QueryRow(ctx, confirmArchive, a.ID, a.Manifest).Scan(&known)
+	if err == nil && !known {
 		err = errors.New("the database knows it with another manifest")
 	}
 	return wrap(err, "confirm archive "+a.ID)
@@ -288,7 +336,8 @@ func (s *Store) ConfirmArchive(ctx context.Context, a archive.Archive) error {
 
 // MoveArchived implements archive.Store. The transaction is short, because the daily close waits for it.
 func (s *Store) MoveArchived(ctx context.Context, archiveID, after string, before time.Time, most int) (last string, whys []string, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		last, whys = "", nil
 		var closed int64
 		if err := tx.QueryRow(ctx, booksClosed).Scan(&closed); err != nil {
 			return err
@@ -313,10 +362,8 @@ func (s *Store) MoveArchived(ctx context.Context, archiveID, after string, befor
 // EndArchive implements archive.Store.
 func (s *Store) EndArchive(ctx context.Context, operator, archiveID string) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		if tag, err := tx.Exec(ctx, endArchive, archiveID); err != nil || tag.RowsAffected() == 0 {
-			return err
-		}
-		if _, err := tx.Exec(ctx, dropMembers, archiveID); err != nil {
+		var open bool
+		if err := tx.QueryRow(ctx, endArchive, archiveID).Scan(&open); err != nil || !open {
 			return err
 		}
 		return s.audit(ctx, tx, operator, "payments.archived", map[string]any{"archive": archiveID})
@@ -333,10 +380,10 @@ func (s *Store) ArchivedOf(ctx context.Context, archiveID string, each func(paym
 // AttachPayment implements archive.Store.
 func (s *Store) AttachPayment(ctx context.Context, operator, paymentID string) (attached bool, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		switch err := tx.QueryRow(ctx, attachByID, paymentID).Scan(&attached); {
+		switch err := tx.QueryRow(ctx, attachByID, paymentID).Scan(&paymentID, &attached); {
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil
-		case err != nil:
+		case err != nil || !attached: // somebody else has attached it
 			return err
 		}
 		return s.audit(ctx, tx, operator, "payment.attached", map[string]any{"paymentId": paymentID})

@@ -318,12 +318,9 @@ func (s *Store) Opening(ctx context.Context, before, end time.Time) (m books.Mon
 		if err != nil {
 			return err
 		}
-		var archived bool
-		if err := tx.QueryRow(ctx, monthArchived, base, end).Scan(&archived); err != nil {
+		m.Base, m.End = base, end.Format(time.DateOnly)
+		if err := unarchived(ctx, tx, m); err != nil {
 			return err
-		}
-		if archived {
-			return books.ErrMonthArchived
 		}
 		if m.After, err = lastOf(ctx, tx, before); err != nil {
 			return err
@@ -350,12 +347,30 @@ func lastOf(ctx context.Context, tx pgx.Tx, end time.Time) (last int64, err erro
 	return last, err
 }
 
-// Entries implements books.Store.
-func (s *Store) Entries(ctx context.Context, after books.Entry, through int64, most int) ([]books.Entry, error) {
-	rows, err := s.pool.Query(ctx, listEntries, after.Journal, after.Line, through, most)
-	if err != nil {
-		return nil, fmt.Errorf("list entries of the ledger: %w", err)
+// unarchived fails with books.ErrMonthArchived if journals that an export reads are archived.
+func unarchived(ctx context.Context, tx pgx.Tx, m books.Month) error {
+	var archived bool
+	if err := tx.QueryRow(ctx, daysArchived, m.Base, m.End).Scan(&archived); err != nil {
+		return err
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[books.Entry])
+	if archived {
+		return books.ErrMonthArchived
+	}
+	return nil
+}
+
+// Entries implements books.Store. A page is whole, because it is read in one snapshot with the days that are archived.
+func (s *Store) Entries(ctx context.Context, m books.Month, after books.Entry, most int) (found []books.Entry, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if err := unarchived(ctx, tx, m); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, listEntries, after.Journal, after.Line, m.Through, most)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[books.Entry])
+		return err
+	})
 	return found, wrap(err, "list entries of the ledger")
 }

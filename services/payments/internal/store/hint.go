@@ -22,7 +22,7 @@ func (s *Store) Hint(ctx context.Context, rail, reference string) error {
 		if err != nil || tag.RowsAffected() > 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, attachPayout, reference); err != nil {
+		if err := s.attach(ctx, tx, attachPayout, reference); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, hintPayout, reference, rail)

@@ -59,14 +59,14 @@ FROM erasure_payments WHERE erasure_id = $1`
 	// A payment has ended when its money can only move by an operator's decision. Late money may still need the payer
 	// of an expired or cancelled payment, but for a shorter time than other services hold copies. The payment is read
 	// after the lock, in a separate statement that sees all earlier changes.
-	lockErased  = `SELECT FROM ONLY payments WHERE id = $1 FOR UPDATE`
+	lockErased  = `SELECT id FROM ONLY payments WHERE id = $1 FOR UPDATE`
 	selectEnded = `WITH found AS (
 	SELECT p.receiver, p.payer_index, coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) AS moved,
 		coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}') AS payouts,
 		p.status IN ('settled', 'refunded', 'expired', 'cancelled') AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id
 			AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown'))) AS over,
 		p.mode = 'live' AND EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id) AS lawful
-	FROM payments p WHERE p.id = $1
+	FROM ONLY payments p WHERE p.id = $1
 )
 SELECT receiver, payouts, moved, CASE WHEN payer_index IS NULL THEN 'forgotten' WHEN NOT over THEN 'open'
 	WHEN lawful AND moved > now() - $2 * interval '1 second' THEN 'law'
@@ -74,7 +74,7 @@ SELECT receiver, payouts, moved, CASE WHEN payer_index IS NULL THEN 'forgotten' 
 FROM found`
 	waitOn         = `UPDATE erasure_payments SET wait = $3, since = CASE WHEN $3 = 'open' THEN now() ELSE $4 END WHERE erasure_id = $1 AND payment_id = $2`
 	waited         = `DELETE FROM erasure_payments WHERE erasure_id = $1 AND payment_id = $2`
-	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, account_index = NULL, receiver = $2, metadata = '{}', description = '' WHERE id = $1`
+	forgetPayer    = `UPDATE ONLY payments SET payer = NULL, payer_index = NULL, account_index = NULL, receiver = $2, metadata = '{}', description = '' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )
@@ -83,26 +83,35 @@ FROM found`
 const resealBatch = 500
 
 // Reseal seals all personal data under the first master key, and returns the number of changed rows. It may run beside
-// the service, and again after it was stopped.
+// the service, and again after it was stopped. It passes over the rows until it finds none to change: a payment that is
+// archived or attached during a pass may escape it.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
-	payments, err := s.walk(ctx, personalPayments, s.resealPayment)
-	if err != nil {
-		return payments, fmt.Errorf("seal payments again: %w", err)
+	for {
+		n, err := s.resealOnce(ctx)
+		if changed += n; n == 0 || err != nil {
+			return changed, err
+		}
 	}
-	payouts, err := s.walk(ctx, personalPayouts, s.resealPayout)
-	if err != nil {
-		return payments + payouts, fmt.Errorf("seal payouts again: %w", err)
-	}
-	archived, err := s.walk(ctx, personalArchived, s.resealArchived)
-	if payouts += archived; err != nil {
-		return payments + payouts, fmt.Errorf("seal archived payouts again: %w", err)
-	}
-	accounts, err := s.walk(ctx, personalAccounts, s.resealAccount)
-	if err != nil {
-		return payments + payouts + accounts, fmt.Errorf("seal settlement accounts again: %w", err)
+}
+
+// resealOnce passes over all rows once.
+func (s *Store) resealOnce(ctx context.Context) (changed int64, err error) {
+	for _, pass := range []struct {
+		rows, query string
+		reseal      func(pgx.CollectableRow, *pgx.Batch) (string, error)
+	}{
+		{"payments", personalPayments, s.resealPayment},
+		{"payouts", personalPayouts, s.resealPayout},
+		{"archived payouts", personalArchived, s.resealArchived},
+		{"settlement accounts", personalAccounts, s.resealAccount},
+	} {
+		n, err := s.walk(ctx, pass.query, pass.reseal)
+		if changed += n; err != nil {
+			return changed, fmt.Errorf("seal %s again: %w", pass.rows, err)
+		}
 	}
 	erasures, err := erasure.Reseal(ctx, s.pool, s.keys)
-	return payments + payouts + accounts + erasures, err
+	return changed + erasures, err
 }
 
 // walk calls reseal for every row of a table. reseal returns the row's id and queues a statement if the row changes.
@@ -315,10 +324,9 @@ func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID
 		var payouts []string
 		var moved time.Time
 		var wait string
-		if _, err := tx.Exec(ctx, attachByID, paymentID); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, lockErased, paymentID); err != nil {
+		if err := s.hot(ctx, tx, attachByID, []any{paymentID}, func() error {
+			return tx.QueryRow(ctx, lockErased, paymentID).Scan(&paymentID)
+		}); err != nil {
 			return err
 		}
 		row := tx.QueryRow(ctx, selectEnded, paymentID, r.Laundering.Seconds(), r.Copies.Seconds())

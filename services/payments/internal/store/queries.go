@@ -542,11 +542,11 @@ func Statements() map[string]string {
 		"listHits": listHits, "listCloses": listCloses,
 		"attachByID": attachByID, "attachOwned": attachOwned, "attachAny": attachAny, "attachByAddress": attachByAddress,
 		"readDepositRows": readDepositRows, "readLastPayout": readLastPayout, "attachPayout": attachPayout,
-		"planArchive": planArchive, "insertArchive": insertArchive, "noteManifest": noteManifest, "chooseMembers": chooseMembers, "copiedColumns": copiedColumns,
+		"planArchive": planArchive, "keepArchive": keepArchive, "chooseMembers": chooseMembers,
 		"sumMembers": sumMembers, "unmovedArchives": unmovedArchives, "numberArchive": numberArchive, "confirmArchive": confirmArchive,
-		"moveMembers": moveMembers, "endArchive": endArchive, "dropMembers": dropMembers, "listArchives": listArchives, "archivedOf": archivedOf,
+		"moveMembers": moveMembers, "endArchive": endArchive, "listArchives": listArchives, "archivedOf": archivedOf,
 		"booksClosed": booksClosed, "oldMessages": oldMessages, "personalArchived": personalArchived, "resealArchived": resealArchived,
-		"monthArchived": monthArchived,
-		"outbox":        outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+		"daysArchived": daysArchived, "otherReleases": otherReleases,
+		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

@@ -59,6 +59,7 @@ type Options struct {
 	Wake      func()            // after every commit that left a message in the outbox
 	Alert     func(code string) // for every alert to operators
 	Moved     func(Move)        // after the commit of every change of state
+	Attached  func()            // for every archived payment that a change attaches
 	Log       *slog.Logger
 }
 
@@ -72,6 +73,9 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	}
 	if o.Moved == nil {
 		o.Moved = func(Move) {}
+	}
+	if o.Attached == nil {
+		o.Attached = func() {}
 	}
 	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),

@@ -11,7 +11,7 @@ import (
 
 const (
 	selectHistory = `SELECT to_state, exception, at FROM (SELECT version, n, to_state, exception, at FROM history WHERE payment_id = $1
-	UNION ALL SELECT h.version, h.n, h.to_state, h.exception, h.at FROM archived_payments a, jsonb_populate_recordset(NULL::history_rows, a.kept -> 'history_rows') h WHERE a.id = $1) AS h
+	UNION ALL SELECT h.version, h.n, h.to_state, h.exception, h.at FROM archived_payments a, jsonb_populate_recordset(NULL::history_rows, kept_rows(NULL::history_rows, a.kept -> 'history_rows')) h WHERE a.id = $1) AS h
 ORDER BY version, n`
 	selectPayouts = `SELECT ` + payoutColumns + ` FROM (` + payoutsOf + `= $1` + keptPayouts + `= $1) AS o ORDER BY o.attempt, o.created_at`
 )
