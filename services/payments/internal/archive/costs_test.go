@@ -243,7 +243,7 @@ func TestArchive_costs(t *testing.T) {
 	after, afterBooks := measure()
 	for i, a := range asked {
 		t.Logf("%-28s before %s   after %s", a.name, before[i], after[i])
-		if after[i].pages > 2*before[i].pages+20 {
+		if after[i].pages > 2*before[i].pages+40 { // a table of a few dozen pages is read whole
 			t.Errorf("%s reads %d pages, before the archive %d", a.name, after[i].pages, before[i].pages)
 		}
 	}

@@ -23,9 +23,14 @@ import (
 // type, mode and merchant, newest first. The statements use the collation of that index. With the collation of the
 // primary key, the planner would walk the primary key in search of a few payments.
 const (
-	merchantsRuns = `SELECT found.id FROM unnest($2::text[]) AS m(mode) CROSS JOIN unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type)
+	// What lists filter by, and where the payment is: a page reads it there alone.
+	filtered   = `id, reference, merchant_id, mode, type, status, hold, exception, family, address, payer_index, account_index, merchant_reference`
+	places     = `(SELECT ` + filtered + `, false AS archived FROM ONLY payments UNION ALL SELECT ` + filtered + `, true FROM archived_payments) AS p`
+	findPlaces = `SELECT p.id, p.archived FROM ` + places + ` `
+
+	merchantsRuns = `SELECT found.id, found.archived FROM unnest($2::text[]) AS m(mode) CROSS JOIN unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type)
 CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p
+	SELECT p.id, p.archived FROM ` + places + `
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
@@ -51,40 +56,41 @@ ORDER BY p.id COLLATE "C" DESC LIMIT $6`
 	WHERE r.mode = ANY($6)
 	ORDER BY f.id COLLATE "C" DESC LIMIT $5
 )
-SELECT found.id FROM newest n CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p
+SELECT found.id, found.archived FROM newest n CROSS JOIN LATERAL (
+	SELECT p.id, p.archived FROM ` + places + `
 	WHERE p.status = n.status AND p.type = n.type AND p.mode = n.mode AND p.merchant_id = n.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" <= n.id%[1]s
 	ORDER BY p.id COLLATE "C" DESC LIMIT $5) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	// Every filter of a list but a run. The statements that end with it find payments by one filter, through its index,
 	// and hold the few that it finds against the others. Null filters nothing.
-	within = `p.merchant_id = coalesce($1, p.merchant_id) AND p.mode = ANY($2) AND p.status = ANY($3) AND p.type = ANY($4)
+	others = `p.merchant_id = coalesce($1, p.merchant_id) AND p.mode = ANY($2) AND p.status = ANY($3) AND p.type = ANY($4)
 	AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6 AND ($8::text IS NULL OR p.address = $8)
-	AND ($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10)
-		OR EXISTS (SELECT FROM archived_payments a WHERE a.id = p.id AND 'tx:' || $10 = ANY (a.names)))
 	AND ($11::text IS NULL OR p.exception = $11) AND ($12::text IS NULL OR p.merchant_reference = $12)
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7`
-	narrowed = `($9::bytea[] IS NULL OR p.payer_index = ANY($9)) AND ` + within
+	within = `($10::text IS NULL OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.tx_hash = $10)
+	OR EXISTS (SELECT FROM archived_payments a WHERE a.id = p.id AND 'tx:' || $10 = ANY (a.names))) AND ` + others
+	ofPayer  = `($9::bytea[] IS NULL OR p.payer_index = ANY($9)) AND `
+	narrowed = ofPayer + within
 	// The modes and the families are few, and the index of addresses begins with them.
-	byAddress     = `SELECT p.id FROM payments p WHERE p.family = ANY($13) AND p.address = $8 AND ` + narrowed
-	byTransaction = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10
-	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $10])) AND ` + narrowed
-	byException = `SELECT p.id FROM payments p WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
-	byReference = `SELECT p.id FROM payments p WHERE p.reference = $13 AND ` + narrowed
+	byAddress     = findPlaces + `WHERE p.family = ANY($13) AND p.address = $8 AND ` + narrowed
+	byTransaction = findPlaces + `WHERE p.id = ANY(ARRAY(SELECT d.payment_id FROM deposits d WHERE d.tx_hash = $10
+	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $10])) AND ` + ofPayer + others
+	byException = findPlaces + `WHERE p.exception <> '' AND p.exception = $11 AND ` + narrowed
+	byReference = findPlaces + `WHERE p.reference = $13 AND ` + narrowed
 	// The index has the payments with a reference alone.
-	byMerchants = `SELECT p.id FROM payments p WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
-	byPaidOut   = `SELECT p.id FROM payments p WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13
+	byMerchants = findPlaces + `WHERE p.merchant_reference <> '' AND p.merchant_reference = $12 AND ` + narrowed
+	byPaidOut   = findPlaces + `WHERE p.id = ANY(ARRAY(SELECT o.payment_id FROM payouts o WHERE o.id = $13
 	UNION ALL SELECT o.payment_id FROM payouts o WHERE o.reference = $13
 	UNION ALL SELECT a.id FROM archived_payments a WHERE a.names @> ARRAY['payout:' || $13::text])) AND ` + narrowed
 	// As byPayer, of the last digits of accounts. The index has the payments alone that money has reached.
-	byAccountEnds = `SELECT found.id FROM unnest($9::bytea[]) AS i(account) CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p WHERE p.account_index = i.account
+	byAccountEnds = `SELECT found.id, found.archived FROM unnest($9::bytea[]) AS i(account) CROSS JOIN LATERAL (
+	` + findPlaces + `WHERE p.account_index = i.account
 	AND p.status IN ('confirming', 'confirmed', 'settling', 'settled', 'needs_review', 'refunded') AND ` + within + `) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 	// Of a payer with several indexes, under several master keys, each gives a page in the order of ids. A condition on
 	// all of them besides would give up that order.
-	byPayer = `SELECT found.id FROM unnest($9::bytea[]) AS i(payer) CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p WHERE p.payer_index = i.payer AND ` + within + `) AS found
+	byPayer = `SELECT found.id, found.archived FROM unnest($9::bytea[]) AS i(payer) CROSS JOIN LATERAL (
+	` + findPlaces + `WHERE p.payer_index = i.payer AND ` + within + `) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
 
 	listRows     = `SELECT d.payment_id, ` + depositColumns + ` FROM (` + depositsOf + `= ANY($1)` + keptDeposits + `= ANY($1)) AS d ORDER BY d.first_seen_at, d.key`
@@ -117,10 +123,12 @@ var (
 	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someRuns, " AND p.hold <> ''"))
 )
 
-// pageOf reads the payments whose ids a statement finds, by their primary key. The planner assumes that an array is
-// small, and so keeps one plan for all arguments.
-func pageOf(columns, ids string) string {
-	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
+// pageOf reads the payments that a statement finds, by the primary key of the table of each. The planner assumes that an
+// array is small, and so keeps one plan for all arguments.
+func pageOf(columns, finds string) string {
+	return "WITH found AS MATERIALIZED (\n" + finds + "\n)\nSELECT " + columns +
+		" FROM ONLY payments p WHERE p.id = ANY(ARRAY(SELECT id FROM found WHERE NOT archived))\nUNION ALL SELECT " + columns +
+		" FROM archived_payments p WHERE p.id = ANY(ARRAY(SELECT id FROM found WHERE archived)) ORDER BY id DESC"
 }
 
 // List implements views.Store and operators.Store.
