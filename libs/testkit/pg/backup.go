@@ -10,16 +10,18 @@ import (
 )
 
 const (
-	backupSQL = `DO $$ DECLARE t text; BEGIN
+	// A table that inherits has rows of its own, which its parent's are not; those of partitions are their parent's.
+	backupSQL = `DO $$ DECLARE t text; alone text; BEGIN
 	CREATE SCHEMA backup;
-	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-		AND relname NOT LIKE 'goose%' LOOP
-		EXECUTE format('CREATE TABLE backup.%I AS TABLE public.%I', t, t);
+	FOR t, alone IN SELECT relname, CASE relkind WHEN 'r' THEN 'ONLY' ELSE '' END FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname NOT LIKE 'goose%' LOOP
+		EXECUTE format('CREATE TABLE backup.%I AS TABLE %s public.%I', t, alone, t);
 	END LOOP; END $$`
-	restoreSQL = `DO $$ DECLARE t text; BEGIN
+	restoreSQL = `DO $$ DECLARE t text; alone text; BEGIN
 	SET LOCAL session_replication_role = replica; -- no trigger refuses
-	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'backup'::regnamespace LOOP
-		EXECUTE format('DELETE FROM public.%I', t);
+	FOR t, alone IN SELECT b.relname, CASE p.relkind WHEN 'r' THEN 'ONLY' ELSE '' END FROM pg_class b
+		JOIN pg_class p ON p.relnamespace = 'public'::regnamespace AND p.relname = b.relname WHERE b.relnamespace = 'backup'::regnamespace LOOP
+		EXECUTE format('DELETE FROM %s public.%I', alone, t);
 		EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE backup.%I', t, t);
 	END LOOP; END $$`
 )

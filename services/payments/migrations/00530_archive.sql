@@ -89,10 +89,12 @@ LANGUAGE sql STABLE AS $$
 $$;
 -- +goose StatementEnd
 
--- The rows of a payment in other tables. A column that is null is kept too: one that is missing was added later.
+-- The rows of a payment in other tables. A column that is null is kept too: one that is missing was added later. The plan
+-- is kept for the next payment, which a function of SQL would not do.
 -- +goose StatementBegin
-CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
-    SELECT jsonb_build_object(
+CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
+BEGIN
+    RETURN jsonb_build_object(
         'deposits', coalesce((SELECT jsonb_agg(to_jsonb(t) ORDER BY t.key) FROM deposits t WHERE t.payment_id = payment), '[]'),
         'payouts', coalesce((SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM payouts t WHERE t.payment_id = payment), '[]'),
         'screenings', coalesce((SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM screenings t WHERE t.payment_id = payment), '[]'),
@@ -101,7 +103,8 @@ CREATE FUNCTION payment_kept(payment text) RETURNS jsonb LANGUAGE sql STABLE SET
             WHERE t.code = ANY (ARRAY(SELECT e.account FROM payment_entries(payment) e)) AND t.payment_id = payment), '[]'),
         'ledger_journals', coalesce((SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM ledger_journals t WHERE t.payment_id = payment), '[]'),
         'ledger_lines', coalesce((SELECT jsonb_agg(to_jsonb(t) ORDER BY t.journal_id, t.line) FROM ledger_journals j JOIN ledger_lines t ON t.journal_id = j.id
-            WHERE j.payment_id = payment), '[]'))
+            WHERE j.payment_id = payment), '[]'));
+END
 $$;
 -- +goose StatementEnd
 
@@ -178,6 +181,7 @@ CREATE FUNCTION archive_wait(payment text, before timestamptz, last_journal bigi
 BEGIN
     RETURN (
     SELECT CASE
+        WHEN EXISTS (SELECT FROM archived_payments a WHERE a.id = p.id) THEN 'twice'
         WHEN p.type = 'stray' THEN 'stray'
         WHEN p.status NOT IN ('settled', 'refunded', 'expired', 'cancelled') OR p.due_at IS NOT NULL OR p.hold <> '' OR p.version < 2 THEN 'open'
         WHEN greatest(p.created_at, p.changed_at[cardinality(p.changed_at)], p.settled_at, p.refund_address_from,
@@ -343,18 +347,30 @@ $$;
 
 -- Brings a payment back with all rows of it, and reports whether it was archived. The caller then locks it as any other.
 -- Its rows are as they were kept, with the columns that their tables have today. A deposit that an earlier release took
--- in meanwhile gives way to the one that is kept; other rows that it wrote stay beside.
+-- in meanwhile gives way to the one that is kept; other rows that it wrote stay beside. A payment that is back already,
+-- as a restore may leave it, keeps its rows if they are the same.
 -- +goose StatementBegin
 CREATE FUNCTION attach_payment(payment text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    cols text;
-    rows jsonb;
+    cols     text;
+    rows     jsonb;
+    archived archived_payments;
 BEGIN
-    SELECT kept INTO rows FROM archived_payments p WHERE p.id = payment FOR UPDATE;
+    SELECT * INTO archived FROM archived_payments p WHERE p.id = payment FOR UPDATE;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    rows := kept_again(rows);
+    rows := kept_again(archived.kept);
+    PERFORM FROM ONLY payments p WHERE p.id = payment FOR UPDATE;
+    IF FOUND THEN
+        IF payment_kept(payment) <> rows OR (SELECT to_jsonb(p) FROM ONLY payments p WHERE p.id = payment)
+            <> to_jsonb(archived) - '{archive,archived_at,names,kept}'::text[] THEN
+            RAISE EXCEPTION 'payment % is in the hot tables and in archive %, and its rows differ', payment, archived.archive;
+        END IF;
+        PERFORM carry(ARRAY[payment], -1);
+        DELETE FROM archived_payments p WHERE p.id = payment;
+        RETURN true;
+    END IF;
     SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO cols FROM pg_attribute
     WHERE attrelid = 'payments'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
     EXECUTE format('INSERT INTO payments (%1$s) SELECT %1$s FROM archived_payments WHERE id = $1', cols) USING payment;

@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,9 @@ type Store interface {
 	// files have them stays; its reason is not empty. last is "" at the end.
 	MoveArchived(ctx context.Context, archiveID, after string, before time.Time, most int) (last string, whys []string, err error)
 	EndArchive(ctx context.Context, operator, archiveID string) error
-	ArchivedOf(ctx context.Context, archiveID string, each func(paymentID string) error) error
+	// ArchivedOf shows the archived payments of an archive, and whether one is in the hot tables too.
+	ArchivedOf(ctx context.Context, archiveID string, each func(paymentID string, twice bool) error) error
+	// AttachPayment fails with ErrRefused where the rows are not as they were kept.
 	AttachPayment(ctx context.Context, operator, paymentID string) (bool, error)
 }
 
@@ -105,6 +108,9 @@ type Archiver struct {
 // ErrOtherReleases refuses an archive while a process may run that does not know archives: it would neither see the
 // deposits of an archived payment nor attach it.
 var ErrOtherReleases = errors.New("processes of another release run")
+
+// ErrRefused is the database's refusal to attach a payment whose rows are not as they were kept.
+var ErrRefused = errors.New("refused")
 
 var errTooSoon = fmt.Errorf("payments that changed less than %d days ago are not archived", int(Least.Hours()/24))
 
@@ -266,12 +272,21 @@ func (a *Archiver) verify(ctx context.Context, one Archive) error {
 	if err != nil {
 		return err
 	}
-	return a.Store.ArchivedOf(ctx, one.ID, func(paymentID string) error {
+	twice, first := 0, ""
+	err = a.Store.ArchivedOf(ctx, one.ID, func(paymentID string, hot bool) error {
 		if _, found := slices.BinarySearch(ids, paymentID); !found {
 			return fmt.Errorf("payment %s is archived, and not in the files", paymentID)
 		}
+		if hot {
+			twice++
+			first = cmp.Or(first, paymentID)
+		}
 		return nil
 	})
+	if err == nil && twice > 0 {
+		return fmt.Errorf("%d payments are in the hot tables too; the first is %s", twice, first)
+	}
+	return err
 }
 
 // List tells every archive.
@@ -306,18 +321,23 @@ func (a *Archiver) Attach(ctx context.Context, paymentID string) error {
 	return nil
 }
 
-// AttachAll brings every payment of an archive back.
+// AttachAll brings every payment of an archive back, but for those that the database refuses.
 func (a *Archiver) AttachAll(ctx context.Context, archiveID string) error {
 	var ids []string
-	if err := a.Store.ArchivedOf(ctx, archiveID, func(paymentID string) error {
+	if err := a.Store.ArchivedOf(ctx, archiveID, func(paymentID string, _ bool) error {
 		ids = append(ids, paymentID)
 		return nil
 	}); err != nil {
 		return err
 	}
 	n := 0
+	var failed error
 	for _, paymentID := range ids {
 		attached, err := a.Store.AttachPayment(ctx, a.Operator, paymentID)
+		if errors.Is(err, ErrRefused) {
+			failed = errors.Join(failed, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -326,7 +346,7 @@ func (a *Archiver) AttachAll(ctx context.Context, archiveID string) error {
 		}
 	}
 	a.Tell(fmt.Sprintf("%s: %d payments attached", archiveID, n))
-	return nil
+	return failed
 }
 
 func (a *Archiver) step(name string) error {

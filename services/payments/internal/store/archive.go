@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/id"
@@ -113,7 +114,7 @@ FROM archive_members m, payment_entries(m.payment_id) e WHERE m.archive = $1 AND
 	endArchive      = `SELECT end_archive($1)`
 	listArchives    = `SELECT a.id, a.manifest, a.payments, (SELECT count(*) FROM archived_payments p WHERE p.archive = a.id), a.made_at, a.verified_at, a.moved_at
 FROM archives a ORDER BY a.id`
-	archivedOf = `SELECT id FROM archived_payments WHERE archive = $1 ORDER BY id COLLATE "C"`
+	archivedOf = `SELECT a.id, EXISTS (SELECT FROM ONLY payments p WHERE p.id = a.id) FROM archived_payments a WHERE a.archive = $1 ORDER BY a.id COLLATE "C"`
 
 	// An export reads the journals of the days after one that is closed, and before another.
 	daysArchived = `SELECT EXISTS (SELECT FROM archived_journals WHERE journals > 0 AND day > coalesce(nullif($1, '')::date, '-infinity')
@@ -372,9 +373,10 @@ func (s *Store) EndArchive(ctx context.Context, operator, archiveID string) erro
 }
 
 // ArchivedOf implements archive.Store.
-func (s *Store) ArchivedOf(ctx context.Context, archiveID string, each func(paymentID string) error) error {
+func (s *Store) ArchivedOf(ctx context.Context, archiveID string, each func(paymentID string, twice bool) error) error {
 	var paymentID string
-	return s.whole(ctx, archivedOf, []any{&paymentID}, func() error { return each(paymentID) }, archiveID)
+	var twice bool
+	return s.whole(ctx, archivedOf, []any{&paymentID, &twice}, func() error { return each(paymentID, twice) }, archiveID)
 }
 
 // AttachPayment implements archive.Store.
@@ -388,6 +390,10 @@ func (s *Store) AttachPayment(ctx context.Context, operator, paymentID string) (
 		}
 		return s.audit(ctx, tx, operator, "payment.attached", map[string]any{"paymentId": paymentID})
 	})
+	const raised = "P0001"
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == raised {
+		err = fmt.Errorf("%w: %s", archive.ErrRefused, pg.Message)
+	}
 	return attached, wrap(err, "attach payment "+paymentID)
 }
 
