@@ -4,9 +4,10 @@ package postgres
 // reads and writes the rows of every table, those of later migrations too, unless a migration says otherwise. It can
 // neither create nor alter nor truncate. The owner of a database may grant all this, so the administrator who creates
 // databases grants nothing. The two roles have matching names: payments_owner and payments_app. An owner with another
-// name has no application beside it.  The loop handles the tables of earlier migrations. It skips those that the
-// application may read, because two sessions that change the same row of the catalogue fail, and because a migration
-// may have taken rights to write away.
+// name has no application beside it.
+//
+// The loop handles the tables of earlier migrations. It skips those that the application may read, because two sessions
+// that change the same row of the catalogue fail, and because a migration may have taken rights to write away.
 const rights = `
 DO $$
 DECLARE
