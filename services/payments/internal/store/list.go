@@ -23,7 +23,7 @@ import (
 // type, mode and merchant, newest first. The statements use the collation of that index. With the collation of the
 // primary key, the planner would walk the primary key in search of a few payments.
 const (
-	// What lists filter by, and where the payment is: a page reads it there alone.
+	// The columns of filters, and the table of the payment: a page reads it there alone.
 	filtered   = `id, reference, merchant_id, mode, type, status, hold, exception, family, address, payer_index, account_index, merchant_reference`
 	places     = `(SELECT ` + filtered + `, false AS archived FROM ONLY payments UNION ALL SELECT ` + filtered + `, true FROM archived_payments) AS p`
 	findPlaces = `SELECT p.id, p.archived FROM ` + places + ` `
@@ -123,8 +123,8 @@ var (
 	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someRuns, " AND p.hold <> ''"))
 )
 
-// pageOf reads the payments that a statement finds, by the primary key of the table of each. The planner assumes that an
-// array is small, and so keeps one plan for all arguments.
+// pageOf reads the payments that a statement finds, by the primary key of the table of each. The planner assumes that
+// an array is small, and so keeps one plan for all arguments.
 func pageOf(columns, finds string) string {
 	return "WITH found AS MATERIALIZED (\n" + finds + "\n)\nSELECT " + columns +
 		" FROM ONLY payments p WHERE p.id = ANY(ARRAY(SELECT id FROM found WHERE NOT archived))\nUNION ALL SELECT " + columns +
