@@ -257,8 +257,8 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	}
 }
 
-// Leasing addresses and removing used ones reads a few pages of any stock, and no payments but those of leased addresses.
-// The stock of another family is older.
+// Leasing addresses and removing used ones reads a few pages of any stock, and no payments but those of leased
+// addresses. The stock of another family is older.
 func TestPlans_stock(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
