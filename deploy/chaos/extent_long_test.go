@@ -6,7 +6,7 @@ import "time"
 
 // These last about an hour together: `make test/long` plays every scenario, and each for longer.
 const (
-	mixScenarios    = "kills,steps,pauses,network,outage,replicas,hooks,mix"
+	mixScenarios    = "kills,steps,pauses,network,outage,replicas,lossy,hooks,mix"
 	mixFor          = 12 * time.Minute
 	restoreFor      = 2 * time.Minute
 	upgradeFor      = 100 * time.Second

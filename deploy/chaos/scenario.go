@@ -36,6 +36,7 @@ var scenarios = []scenario{
 	{name: "outage", about: "PostgreSQL stopped for 60 s", run: forever(outage)},
 	{name: "replicas", about: "a leader killed; its duties are taken over by the other replica", run: forever(takeover)},
 	{name: "restore", about: "each database set back to a backup under load, and its service started with recovery", plain: true, run: restores},
+	{name: "lossy", about: "the broker loses messages that it has confirmed, while the workers that they are for are down", run: forever(lossy)},
 	{name: "hooks", about: "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", run: hooks},
 	{name: "alerts", about: "nothing, which no alert may notice; then one thing after the other, which exactly its alerts do", plain: true, whole: true, run: alerts},
 	{name: "mix", about: "everything, in a random order", run: mix},
