@@ -51,9 +51,10 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		}
 		one := old()
 		old()
-		return map[string]string{
+		given := map[string]string{
 			"MONTH": month.Format("2006-01"), "ARCHIVE": month.Format("2006-01") + ".1", "DIRECTORY": filepath.Join(v.home, "archives"), "PAYMENT": one,
-		}, []string{
+		}
+		return given, []string{
 			"2 payments can be archived", "2 payments archived; these stay: none", "files whole, 2 of 2", "attached " + one, "1 payments attached",
 		}
 	},

@@ -64,7 +64,7 @@ func (a *answers) add(m Message) {
 	}
 }
 
-// run publishes until ctx ends, and then what is waiting.
+// run publishes until ctx ends, and then what is waiting, as long as the broker takes it.
 func (a *answers) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -74,8 +74,7 @@ func (a *answers) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	for len(a.waiting) > 0 {
-		a.publish(ctx, a.gather(<-a.waiting))
+	for len(a.waiting) > 0 && a.publish(ctx, a.gather(<-a.waiting)) {
 	}
 }
 
@@ -93,8 +92,8 @@ func (a *answers) gather(first answer) map[wire.Name][]wire.StoredMessage {
 	return stored
 }
 
-// publish tries until the broker has confirmed, or ctx has ended.
-func (a *answers) publish(ctx context.Context, stored map[wire.Name][]wire.StoredMessage) {
+// publish tries until the broker has confirmed, or ctx has ended, and reports whether it has.
+func (a *answers) publish(ctx context.Context, stored map[wire.Name][]wire.StoredMessage) bool {
 	waits := waits()
 	for name, messages := range stored {
 		body, _ := json.Marshal(wire.Stored{Messages: messages}) // numbers and texts always encode
@@ -102,10 +101,11 @@ func (a *answers) publish(ctx context.Context, stored map[wire.Name][]wire.Store
 		for err := a.publisher.Publish(string(name), m); err != nil; err = a.publisher.Publish(string(name), m) {
 			a.log.WarnContext(ctx, "answer about handled messages not published", "message", name, "messages", len(messages), "err", err)
 			if !pause(ctx, waits.NextBackOff()) {
-				return
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // pause waits, and reports whether ctx still runs.

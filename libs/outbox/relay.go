@@ -123,9 +123,7 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 			r.measure(ctx, s)
 		}
 		n, err := r.move(ctx, s, f)
-		if err == nil {
-			err = r.attend(ctx, s, f)
-		}
+		err = errors.Join(err, r.attend(ctx, s, f)) // a name that fails holds up no other
 		if empty++; n > 0 || err != nil {
 			empty = 0
 		}
@@ -262,7 +260,7 @@ func (r *Relay) read(ctx context.Context, s *postgres.Session, sql string, args 
 func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
 	var rows int64
 	var age, sent float64
-	if err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, statsSQL).Scan(&rows, &age, sent) }); err == nil {
+	if err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, statsSQL).Scan(&rows, &age, &sent) }); err == nil {
 		r.rows.Set(float64(rows))
 		r.age.Set(age)
 		r.unstored.Set(sent)

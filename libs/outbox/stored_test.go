@@ -3,6 +3,7 @@
 package outbox_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -251,4 +252,47 @@ func TestStored(t *testing.T) {
 	if err := stored(make([]wire.StoredMessage, wire.StoredMax+1)...); !fault.IsPermanent(err) {
 		t.Errorf("answer about %d messages: got %v, want a permanent fault", wire.StoredMax+1, err)
 	}
+}
+
+// The relay measures what waits for the broker and what waits for a consumer.
+func TestRelay_measures(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	event(t, pool, "sent", "waits", "waits too")
+	if _, err := pool.Exec(t.Context(), `UPDATE outbox SET sent_at = now(), created_at = now() - interval '1 hour' WHERE message_id = 'sent'`); err != nil {
+		t.Fatal(err)
+	}
+	b := consume(t, pool, func(string, int) bool { return true })
+	tel := telemetrytest.ForTest(t)
+	start(t, outbox.NewRelay(cfg, b, tel))
+	b.until(t, "a message, before which the relay has measured", func() bool { return len(b.got) > 0 })
+	for name, least := range map[string]float64{"outbox_rows": 2, "outbox_oldest_seconds": 0.000001, "outbox_unstored_seconds": 3600} {
+		if got := value(t, tel.Registry, name); got < least {
+			t.Errorf("%s is %v with two rows that wait and one that was sent an hour ago, want at least %v", name, got, least)
+		}
+	}
+}
+
+// Rows of a name that the broker refuses hold up neither the marks of others nor their repetition.
+func TestRelay_repeatsBesideABrokenName(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	b := consume(t, pool, func(id string, times int) bool { return id == "lost" && times == 0 })
+	works := b.fail
+	b.fail = func(topic string, msgs []*message.Message) error {
+		if topic == "test.broken.v1" {
+			return errors.New("unroutable")
+		}
+		return works(topic, msgs)
+	}
+	if err := outbox.Insert(t.Context(), pool, outbox.Message{Name: "test.broken.v1", ID: "x", Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	event(t, pool, "lost", "later")
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	start(t, relay)
+	b.until(t, "the lost message again", func() bool { return b.times["lost"] > 1 })
 }
