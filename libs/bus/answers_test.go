@@ -106,3 +106,19 @@ func TestAnswers_bounded(t *testing.T) {
 		t.Errorf("keep %d answers: %d are waiting, the limit is %d", 2*answersMax, got, answersMax)
 	}
 }
+
+// A consumer that stops while the broker is away tries once, and leaves the rest to repetitions.
+func TestAnswers_stopWithoutBroker(t *testing.T) {
+	const many = 1000
+	p := newReplies(many)
+	a := newAnswers(p, slog.New(slog.DiscardHandler), wire.Payments, linesOf(wire.Payments, wire.Topology()))
+	for row := range 4 * wire.StoredMax {
+		a.add(numbered(wire.DepositChangedV1, row))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.run(ctx)
+	if tries := many - p.fails; tries != 1 {
+		t.Errorf("stop with %d answers and no broker: %d tries, want 1", 4*wire.StoredMax, tries)
+	}
+}

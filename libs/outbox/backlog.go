@@ -9,7 +9,8 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// MaxRows is how many messages may wait before a service refuses new work (docs/architecture.md#roles-of-a-process).
+// MaxRows is how many messages may wait for the broker before a service refuses new work
+// (docs/architecture.md#roles-of-a-process).
 const MaxRows = 500_000
 
 // checkEvery bounds how often a busy service asks the database for its backlog.
