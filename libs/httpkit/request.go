@@ -78,6 +78,9 @@ func decode[Req any, P Reader[Req]](r *Request) (req Req, err error) {
 	if declared := r.http.Header.Get("Content-Type"); declared != "" && len(r.raw) > 0 && !isJSON(declared) {
 		return req, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
 	}
+	if r.http.Method == http.MethodPatch && len(bytes.TrimSpace(r.raw)) == 0 {
+		return req, errNotObject // a change of nothing: the fields were lost or forgotten
+	}
 	in := &Input{request: r.http, raw: r.raw, Problems: r.problems}
 	if in.body, err = parseBody(in.raw, &in.Problems); err != nil {
 		return req, err

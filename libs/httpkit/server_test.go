@@ -147,6 +147,29 @@ func TestServer_answers(t *testing.T) {
 	}
 }
 
+// A PATCH without a body asks for nothing. Its caller forgot the fields, or lost them on the way.
+func TestServer_emptyPatch(t *testing.T) {
+	s := newServer()
+	httpkit.Handle(s, "PATCH /v1/things", httpkit.ForMerchants, change)
+	for body, want := range map[string]int{"": http.StatusBadRequest, " \n": http.StatusBadRequest, `{}`: http.StatusCreated} {
+		i := identity()
+		i.Method = http.MethodPatch
+		r := httptest.NewRequest(http.MethodPatch, i.Path, strings.NewReader(body))
+		r.Header.Set(httpkit.IdentityHeader, sign(t, i, newKey))
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != want || want == http.StatusBadRequest && !strings.Contains(w.Body.String(), `"code":"invalid_json"`) {
+			t.Errorf("PATCH with the body %q: %d %s, want %d", body, w.Code, w.Body, want)
+		}
+	}
+}
+
+type changeRequest struct{}
+
+func (changeRequest) Read(in *httpkit.Input) { in.Body().Text("name", 20) }
+
+func change(context.Context, changeRequest) (echoAnswer, error) { return echoAnswer{}, nil }
+
 // A caller that disconnects is no defect of the service: nothing is logged as an error and no 500 is counted.
 func TestServer_callerGone(t *testing.T) {
 	var logged strings.Builder
