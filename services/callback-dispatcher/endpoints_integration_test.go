@@ -712,7 +712,11 @@ func TestManagement_tenants(t *testing.T) {
 			{"POST", "/v1/webhooks/replays/" + replay + "/resume"},
 			{"GET", "/v1/webhooks/deliveries/%00"},
 		} {
-			if got := a.send(route[0], route[1], "", "", who); got.status != 404 {
+			body := ""
+			if route[0] == http.MethodPatch {
+				body = `{"enabled":false}`
+			}
+			if got := a.send(route[0], route[1], "", body, who); got.status != 404 {
 				t.Errorf("%s asks %s %s: got %d %v, want 404", name, route[0], route[1], got.status, got.body)
 			}
 		}
