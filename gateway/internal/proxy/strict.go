@@ -16,10 +16,17 @@ import (
 func unambiguous(r *http.Request, rt *route.Route) error {
 	var p fault.Problems
 	httpkit.CheckIdempotencyKey(r.Header, &p)
-	if r.URL.RawQuery != "" {
+	if r.URL.RawQuery != "" && !needy(r, rt) {
 		checkQuery(r.URL.RawQuery, rt, &p)
 	}
 	return p.Err()
+}
+
+// needy reports whether the service refuses a request anyway, because it has none of the parameters that it needs one
+// of. Then the caller gets the service's words, which docs/api-contract.md#fixed-texts fixes.
+func needy(r *http.Request, rt *route.Route) bool {
+	query := r.URL.Query()
+	return len(rt.Needs) > 0 && !slices.ContainsFunc(rt.Needs, func(name string) bool { return query.Get(name) != "" })
 }
 
 // Bounds of the answer to a hostile query.

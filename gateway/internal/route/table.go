@@ -58,6 +58,7 @@ type Route struct {
 	Creates    bool              // makes something new of a merchant: suspended merchants are refused
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
+	Needs      []string          // the service refuses a request without any of these parameters, in words that are fixed
 	Makes      bool              // makes a payment, in the newest shard of a merchant
 	Merges     *List             // lists objects of all shards of a merchant
 	Chooses    bool              // the parameter shard names a shard, and must where a merchant has several
@@ -137,6 +138,12 @@ func (r *Route) Public() bool { return r.Access == Open && !r.Browser }
 // Strict reports whether the route refuses query parameters that it does not have. Pages ignore them, and so does the
 // route of banks' notices, which a bank may send with parameters of its own.
 func (r *Route) Strict() bool { return strings.HasPrefix(r.Pattern, "/v1/") && !r.AnyHeaders }
+
+// needing names parameters of which the service needs one.
+func (r Route) needing(names ...string) Route {
+	r.Needs = names
+	return r
+}
 
 // reads names the query parameters of a route.
 func (r Route) reads(names ...string) Route {
@@ -318,7 +325,8 @@ func table() []Route {
 		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
 		keyed(http.MethodGet, "/v1/reports", Reports, apikey.ReportManage).reads("status", "complaintType", "limit", "cursor"),
 		open(http.MethodGet, "/v1/reports/lookup", Reports).knowing().
-			reads("phoneNumber", "walletAddress", "status", "complaintType", "limit", "offset", "cursor"),
+			reads("phoneNumber", "walletAddress", "status", "complaintType", "limit", "offset", "cursor").
+			needing("phoneNumber", "walletAddress"),
 		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports).knowing(),
 		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
 		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports).reads("walletAddress", "mode"),

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	pageDefault = 20
+	pageDefault = 50
 	pageMost    = 100
 	urlMost     = 2048
 	describeMax = 200

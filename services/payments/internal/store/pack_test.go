@@ -241,18 +241,19 @@ func TestPack_lockedMember(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, ps[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	rest := sync.WaitGroup{}
+	var rest, committed sync.WaitGroup
 	rest.Add(3)
 	for i := 1; i < len(arrive); i++ {
 		alone := arrive[i]
 		arrive[i] = func() error { defer rest.Done(); return alone() }
 	}
-	go func() { // the lock becomes free once the others are changed
+	committed.Go(func() { // the lock becomes free once the others are changed
 		rest.Wait()
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Errorf("commit = %v, want no error", err)
 		}
-	}()
+	})
+	defer committed.Wait()
 	for i, err := range crowd(w, arrive...) {
 		if err != nil {
 			t.Errorf("transfer %d of a pack with a locked member = %v, want no error", i, err)

@@ -167,8 +167,11 @@ func (a *API) Create(ctx context.Context, o tenant.Owner, c NewWallet, problems 
 	}
 	source := a.Sources[o.Mode][network.Family]
 	if source == nil || !a.Scanned(o.Mode, network.Name) {
-		return idempotency.Answer{}, fault.New(fault.Unavailable, string(o.Mode)+"_disabled",
-			"Wallets on %s are not open in %s mode yet.", network.Name, o.Mode).After(time.Hour).Closed()
+		closed := fault.New(fault.Unavailable, "network_unavailable", "Wallets on %s are not open in test mode yet.", network.Name)
+		if o.Mode == tenant.Live {
+			closed = fault.New(fault.Unavailable, "live_disabled", "Wallets on %s are not open in live mode yet.", network.Name)
+		}
+		return idempotency.Answer{}, closed.After(time.Hour).Closed()
 	}
 	if err := a.Backlog.Full(ctx); err != nil {
 		return idempotency.Answer{}, err

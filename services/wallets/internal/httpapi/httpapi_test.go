@@ -201,7 +201,7 @@ func TestCreate_refusals(t *testing.T) {
 		"live":             {`{"network":"base","crypto":"USDC"}`, []func(*sent){live}, 201, `"status":"watching"`},
 		"live not scanned": {`{"network":"ethereum","crypto":"USDC"}`, []func(*sent){live}, 503, `"code":"live_disabled"`},
 		"live without key": {`{"network":"tron","crypto":"USDT"}`, []func(*sent){live}, 503, `"code":"live_disabled"`},
-		"test without key": {`{"network":"tron","crypto":"USDT"}`, nil, 503, `"code":"test_disabled"`},
+		"test without key": {`{"network":"tron","crypto":"USDT"}`, nil, 503, `"code":"network_unavailable"`},
 		"no key":           {`{"network":"base","crypto":"USDC"}`, []func(*sent){nobody}, 401, `"code":"key_required"`},
 	} {
 		t.Run(name, func(t *testing.T) {
