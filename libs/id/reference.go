@@ -58,6 +58,30 @@ func HideGifts(text string) string {
 	return gift.ReplaceAllLiteralString(text, concealed)
 }
 
+// The forms in which people type a gift's code: with anything but letters and digits between its characters, or
+// without the CW- before it. The latter is a word of its own that has a digit: one code in thirty has none.
+var (
+	typed = regexp.MustCompile(`(?i)\bC` + between + `W` + between + `G(` + between + `[` + Alphabet + `]){12}((` + between + `[` + Alphabet + `]){2})?`)
+	bare  = regexp.MustCompile(`(?i)\bG` + placed + `\b`)
+)
+
+const (
+	between = `[^\pL\pN]{0,4}`
+	digits  = "23456789"
+)
+
+// HideTypedGifts is HideGifts for a text that anybody may read and that a person has typed. It rather masks too much:
+// it may take two characters behind a code for a part of it.
+func HideTypedGifts(text string) string {
+	text = typed.ReplaceAllLiteralString(HideGifts(text), concealed)
+	return bare.ReplaceAllStringFunc(text, func(word string) string {
+		if strings.ContainsAny(word, digits) {
+			return concealed
+		}
+		return word
+	})
+}
+
 // HideReferences masks the code of every payment's reference, for texts from before gifts were marked: any of them may
 // be a gift's.
 func HideReferences(text string) string { return reference.ReplaceAllLiteralString(text, concealed) }

@@ -116,3 +116,36 @@ func TestIsPaymentReference(t *testing.T) {
 		}
 	}
 }
+
+// A person types a code with spaces, with the dash of a telephone's keyboard, or without what stands before it.
+func TestHideTypedGifts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1).Draw(t, "gift")
+		in := rapid.SampledFrom([]string{"", "AA", "ZG"}).Draw(t, "shard")
+		between := rapid.SampledFrom([]string{"", " ", "-", "\u2010", "\u2013", "\u00ad", "\u200b", ". ", "\n", "_"})
+		var typed strings.Builder
+		typed.WriteString("my gift: ")
+		for _, c := range "CWG" + in + code {
+			typed.WriteString(string(c) + between.Draw(t, "between"))
+		}
+		text := typed.String()
+		if rapid.Bool().Draw(t, "in small letters") {
+			text = strings.ToLower(text)
+		}
+		got := id.HideTypedGifts(text)
+		if !strings.HasPrefix(got, "my gift: CW-****") || strings.Contains(strings.ToUpper(got), code[:4]) {
+			t.Fatalf("hiding gifts in %q leaves %q", text, got)
+		}
+		if rest := "the code is G" + in + code; strings.ContainsAny(code, "23456789") && id.HideTypedGifts(rest) != "the code is CW-****" {
+			t.Fatalf("hiding gifts in %q leaves %q", rest, id.HideTypedGifts(rest))
+		}
+	})
+	for _, text := range []string{
+		"", "I got a message from a number that I do not know", "GOVERNMENTSERVICES", "CW is a company. Go there and ask.", "CW-GARBAGE",
+		"CW-XE3DB8WQTUGW", "G7KQ2M9", "0x71C7656EC7ab88b098defB751B7401B5f6d8976F", "TGzz8gjYiYRqpfmDwnLxfgPuLVNmpCswVp", "+2348012345678",
+	} {
+		if got := id.HideTypedGifts(text); got != text {
+			t.Errorf("hiding gifts in %q leaves %q, want no change", text, got)
+		}
+	}
+}

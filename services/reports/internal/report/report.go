@@ -51,9 +51,9 @@ type Report struct {
 // such a session reference is omitted, and the code is masked in every text. A report from before markedSince may name
 // a gift without the mark, so every reference in it is treated as one.
 func (r Report) Public(markedSince time.Time) Report {
-	hide := id.HideGifts
+	hide := id.HideTypedGifts
 	if r.Earlier || r.CreatedAt.Before(markedSince) {
-		hide = id.HideReferences
+		hide = func(text string) string { return id.HideTypedGifts(id.HideReferences(text)) }
 	}
 	if hide(r.Session) != r.Session {
 		r.Session = ""
