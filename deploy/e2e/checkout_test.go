@@ -80,7 +80,7 @@ func TestVerifyFor(t *testing.T) {
 	}
 }
 
-// TestVerifyNeedsReason: without a key nobody learns an account's name but the payer or recipient of an open payment,
+// TestVerifyNeedsReason: without a key nobody learns an account's name but the recipient of a gift that can be claimed,
 // and nothing tells why another reference is refused.
 func TestVerifyNeedsReason(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,9 @@ func TestVerifyNeedsReason(t *testing.T) {
 	for what, body := range map[string]api.Object{
 		"no reference": {"bankCode": "058", "accountNumber": "0123456789"}, "an empty one": look(""), "an unknown one": look("CW-AAAAAAAAAAAA"),
 		"no reference at all": look("hello"), "a cancelled gift": look(cancelled), "a claimed gift": look(claimed), "a settled transfer": look(settled),
-		"nothing": {},
+		"a pending transfer": look(create(t, c, transfer(nil)).Text(t, "payment.reference")),
+		"an open request":    look(create(t, c, request(nil)).Text(t, "payment.reference")),
+		"nothing":            {},
 	} {
 		a := refuse(t, nobody, path, body, http.StatusUnauthorized, "")
 		if a.Text(t, "error.code") != "reference_required" || (said != "" && a.Text(t, "message") != said) {
@@ -110,11 +112,13 @@ func TestVerifyNeedsReason(t *testing.T) {
 		}
 		said = a.Text(t, "message")
 	}
-	for _, body := range []api.Object{gift(nil), transfer(nil), request(nil)} {
+	for what, body := range map[string]api.Object{"gift": gift(nil), "transfer": transfer(nil), "request": request(nil)} {
 		ref := create(t, c, body).Text(t, "payment.reference")
-		a := nobody.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)
-		if a.Text(t, "receiver.accountName") == "" {
-			t.Errorf("verify a receiver by the reference of a payment: got %s, want an account name", a.Body)
+		if what == "gift" {
+			a := nobody.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)
+			if a.Text(t, "receiver.accountName") == "" {
+				t.Errorf("verify a receiver by the reference of a gift: got %s, want an account name", a.Body)
+			}
 		}
 		key(t, s, c, "test", unique("other"), "payment:create").Call(t, http.MethodPost, path, look(ref), bad).Want(t, http.StatusNotFound)
 		c.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)

@@ -435,10 +435,9 @@ func (c *Client) FulfillRequest(ctx context.Context, reference string, body Fulf
 
 // VerifyReceiver calls POST /v1/payments/verify-receiver: Look up the holder of an account.
 //
-// Needs the permission `payment:create`; or, without any key, the `reference` of an open payment: a gift that
-// can be claimed, or another payment that is `created`, `pending` or `confirming`. Every other reference is a
-// 401. An invalid key, or one without the permission, counts as none. Without a key ten accounts may be looked
-// up for one payment, and one more each minute, besides the limit for one address.
+// Needs the permission `payment:create`; or, without any key, the `reference` of a gift that can be claimed.
+// Every other reference is a 401. An invalid key, or one without the permission, counts as none. Without a key
+// ten accounts may be looked up for one gift, and one more each minute, besides the limit for one address.
 //
 // With a key `reference` is optional and names a payment of its merchant. Without one the key's mode counts, and
 // without `fiatCurrency` the bank's code decides the currency, else NGN; a payment's own mode and currency come

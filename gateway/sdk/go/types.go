@@ -2052,7 +2052,7 @@ type VerifyReceiver struct {
 	BankCode      string `json:"bankCode"`
 	// `NGN`, `GHS`, `KES` or `ZAR`: the country of the bank, where its code is used in several.
 	FiatCurrency string `json:"fiatCurrency,omitzero"`
-	// A payment whose mode and currency count. Required without a key.
+	// A payment whose mode and currency count. Without a key it is required, and a gift that can be claimed.
 	Reference string `json:"reference,omitzero"`
 }
 

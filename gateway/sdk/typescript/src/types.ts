@@ -1489,7 +1489,7 @@ export interface VerifyReceiver {
   bankCode: string;
   /** `NGN`, `GHS`, `KES` or `ZAR`: the country of the bank, where its code is used in several. */
   fiatCurrency?: 'NGN' | 'GHS' | 'KES' | 'ZAR' | '' | null | undefined;
-  /** A payment whose mode and currency count. Required without a key. */
+  /** A payment whose mode and currency count. Without a key it is required, and a gift that can be claimed. */
   reference?: string | null | undefined;
 }
 

@@ -3,7 +3,6 @@ package receivers
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"causeway.internal/libs/fault"
@@ -75,7 +74,7 @@ type Lookup struct {
 // Refusals of a look-up.
 var (
 	errLookup = fault.New(fault.Unauthenticated, "reference_required",
-		"Send an API key with the permission payment:create, or in `reference` the reference of an open payment.")
+		"Send an API key with the permission payment:create, or in `reference` the reference of a gift that can be claimed.")
 	errLookups = fault.New(fault.RateLimited, "rate_limited", "Too many accounts were looked up for this payment. Try again later.")
 )
 
@@ -138,7 +137,8 @@ func (a *Receivers) VerifyReceiver(ctx context.Context, l Lookup, problems *faul
 	}})
 }
 
-// asking is the payment of a look-up: one of the merchant's, or without a key an open one.
+// asking is the payment of a look-up: one of the merchant's, or without a key a gift that can be claimed. No other
+// payment takes an account from a caller without a key, and anybody can make payments of a link.
 func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, error) {
 	if l.Owner != nil {
 		if !id.IsPaymentReference(l.Reference) {
@@ -151,18 +151,10 @@ func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, erro
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.NotFound {
 		return payment.Payment{}, errLookup
 	}
-	if err == nil && !a.awaitsPerson(v.Payment) {
+	if err == nil && (v.Payment.Type != payment.Gift || change.Refuses(a.Policy, v.Payment, payment.ClaimGift{}, a.Now())) {
 		err = errLookup
 	}
 	return v.Payment, err
-}
-
-// awaitsPerson reports whether a payment still waits for its payer or recipient.
-func (a *Receivers) awaitsPerson(p payment.Payment) bool {
-	if p.Type == payment.Gift {
-		return !change.Refuses(a.Policy, p, payment.ClaimGift{}, a.Now())
-	}
-	return slices.Contains([]payment.Status{payment.StatusCreated, payment.StatusPending, payment.StatusConfirming}, p.Status())
 }
 
 // flatten adds the problems of a receiver for a body whose fields are not nested.
