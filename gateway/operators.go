@@ -16,10 +16,11 @@ import (
 
 // The verbs of operators' tokens. They make the first tokens, and new ones when no operator can.
 var operatorVerbs = []command.Verb{
-	{Name: "operators create", Args: "--name PERSON [--days N]", Run: tokens(func(f *flag.FlagSet) tokenAct {
+	{Name: "operators create", Args: "--name PERSON [--days N] [--digest HEX]", Run: tokens(func(f *flag.FlagSet) tokenAct {
 		o := operator.Order{}
 		f.StringVar(&o.Name, "name", "", "the person whose token it is, such as ada.obi; one person is one operator")
 		f.IntVar(&o.Days, "days", operator.DaysDefault, "how long it lasts, at most 90")
+		f.StringVar(&o.Digest, "digest", "", "of a token that the person has made (causeway operator-token); without it a token is made and printed")
 		return func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error) {
 			i, err := r.Create(ctx, o, by)
 			return httpapi.ViewToken(i), err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/testkit/pg"
@@ -123,10 +124,24 @@ func TestGateway_twoOperators(t *testing.T) {
 	}
 	w.call(t, "DELETE", path, ada, "").want(t, 200, "")
 
-	twin := `{"name":"ada.twin","days":7}`
-	w.call(t, "POST", "/v1/admin/operators", ada, twin).want(t, 202, "")
-	w.call(t, "POST", "/v1/admin/operators", ada, twin).want(t, 409, again)
-	w.call(t, "POST", "/v1/admin/operators", ben, twin).want(t, 201, "")
+	// Neither of the two who make a token can act as its person: they know its digest alone.
+	const tokens = "/v1/admin/operators"
+	w.call(t, "POST", tokens, ada, `{"name":"cy.eze","days":7}`).want(t, 400, "validation_failed")
+	own := apikey.GenerateToken()
+	third := `{"name":"cy.eze","days":7,"digest":"` + apikey.TokenDigest(own) + `"}`
+	w.call(t, "POST", tokens, ada, third).want(t, 202, "")
+	w.call(t, "POST", tokens, ada, third).want(t, 409, again)
+	w.call(t, "POST", tokens, ben, strings.Replace(third, "7", "8", 1)).want(t, 202, "") // another order
+	w.call(t, "GET", tokens, own, "").want(t, 401, "operator_token_invalid")
+	if made := w.call(t, "POST", tokens, ben, third).want(t, 201, ""); strings.Contains(string(made.raw), "op_") {
+		t.Errorf("two operators made the token of a third, and see %s", made.raw)
+	}
+	w.call(t, "GET", tokens, own, "").want(t, 200, "")
+	for _, guess := range []string{apikey.TokenDigest(own), "sha256:" + apikey.TokenDigest(own), "op_" + apikey.TokenDigest(own)} {
+		w.call(t, "GET", tokens, guess, "").want(t, 401, "operator_token_invalid")
+	}
+	w.call(t, "POST", tokens, own, third).want(t, 202, "")
+	w.call(t, "POST", tokens, ada, third).want(t, 409, "operator_token_used")
 	audit := w.call(t, "GET", "/v1/admin/audit?act=operator_token.made&actor=operator:ben.ade", ada, "").want(t, 200, "")
 	if !strings.Contains(string(audit.raw), `"requestedBy":"ada.obi"`) {
 		t.Errorf("audit: %s", audit.raw)

@@ -128,6 +128,7 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		return map[string]string{
 			"KEY": made("/v1/admin/keys", "key.id", key), "NEW_KEY": made("/v1/admin/keys", "key.id", key),
 			"TOKEN_ID": made("/v1/admin/operators", "operator.id", api.Object{"name": "eve.out", "days": 1}),
+			"DIGEST":   strings.Repeat("c3", 32),
 		}, []string{"MESSAGE_KEY=w2:", `"wallets": 0`}
 	},
 	"payments-operations": func(t *testing.T, v scene) (map[string]string, []string) {

@@ -13,7 +13,7 @@ func (c *cli) root() *cobra.Command {
 	root := group("causeway", "make test payments, read and change what a merchant has, watch webhooks, manage keys",
 		c.listenCommand(), c.payCommand(), c.triggerCommand(),
 		c.paymentsCommand(), c.walletsCommand(), c.reportsCommand(), c.webhooksCommand(), c.eventsCommand(),
-		c.keysCommand(), c.profilesCommand(), c.getCommand(), c.postCommand(), c.versionCommand())
+		c.keysCommand(), c.profilesCommand(), c.getCommand(), c.postCommand(), c.operatorTokenCommand(), c.versionCommand())
 	root.Long = `causeway makes test payments and plays their payers, reads and changes what a merchant has, watches and forwards
 webhooks, and manages keys.
 

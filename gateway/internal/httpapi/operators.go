@@ -37,7 +37,7 @@ type tokenRequest struct{ order operator.Order }
 // Read implements httpkit.Reader.
 func (r *tokenRequest) Read(in *httpkit.Input) {
 	b := in.Body()
-	r.order = operator.Order{Name: strings.TrimSpace(b.Text("name", 63)), Days: operator.DaysDefault}
+	r.order = operator.Order{Name: strings.TrimSpace(b.Text("name", 63)), Days: operator.DaysDefault, Digest: b.Text("digest", 64)}
 	if n, ok := b.Int("days", 1, operator.DaysMax); ok {
 		r.order.Days = int(n)
 	}
@@ -55,6 +55,11 @@ var errTokenByToken = fault.New(fault.Forbidden, "token_by_token", "Make and rep
 func (a *API) makeToken(ctx context.Context, r tokenRequest) (idempotency.Answer, error) {
 	if httpkit.From(ctx).Identity.Door != "" {
 		return idempotency.Answer{}, errTokenByToken
+	}
+	if a.Two && r.order.Digest == "" {
+		var p fault.Problems
+		p.Add("digest", "is required where two operators decide: the person makes the token (causeway operator-token)")
+		return idempotency.Answer{}, p.Err()
 	}
 	by := byOperator(ctx)
 	waits, err := a.seconded(ctx, &by, approval.Request{Action: makeToken}, r.order, idempotency.Key{})

@@ -128,7 +128,8 @@ func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, rea
 	if !apikey.IsToken(token) {
 		return "", unknown, identity.ErrBadToken
 	}
-	found, err := d.store.TokenByDigest(ctx, d.peppers.All(token))
+	digests := append(d.peppers.All(token), d.peppers.All(made(apikey.TokenDigest(token)))...)
+	found, err := d.store.TokenByDigest(ctx, digests)
 	switch {
 	case err != nil:
 		return "", "", errStore.Because(err)

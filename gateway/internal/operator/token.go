@@ -29,8 +29,9 @@ type Token struct {
 
 // Order is an order to make a token.
 type Order struct {
-	Name string `json:"name"`
-	Days int    `json:"days"`
+	Name   string `json:"name"`
+	Days   int    `json:"days"`
+	Digest string `json:"digest,omitempty"` // apikey.TokenDigest of the token that the person has made; "" makes one here
 }
 
 // These bound the days that a token lasts and the tokens that a person holds.
@@ -40,7 +41,10 @@ const (
 	heldMax     = 5
 )
 
-var name = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
+var (
+	name   = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
+	digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // Check adds an error for every broken rule of an order.
 func (o *Order) Check(p *fault.Problems) {
@@ -50,9 +54,12 @@ func (o *Order) Check(p *fault.Problems) {
 	if o.Days < 1 || o.Days > DaysMax {
 		p.Add("days", "must be from 1 to %d", DaysMax)
 	}
+	if o.Digest != "" && !digest.MatchString(o.Digest) {
+		p.Add("digest", "must be the SHA-256 of the token in 64 characters of 0-9 and a-f, as causeway operator-token prints it")
+	}
 }
 
-// Issued is a token with its text, which is shown once.
+// Issued is a token with its text, which is shown once, and not at all where its person has made it.
 type Issued struct {
 	Token
 	Secret string
@@ -66,7 +73,7 @@ type Secret struct {
 
 // Store keeps tokens. Each write commits its audit entry with it or not at all.
 type Store interface {
-	// InsertToken refuses a person who holds `most` usable tokens.
+	// InsertToken refuses a person who holds `most` usable tokens, and a token that there is or was.
 	InsertToken(ctx context.Context, o Order, s Secret, most int, by audit.Entry) (Token, error)
 	// RotateToken ends a person's usable token and inserts another one with the same end.
 	RotateToken(ctx context.Context, id int64, person string, s Secret, by audit.Entry) (Token, error)
@@ -80,6 +87,7 @@ type Store interface {
 var (
 	ErrNotFound = fault.New(fault.NotFound, "operator_token_not_found", "Operator token not found")
 	ErrTooMany  = fault.New(fault.Conflict, "operator_tokens_too_many", "This person holds %d tokens already. Revoke one first.", heldMax)
+	ErrUsed     = fault.New(fault.Conflict, "operator_token_used", "There is or was a token with this digest. Make another one.")
 	ErrNotYours = fault.New(fault.Forbidden, "operator_token_not_yours", "Only the person whose token it is may replace it.")
 	ErrEnded    = fault.New(fault.Conflict, "operator_token_ended", "The token has expired or was revoked. Have another one made.")
 )
@@ -95,7 +103,8 @@ func NewRegistry(store Store, peppers *apikey.Peppers) *Registry {
 	return &Registry{store: store, peppers: peppers}
 }
 
-// Create makes a token.
+// Create makes a token, or takes one by its digest. An operator who sees another person's token can act as a second one,
+// so where decisions take two, a person makes the own token and the others see its digest alone.
 func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued, error) {
 	var p fault.Problems
 	o.Check(&p)
@@ -104,6 +113,9 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued,
 	}
 	by.Act, by.Detail = audit.TokenMade, map[string]string{"name": o.Name, "days": strconv.Itoa(o.Days)}
 	text, secret := r.fresh()
+	if o.Digest != "" {
+		text, secret.Digest = "", r.peppers.Digest(made(o.Digest))
+	}
 	t, err := r.store.InsertToken(ctx, o, secret, heldMax, by)
 	if err != nil {
 		return Issued{}, fmt.Errorf("make an operator's token: %w", err)
@@ -141,6 +153,10 @@ func (r *Registry) List(ctx context.Context) ([]Token, error) {
 	}
 	return all, nil
 }
+
+// made is what is stored, peppered, of a token that its person has made. It has not the form of a token, so it opens
+// nothing itself.
+func made(digest string) string { return "sha256:" + digest }
 
 func (r *Registry) fresh() (text string, s Secret) {
 	text = apikey.GenerateToken()

@@ -40,7 +40,7 @@ WHERE least(t.expires_at, t.revoked_at) > now() - interval '90 days' ORDER BY t.
 	heldTokensSQL = `SELECT count(*) FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL AND expires_at > now()`
 
 	insertTokenSQL = `INSERT INTO operator_tokens AS t (name, digest, pepper_id, created_by, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(days => $5)) RETURNING ` + tokenColumns
+VALUES ($1, $2, $3, $4, now() + make_interval(days => $5)) ON CONFLICT (digest) DO NOTHING RETURNING ` + tokenColumns
 
 	replaceTokenSQL = `INSERT INTO operator_tokens AS t (name, digest, pepper_id, created_by, expires_at)
 VALUES ($1, $2, $3, $4, $5) RETURNING ` + tokenColumns
@@ -101,7 +101,11 @@ func (s *Store) InsertToken(ctx context.Context, o operator.Order, secret operat
 		if held >= most {
 			return operator.ErrTooMany
 		}
-		if t, err = scanToken(tx.QueryRow(ctx, insertTokenSQL, o.Name, secret.Digest[:], secret.PepperID, by.Actor, o.Days)); err != nil {
+		t, err = scanToken(tx.QueryRow(ctx, insertTokenSQL, o.Name, secret.Digest[:], secret.PepperID, by.Actor, o.Days))
+		if errors.Is(err, operator.ErrNotFound) { // nothing was inserted
+			return operator.ErrUsed
+		}
+		if err != nil {
 			return fmt.Errorf("insert the token: %w", err)
 		}
 		by.Object = tokenObject(t.ID)

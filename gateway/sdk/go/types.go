@@ -2675,6 +2675,7 @@ const (
 	CodeOperatorTokenMissing         ErrorCode = "operator_token_missing"
 	CodeOperatorTokenNotFound        ErrorCode = "operator_token_not_found"
 	CodeOperatorTokenNotYours        ErrorCode = "operator_token_not_yours"
+	CodeOperatorTokenUsed            ErrorCode = "operator_token_used"
 	CodeOperatorTokensTooMany        ErrorCode = "operator_tokens_too_many"
 	CodeOperatorsUnavailable         ErrorCode = "operators_unavailable"
 	CodeOverloaded                   ErrorCode = "overloaded"

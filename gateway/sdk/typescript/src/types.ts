@@ -2033,6 +2033,7 @@ export type ErrorCode =
   | 'operator_token_missing'
   | 'operator_token_not_found'
   | 'operator_token_not_yours'
+  | 'operator_token_used'
   | 'operator_tokens_too_many'
   | 'operators_unavailable'
   | 'overloaded'

@@ -1805,6 +1805,7 @@ ErrorCode = Literal[
     "operator_token_missing",
     "operator_token_not_found",
     "operator_token_not_yours",
+    "operator_token_used",
     "operator_tokens_too_many",
     "operators_unavailable",
     "overloaded",
