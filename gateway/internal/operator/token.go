@@ -103,8 +103,8 @@ func NewRegistry(store Store, peppers *apikey.Peppers) *Registry {
 	return &Registry{store: store, peppers: peppers}
 }
 
-// Create makes a token, or takes one by its digest. An operator who sees another person's token can act as a second one,
-// so where decisions take two, a person makes the own token and the others see its digest alone.
+// Create makes a token, or takes one by its digest. An operator who sees another person's token can act as a second
+// one, so where decisions take two, a person makes the own token and the others see its digest alone.
 func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued, error) {
 	var p fault.Problems
 	o.Check(&p)
