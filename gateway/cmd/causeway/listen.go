@@ -27,7 +27,7 @@ type listener struct {
 	since   time.Duration
 	count   int // the number of events after which it ends; 0 means never
 	every   time.Duration
-	keys    secrets
+	signer  secret // of the webhooks
 	seen    int
 }
 
@@ -84,23 +84,17 @@ func (l *listener) listen(ctx context.Context, receive string) error {
 	return l.follow(ctx)
 }
 
-// learn reads the secrets that sign this merchant's webhooks.
+// learn reads the secret that signs this merchant's webhooks. While earlier ones are valid too, each delivery carries a
+// signature of every one.
 func (l *listener) learn(ctx context.Context) error {
 	var answer struct {
-		Secret   string `json:"secret"`
-		Previous *struct {
-			Secret string `json:"secret"`
-		} `json:"previous"`
+		Secret string `json:"secret"`
 	}
 	if _, err := l.call(ctx, http.MethodGet, "/v1/webhooks/secret", nil, &answer); err != nil {
 		return err
 	}
-	texts := []string{answer.Secret}
-	if answer.Previous != nil && answer.Previous.Secret != "" {
-		texts = append(texts, answer.Previous.Secret)
-	}
 	var err error
-	l.keys, err = readSecrets(texts...)
+	l.signer, err = readSecret(answer.Secret)
 	return err
 }
 
@@ -203,7 +197,7 @@ func (l *listener) handle(ctx context.Context, raw []byte) error {
 		return fmt.Errorf("read an event: %w", err)
 	}
 	h := http.Header{}
-	l.keys.sign(h, e.ID, l.now(), raw)
+	l.signer.sign(h, e.ID, l.now(), raw)
 	l.show(e, raw, l.pass(ctx, h, raw))
 	return nil
 }
@@ -321,7 +315,7 @@ type arrival struct {
 
 // arrived verifies, prints and forwards a delivery. It passes the program's refusal on, so that the sender retries.
 func (l *listener) arrived(ctx context.Context, a arrival) int {
-	if err := l.keys.verify(a.header, l.now(), a.body); err != nil {
+	if err := l.signer.verify(a.header, l.now(), a.body); err != nil {
 		l.say("refused a webhook that does not verify: %v", err)
 		return http.StatusUnauthorized
 	}
