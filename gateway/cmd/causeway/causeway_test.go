@@ -53,6 +53,8 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/v1/webhooks/secret":
 		_, _ = io.WriteString(w, `{"success":true,"secret":"`+testSecret+`","previous":{"expiresAt":"2026-04-02T13:30:00.000Z"}}`)
+	case path == "/v1/webhooks/endpoints":
+		_, _ = io.WriteString(w, `{"success":true,"endpoints":[{"id":"whe_1"}]}`)
 	case path == "/v1/events" && a.failed > 0:
 		a.failed--
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -64,7 +66,7 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 			`{"success":true,"events":[`+a.events[1]+`],"pagination":{"limit":100,"nextCursor":"c2","hasMore":false}}`)
 	default:
 		_, _ = io.WriteString(w,
-			`{"success":true,"keys":[],"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"}}`)
+			`{"success":true,"keys":[],"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"},"replay":{"state":"finished"}}`)
 	}
 }
 

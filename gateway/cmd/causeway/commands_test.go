@@ -72,6 +72,16 @@ func TestList_pages(t *testing.T) {
 	}
 }
 
+// A replay to callbackUrls says that it leaves out the merchant's endpoints.
+func TestReplay_endpoints(t *testing.T) {
+	a := serve(t)
+	for line, want := range map[string]bool{"webhooks replay --from 2026": true, "webhooks replay --from 2026 --endpoint whe_1": false} {
+		if status, _, errs := a.call(t, strings.Fields(line)...); status != 0 || strings.Contains(errs, "--endpoint") != want {
+			t.Errorf("type %q beside an endpoint: got the status %d, %q; want --endpoint named: %t", line, status, errs, want)
+		}
+	}
+}
+
 // An object is printed in the API's order; control characters of other people's texts do not reach the terminal, and
 // colours only a terminal.
 func TestPrintObject(t *testing.T) {
