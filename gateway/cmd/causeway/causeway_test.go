@@ -16,7 +16,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+// The secrets of the merchant and of its endpoint whe_1.
+const (
+	testSecret     = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	endpointSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+)
 
 // api is an API with two events that refuses every request without this key.
 type api struct {
@@ -53,6 +57,8 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/v1/webhooks/secret":
 		_, _ = io.WriteString(w, `{"success":true,"secret":"`+testSecret+`","previous":{"expiresAt":"2026-04-02T13:30:00.000Z"}}`)
+	case path == "/v1/webhooks/endpoints/whe_1/secret":
+		_, _ = io.WriteString(w, `{"success":true,"secret":"`+endpointSecret+`","previous":null}`)
 	case path == "/v1/webhooks/endpoints":
 		_, _ = io.WriteString(w, `{"success":true,"endpoints":[{"id":"whe_1"}]}`)
 	case path == "/v1/events" && a.failed > 0:
@@ -119,6 +125,25 @@ func TestListen_forwards(t *testing.T) {
 	}
 	if !a.saw("from=20") {
 		t.Error("it does not begin at a time")
+	}
+}
+
+// With --endpoint the secret of a registered endpoint signs.
+func TestListen_endpoint(t *testing.T) {
+	a := serve(t)
+	key, err := readSecret(endpointSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if err := key.verify(r.Header, time.Now(), body); err != nil {
+			t.Errorf("verify the webhook %s: %v", body, err)
+		}
+	}))
+	defer hook.Close()
+	if status, out, errs := a.call(t, "listen", "--forward", hook.URL, "--count", "1", "--endpoint", "whe_1"); status != 0 || !strings.Contains(out, "-> 200") {
+		t.Errorf("forward with the secret of an endpoint: got the status %d, %q, %q; want the answer 200", status, out, errs)
 	}
 }
 
