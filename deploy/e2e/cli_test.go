@@ -128,6 +128,8 @@ func TestTool_objects(t *testing.T) {
 		"events --type payment.settled":   paid,
 		"get /v1/payments?status=settled": paid,
 		`post /v1/payments/verify-receiver --data {"bankCode":"058","accountNumber":"0123456789"}`: `"accountName"`,
+		"get /v1/payments/export":                    paid,
+		"get /v1/settlements?format=csv":             paid,
 		"webhooks endpoints":                         "",
 		"webhooks deliveries --status all --limit 1": "",
 	} {

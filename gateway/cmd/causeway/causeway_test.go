@@ -54,6 +54,7 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 			`{"success":false,"message":"No such key","error":{"code":"api_key_invalid","message":"No such key","requestId":"req_1"}}`)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	switch path := r.URL.Path; {
 	case path == "/v1/webhooks/secret":
 		_, _ = io.WriteString(w, `{"success":true,"secret":"`+testSecret+`","previous":{"expiresAt":"2026-04-02T13:30:00.000Z"}}`)
