@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -126,6 +128,8 @@ func TestTool_objects(t *testing.T) {
 		"events --type payment.settled":   paid,
 		"get /v1/payments?status=settled": paid,
 		`post /v1/payments/verify-receiver --data {"bankCode":"058","accountNumber":"0123456789"}`: `"accountName"`,
+		"get /v1/payments/export":                    paid,
+		"get /v1/settlements?format=csv":             paid,
 		"webhooks endpoints":                         "",
 		"webhooks deliveries --status all --limit 1": "",
 	} {
@@ -141,13 +145,44 @@ func TestToolReceive(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	merchant := key(t, s, c, "test", unique("tool"), "*")
-	listen := tool(t, s, merchant.Key, "listen", "--receive", "127.0.0.1:0", "--count", "2")
+	address, heard := hear(t, tool(t, s, merchant.Key, "listen", "--receive", "127.0.0.1:0", "--count", "2"))
+	ref := create(t, merchant, transfer(api.Object{"callbackUrl": address + "/hook"})).Text(t, "payment.reference")
+	deposit(t, merchant, ref, nil)
+	heard(ref)
+}
+
+// TestToolReceive_registered: as a registered endpoint the command verifies with the secret of that endpoint. A replay
+// that names no endpoint says how to name one.
+func TestToolReceive_registered(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := key(t, s, c, "test", unique("tool"), "*")
+	at := port.Free(t)
+	id := merchant.Call(t, http.MethodPost, "/v1/webhooks/endpoints", api.Object{"url": "http://" + at + "/hook", "types": []string{}}).
+		Want(t, http.StatusOK).Text(t, "endpoint.id")
+	_, heard := hear(t, tool(t, s, merchant.Key, "listen", "--receive", at, "--endpoint", id, "--count", "2"))
+	ref := create(t, merchant, transfer(nil)).Text(t, "payment.reference")
+	deposit(t, merchant, ref, nil)
+	heard(ref)
+
+	replay := tool(t, s, merchant.Key, "webhooks", "replay", "--from", "2026-01-01T00:00:00Z", "--dry-run")
+	var said strings.Builder
+	replay.Stderr = &said
+	if output(t, replay); !strings.Contains(said.String(), "--endpoint") {
+		t.Errorf("replay to callbackUrls beside an endpoint: the command says %q, want --endpoint", said.String())
+	}
+}
+
+// hear starts a command that receives webhooks, and returns its address, and a wait for its end in which every webhook
+// that it prints must be genuine and of the payment.
+func hear(t *testing.T, listen *exec.Cmd) (address string, heard func(reference string)) {
+	t.Helper()
 	listen.Stderr = nil
 	said, err := listen.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard, err := listen.StdoutPipe()
+	out, err := listen.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,15 +193,16 @@ func TestToolReceive(t *testing.T) {
 	if !scanner.Scan() {
 		t.Fatal("listen says nothing")
 	}
-	endpoint := strings.Fields(scanner.Text())[4]
-	ref := create(t, merchant, transfer(api.Object{"callbackUrl": endpoint + "/hook"})).Text(t, "payment.reference")
-	deposit(t, merchant, ref, nil)
-	for lines := bufio.NewScanner(heard); lines.Scan(); {
-		if !strings.Contains(lines.Text(), ref) || !strings.Contains(lines.Text(), "signature ok") {
-			t.Errorf("heard %q", lines.Text())
+	address = strings.Fields(scanner.Text())[4]
+	return address, func(reference string) {
+		t.Helper()
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if !strings.Contains(lines.Text(), reference) || !strings.Contains(lines.Text(), "signature ok") {
+				t.Errorf("heard %q", lines.Text())
+			}
 		}
-	}
-	if err := listen.Wait(); err != nil {
-		t.Error(err)
+		if err := listen.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // TestExample_woocommerce buys in docs/examples/woocommerce as its README says: an order, its payment, the webhook, the
-// order paid, and the surplus sent back.
+// order paid, and the surplus sent back. The webhook secret is being replaced meanwhile.
 func TestExample_woocommerce(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -28,6 +28,7 @@ func TestExample_woocommerce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rotateSecret(t, merchant, false)
 	at := port.Free(t)
 	shop := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(document), "..", "docs", "examples", "woocommerce", "start"))
 	shop.Env = append(os.Environ(), "CAUSEWAY_PHP="+cmp.Or(os.Getenv("CAUSEWAY_PHP"), "php"), "CAUSEWAY_URL="+s.BaseURL, "CAUSEWAY_API_KEY="+merchant.Key,
@@ -49,6 +50,7 @@ func TestExample_woocommerce(t *testing.T) {
 		_ = answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
+	rotateSecret(t, merchant, false)
 
 	status, checkout, body := b.open(t, http.MethodPost, "/order", nil)
 	if status != http.StatusSeeOther || !strings.Contains(checkout, "/pay/") {

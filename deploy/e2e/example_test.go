@@ -43,8 +43,15 @@ func (b browser) open(t *testing.T, method, path string, form url.Values) (statu
 	return res.StatusCode, res.Header.Get("Location"), string(raw)
 }
 
+// rotateSecret replaces the secret that signs the callbacks of a merchant; the earlier ones end now, or in 24 hours.
+func rotateSecret(t *testing.T, merchant *api.Client, revoke bool) {
+	t.Helper()
+	merchant.Call(t, http.MethodGet, "/v1/webhooks/secret", nil).Want(t, http.StatusOK) // makes the first one
+	merchant.Call(t, http.MethodPost, "/v1/webhooks/secret/rotate", api.Object{"revokePrevious": revoke}).Want(t, http.StatusOK)
+}
+
 // sellLamp buys in docs/examples/node-shop as its README says: an order, its payment, the webhook, the order paid, and
-// the surplus sent back.
+// the surplus sent back. The webhook secret is replaced before the shop starts, and while it runs.
 func sellLamp(t *testing.T) {
 	s, c := shared(t)
 	merchant := key(t, s, c, "test", unique("shop"), "*")
@@ -52,6 +59,7 @@ func sellLamp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rotateSecret(t, merchant, false)
 	shop := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(document), "..", "docs", "examples", "node-shop", "start"))
 	shop.Env = append(os.Environ(), "CAUSEWAY_URL="+s.BaseURL, "CAUSEWAY_API_KEY="+merchant.Key, "PORT=0", "ORDERS="+filepath.Join(t.TempDir(), "orders.json"))
 	shop.Stderr = os.Stderr
@@ -74,6 +82,7 @@ func sellLamp(t *testing.T) {
 	if b.base == "" {
 		t.Fatal("the shop did not start")
 	}
+	rotateSecret(t, merchant, true)
 
 	status, checkout, body := b.open(t, http.MethodPost, "/orders", nil)
 	if status != http.StatusSeeOther || !strings.Contains(checkout, "/pay/") {

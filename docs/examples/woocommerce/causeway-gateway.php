@@ -38,7 +38,7 @@ add_action('plugins_loaded', static function (): void {
             $this->form_fields = [
                 'url' => ['title' => 'Address of the API', 'type' => 'text'],
                 'key' => ['title' => 'API key', 'type' => 'password'],
-                'secret' => ['title' => 'Webhook secret; two, separated by a space, while one is replaced', 'type' => 'password'],
+                'secret' => ['title' => 'Webhook secret', 'type' => 'password'],
                 'bank' => ['title' => 'Bank code', 'type' => 'text'],
                 'account' => ['title' => 'Account number', 'type' => 'text'],
             ];
@@ -90,7 +90,7 @@ add_action('plugins_loaded', static function (): void {
         public function webhook(): void
         {
             try {
-                $event = Webhook::verify((string) file_get_contents('php://input'), getallheaders(), explode(' ', (string) $this->get_option('secret')));
+                $event = Webhook::verify((string) file_get_contents('php://input'), getallheaders(), (string) $this->get_option('secret'));
             } catch (WebhookException) {
                 status_header(400);
                 return;

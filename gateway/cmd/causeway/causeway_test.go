@@ -16,7 +16,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+// The secrets of the merchant and of its endpoint whe_1.
+const (
+	testSecret     = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	endpointSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+)
 
 // api is an API with two events that refuses every request without this key.
 type api struct {
@@ -50,9 +54,14 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 			`{"success":false,"message":"No such key","error":{"code":"api_key_invalid","message":"No such key","requestId":"req_1"}}`)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	switch path := r.URL.Path; {
 	case path == "/v1/webhooks/secret":
-		_, _ = io.WriteString(w, `{"success":true,"secret":"`+testSecret+`","previous":null}`)
+		_, _ = io.WriteString(w, `{"success":true,"secret":"`+testSecret+`","previous":{"expiresAt":"2026-04-02T13:30:00.000Z"}}`)
+	case path == "/v1/webhooks/endpoints/whe_1/secret":
+		_, _ = io.WriteString(w, `{"success":true,"secret":"`+endpointSecret+`","previous":null}`)
+	case path == "/v1/webhooks/endpoints":
+		_, _ = io.WriteString(w, `{"success":true,"endpoints":[{"id":"whe_1"}]}`)
 	case path == "/v1/events" && a.failed > 0:
 		a.failed--
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -64,7 +73,7 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 			`{"success":true,"events":[`+a.events[1]+`],"pagination":{"limit":100,"nextCursor":"c2","hasMore":false}}`)
 	default:
 		_, _ = io.WriteString(w,
-			`{"success":true,"keys":[],"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"}}`)
+			`{"success":true,"keys":[],"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"},"replay":{"state":"finished"}}`)
 	}
 }
 
@@ -93,14 +102,14 @@ func typed(t *testing.T, environ map[string]string, in string, args ...string) (
 func TestListen_forwards(t *testing.T) {
 	a := serve(t)
 	a.failed = 1
-	keys, err := readSecrets(testSecret)
+	key, err := readSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if err := keys.verify(r.Header, time.Now(), body); err != nil {
+		if err := key.verify(r.Header, time.Now(), body); err != nil {
 			t.Errorf("verify the webhook %s: %v", body, err)
 		}
 		got = append(got, string(body))
@@ -117,6 +126,25 @@ func TestListen_forwards(t *testing.T) {
 	}
 	if !a.saw("from=20") {
 		t.Error("it does not begin at a time")
+	}
+}
+
+// With --endpoint the secret of a registered endpoint signs.
+func TestListen_endpoint(t *testing.T) {
+	a := serve(t)
+	key, err := readSecret(endpointSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if err := key.verify(r.Header, time.Now(), body); err != nil {
+			t.Errorf("verify the webhook %s: %v", body, err)
+		}
+	}))
+	defer hook.Close()
+	if status, out, errs := a.call(t, "listen", "--forward", hook.URL, "--count", "1", "--endpoint", "whe_1"); status != 0 || !strings.Contains(out, "-> 200") {
+		t.Errorf("forward with the secret of an endpoint: got the status %d, %q, %q; want the answer 200", status, out, errs)
 	}
 }
 
@@ -155,7 +183,7 @@ func TestListen_receives(t *testing.T) {
 		done <- c.run(t.Context(), []string{"listen", "--receive", "127.0.0.1:0", "--count", "2"})
 	}()
 	endpoint := strings.Fields(<-errs.told)[4]
-	keys, err := readSecrets(testSecret)
+	key, err := readSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +192,7 @@ func TestListen_receives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys.sign(r.Header, "evt_1", time.Now(), []byte(body))
+		key.sign(r.Header, "evt_1", time.Now(), []byte(body))
 		tamper(r.Header)
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
@@ -185,27 +213,31 @@ func TestListen_receives(t *testing.T) {
 }
 
 func TestVerify_refuses(t *testing.T) {
-	keys, err := readSecrets(testSecret)
+	key, err := readSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now, body := time.Now(), []byte(`{}`)
 	good := http.Header{}
-	keys.sign(good, "evt_1", now, body)
-	if err := keys.verify(good, now, body); err != nil {
+	key.sign(good, "evt_1", now, body)
+	if err := key.verify(good, now, body); err != nil {
 		t.Error(err)
 	}
-	if err := keys.verify(good, now.Add(6*time.Minute), body); err == nil {
+	good.Set("webhook-signature", "v1,AAAA "+good.Get("webhook-signature")) // while a secret is replaced, both sign
+	if err := key.verify(good, now, body); err != nil {
+		t.Errorf("verify a webhook with two signatures: %v", err)
+	}
+	if err := key.verify(good, now.Add(6*time.Minute), body); err == nil {
 		t.Error("an old one is taken")
 	}
-	if err := keys.verify(good, now, []byte(`{ }`)); err == nil {
+	if err := key.verify(good, now, []byte(`{ }`)); err == nil {
 		t.Error("another body is taken")
 	}
-	if err := keys.verify(http.Header{}, now, body); err == nil {
+	if err := key.verify(http.Header{}, now, body); err == nil {
 		t.Error("an unsigned one is taken")
 	}
 	for _, bad := range []string{"", "whsec_", "whsec_!", "MDEy"} {
-		if _, err := readSecrets(bad); err == nil {
+		if _, err := readSecret(bad); err == nil {
 			t.Errorf("the secret %q is taken", bad)
 		}
 	}
@@ -213,12 +245,12 @@ func TestVerify_refuses(t *testing.T) {
 
 // The vector of the Standard Webhooks specification's reference libraries.
 func TestSign_vector(t *testing.T) {
-	keys, err := readSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	key, err := readSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := http.Header{}
-	keys.sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	key.sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if got := h.Get("webhook-signature"); got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
 		t.Errorf("sign the vector of Standard Webhooks: got %s, want v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", got)
 	}

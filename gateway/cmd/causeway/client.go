@@ -54,6 +54,18 @@ func (r *refusal) Error() string {
 
 // call makes one request and reads the answer into out.
 func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	res, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return res.Header, c.decode(res.Body, out)
+}
+
+// send makes one request. The answer is one that succeeded.
+func (c *cli) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
@@ -69,8 +81,6 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 		}
 		body = bytes.NewReader(raw)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
 	if err != nil {
 		return nil, misused("%v", err)
@@ -89,21 +99,33 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", c.url, err)
 	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusUnauthorized && secret == "" {
+		return nil, misused("this needs an API key: --key, CAUSEWAY_API_KEY or a profile")
+	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, answerMax))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if res.StatusCode == http.StatusUnauthorized && secret == "" {
-		return nil, misused("this needs an API key: --key, CAUSEWAY_API_KEY or a profile")
+	return nil, refused(res.StatusCode, raw)
+}
+
+// decode reads JSON into out.
+func (c *cli) decode(body io.Reader, out any) error {
+	raw, err := io.ReadAll(io.LimitReader(body, answerMax+1))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
 	}
-	if res.StatusCode/100 != 2 {
-		return nil, refused(res.StatusCode, raw)
+	if len(raw) > answerMax {
+		return fmt.Errorf("the answer has more than %d MiB: ask for less of it", answerMax>>20)
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return nil, fmt.Errorf("%s does not answer like Causeway: %w", c.url, err)
+		return fmt.Errorf("%s does not answer like Causeway: %w", c.url, err)
 	}
-	return res.Header, nil
+	return nil
 }
 
 // secret is what authenticates a call: the operator's token under /v1/admin, elsewhere the key. Public paths need none.

@@ -72,6 +72,51 @@ func TestList_pages(t *testing.T) {
 	}
 }
 
+// A replay to callbackUrls says that it leaves out the merchant's endpoints.
+func TestReplay_endpoints(t *testing.T) {
+	a := serve(t)
+	for line, want := range map[string]bool{"webhooks replay --from 2026": true, "webhooks replay --from 2026 --endpoint whe_1": false} {
+		if status, _, errs := a.call(t, strings.Fields(line)...); status != 0 || strings.Contains(errs, "--endpoint") != want {
+			t.Errorf("type %q beside an endpoint: got the status %d, %q; want --endpoint named: %t", line, status, errs, want)
+		}
+	}
+}
+
+// get prints what is no JSON as it comes, however long it is, and says so where an answer is cut short or too long.
+func TestGet_otherTypes(t *testing.T) {
+	table := "reference,note\r\n" + strings.Repeat("CW-A,\x1b[2J\n", answerMax/10) + "the end"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/payments/export":
+			w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+			_, _ = io.WriteString(w, table)
+		case "/v1/short":
+			w.Header().Set("Content-Type", "text/csv")
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "a,b\n")
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `["`+strings.Repeat("x", answerMax)+`"]`)
+		}
+	}))
+	defer server.Close()
+	environ := map[string]string{"CAUSEWAY_URL": server.URL, "CAUSEWAY_API_KEY": "sk_test_x"}
+	if status, out, errs := typed(t, environ, "", "get", "/v1/payments/export"); status != 0 || out != table {
+		t.Errorf("get a table: got the status %d, %d bytes, %s; want the %d bytes of the table", status, len(out), errs, len(table))
+	}
+	for path, want := range map[string]string{"/v1/short": "unexpected EOF", "/v1/long": "more than 8 MiB"} {
+		if status, _, errs := typed(t, environ, "", "get", path); status != statusFailed || !strings.Contains(errs, want) {
+			t.Errorf("get %s: got the status %d, %.200s; want %q", path, status, errs, want)
+		}
+	}
+	var out strings.Builder
+	c := &cli{out: &out, errs: io.Discard, environ: environ, now: time.Now, terminal: true}
+	if status := c.run(t.Context(), []string{"get", "/v1/payments/export"}); status != 0 || !strings.HasPrefix(out.String(), "reference,note\nCW-A,·[2J\n") || !strings.HasSuffix(out.String(), "the end") {
+		t.Errorf("get a table on a terminal: got the status %d, %.50q; want no character that controls it", status, out.String())
+	}
+	direct.CloseIdleConnections()
+}
+
 // An object is printed in the API's order; control characters of other people's texts do not reach the terminal, and
 // colours only a terminal.
 func TestPrintObject(t *testing.T) {

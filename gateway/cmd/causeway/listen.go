@@ -22,13 +22,14 @@ import (
 // listener follows a merchant's events.
 type listener struct {
 	*cli
-	forward string
-	kind    string
-	since   time.Duration
-	count   int // the number of events after which it ends; 0 means never
-	every   time.Duration
-	keys    secrets
-	seen    int
+	forward  string
+	kind     string
+	since    time.Duration
+	count    int // the number of events after which it ends; 0 means never
+	every    time.Duration
+	endpoint string // whose secret signs; "" is the merchant's
+	signer   secret
+	seen     int
 }
 
 // lookEvery is the pause between two reads of the list of events.
@@ -40,18 +41,20 @@ func (c *cli) listenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "listen", Short: "print webhooks as they happen, and forward them to a program on this machine", Args: words(),
 		Long: `Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward it posts each
-event to a program on this machine, byte for byte and with the signature of the real delivery, so that the program can
-verify it. The machine needs no address that is reachable from outside. The command posts an event once and prints the
-program's answer.
+event to a program on this machine, byte for byte and signed with the newest secret, as the real delivery is, so that
+the program can verify it. The machine needs no address that is reachable from outside. The command posts an event once
+and prints the program's answer.
 
-With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. It verifies
-the signature of each delivery before it prints and forwards it, and answers 401 to a delivery that does not verify.
+With --receive the command is a webhook endpoint itself. It verifies the signature of each delivery before it prints and
+forwards it, and answers 401 to a delivery that does not verify. Name its address as callbackUrl; or register it as an
+endpoint, and name that with --endpoint, since each registered endpoint has a secret of its own.
 
 The key needs the permission webhook:manage.`,
 		Example: `  causeway listen
   causeway listen --forward http://localhost:3000/hook
   causeway listen --type payment.settled --since 1h --json
-  causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook`,
+  causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook
+  causeway listen --receive 127.0.0.1:4000 --endpoint whe_06gzxbfvjmsasj8kyqcm9986pr`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := l.listen(cmd.Context(), receive)
 			if cmd.Context().Err() != nil {
@@ -63,6 +66,7 @@ The key needs the permission webhook:manage.`,
 	f := cmd.Flags()
 	f.StringVar(&l.forward, "forward", "", "URL to which each event is posted")
 	f.StringVar(&receive, "receive", "", "address on which to serve as a webhook endpoint, such as 127.0.0.1:4000")
+	f.StringVar(&l.endpoint, "endpoint", "", "registered endpoint (whe_…) whose secret signs, instead of the merchant's")
 	f.StringVar(&l.kind, "type", "", "only events of this type, such as payment.settled")
 	f.DurationVar(&l.since, "since", 0, "how far back to begin, such as 10m")
 	f.IntVar(&l.count, "count", 0, "number of events after which to end; 0 never ends")
@@ -84,23 +88,21 @@ func (l *listener) listen(ctx context.Context, receive string) error {
 	return l.follow(ctx)
 }
 
-// learn reads the secrets that sign this merchant's webhooks.
+// learn reads the secret that signs the webhooks. While earlier ones are valid too, each delivery carries a signature
+// of every one.
 func (l *listener) learn(ctx context.Context) error {
-	var answer struct {
-		Secret   string `json:"secret"`
-		Previous *struct {
-			Secret string `json:"secret"`
-		} `json:"previous"`
+	path := "/v1/webhooks/secret"
+	if l.endpoint != "" {
+		path = "/v1/webhooks/endpoints/" + url.PathEscape(l.endpoint) + "/secret"
 	}
-	if _, err := l.call(ctx, http.MethodGet, "/v1/webhooks/secret", nil, &answer); err != nil {
+	var answer struct {
+		Secret string `json:"secret"`
+	}
+	if _, err := l.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
 		return err
 	}
-	texts := []string{answer.Secret}
-	if answer.Previous != nil && answer.Previous.Secret != "" {
-		texts = append(texts, answer.Previous.Secret)
-	}
 	var err error
-	l.keys, err = readSecrets(texts...)
+	l.signer, err = readSecret(answer.Secret)
 	return err
 }
 
@@ -203,7 +205,7 @@ func (l *listener) handle(ctx context.Context, raw []byte) error {
 		return fmt.Errorf("read an event: %w", err)
 	}
 	h := http.Header{}
-	l.keys.sign(h, e.ID, l.now(), raw)
+	l.signer.sign(h, e.ID, l.now(), raw)
 	l.show(e, raw, l.pass(ctx, h, raw))
 	return nil
 }
@@ -321,7 +323,7 @@ type arrival struct {
 
 // arrived verifies, prints and forwards a delivery. It passes the program's refusal on, so that the sender retries.
 func (l *listener) arrived(ctx context.Context, a arrival) int {
-	if err := l.keys.verify(a.header, l.now(), a.body); err != nil {
+	if err := l.signer.verify(a.header, l.now(), a.body); err != nil {
 		l.say("refused a webhook that does not verify: %v", err)
 		return http.StatusUnauthorized
 	}

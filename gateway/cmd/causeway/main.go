@@ -28,7 +28,8 @@ func main() {
 	}
 	out := &output{to: os.Stdout}
 	c := &cli{in: os.Stdin, out: out, errs: os.Stderr, environ: environ, now: time.Now}
-	c.colour = environ["NO_COLOR"] == "" && environ["TERM"] != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
+	c.terminal = term.IsTerminal(int(os.Stdout.Fd()))
+	c.colour = c.terminal && environ["NO_COLOR"] == "" && environ["TERM"] != "dumb"
 	status := c.run(ctx, os.Args[1:])
 	stop()
 	if out.err != nil && status == statusDone { // a list that is cut short, or a secret that is shown once and lost
@@ -58,7 +59,8 @@ type cli struct {
 	out, errs io.Writer
 	environ   map[string]string
 	now       func() time.Time
-	colour    bool // the output is a terminal
+	terminal  bool // the output is one
+	colour    bool // and it shows colours
 
 	url, key, admin string // settings, as flags give them
 	profile         string

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +18,10 @@ import (
 func (c *cli) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get PATH", Short: "make any GET of the API and print the answer", Args: words("a PATH"),
-		Example: "  causeway get /v1/balances\n  causeway get '/v1/rates?fiat=NGN'",
+		Example: `  causeway get /v1/balances
+  causeway get '/v1/rates?fiat=NGN'
+  causeway get /v1/payments/export > payments.csv`,
+		Long: "Makes any GET of the API. It prints JSON indented, or on one line with --json, and another answer, such as CSV, as it\ncomes.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.plain(cmd.Context(), http.MethodGet, args[0], nil)
 		},
@@ -56,13 +63,25 @@ func (c *cli) adminFlag(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVar(&c.admin, "admin-token", "", "operator's token (CAUSEWAY_ADMIN_TOKEN), for /v1/admin")
 }
 
-// plain prints the answer of any call, on one line with --json.
+// plain prints the answer of any call: JSON on one line with --json, else indented, and anything else as it comes.
 func (c *cli) plain(ctx context.Context, method, path string, in any) error {
 	if !strings.HasPrefix(path, "/") {
 		return misused("a PATH begins with /, such as /v1/me")
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(callTime, func() { cancel(fmt.Errorf("nothing came for %v", callTime)) })
+	defer timer.Stop()
+	res, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" {
+		return c.pour(res.Body, timer)
+	}
 	var answer json.RawMessage
-	if _, err := c.call(ctx, method, path, in, &answer); err != nil {
+	if err := c.decode(res.Body, &answer); err != nil {
 		return err
 	}
 	if c.json {
@@ -77,4 +96,30 @@ func (c *cli) plain(ctx context.Context, method, path string, in any) error {
 		c.line("%s", printable(line))
 	}
 	return nil
+}
+
+// pour prints text of any length, such as CSV, while it comes. Each line has the time of a call to come.
+func (c *cli) pour(body io.Reader, timer *time.Timer) error {
+	lines := bufio.NewReader(body)
+	for {
+		line, err := lines.ReadString('\n')
+		timer.Stop() // a pager may take as long as its reader
+		if c.terminal {
+			text, ended := strings.CutSuffix(line, "\n")
+			line = printable(strings.TrimSuffix(text, "\r"))
+			if ended {
+				line += "\n"
+			}
+		}
+		if _, err := io.WriteString(c.out, line); err != nil {
+			return fmt.Errorf("print the answer: %w", err)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+		timer.Reset(callTime)
+	}
 }

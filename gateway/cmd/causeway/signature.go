@@ -15,50 +15,42 @@ import (
 // tolerance is how far the time of a webhook may be off (Standard Webhooks 1.0).
 const tolerance = 5 * time.Minute
 
-// secrets are the secrets that may have signed a webhook: the merchant's and, during a rotation, the one before.
-type secrets [][]byte
+// secret signs webhooks.
+type secret []byte
 
-// readSecrets reads whsec_ secrets.
-func readSecrets(texts ...string) (secrets, error) {
-	var out secrets
-	for _, text := range texts {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "whsec_"))
-		if err != nil || len(key) == 0 || !strings.HasPrefix(text, "whsec_") {
-			return nil, errors.New("webhook secret: want whsec_ and base64")
-		}
-		out = append(out, key)
+// readSecret reads a whsec_ secret.
+func readSecret(text string) (secret, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "whsec_"))
+	if err != nil || len(key) == 0 || !strings.HasPrefix(text, "whsec_") {
+		return nil, errors.New("webhook secret: want whsec_ and base64")
 	}
-	return out, nil
+	return key, nil
 }
 
-func (s secrets) mac(i int, id, at string, body []byte) []byte {
-	mac := hmac.New(sha256.New, s[i])
+func (s secret) mac(id, at string, body []byte) []byte {
+	mac := hmac.New(sha256.New, s)
 	_, _ = fmt.Fprintf(mac, "%s.%s.", id, at) // writing to a hash never fails
 	_, _ = mac.Write(body)
 	return mac.Sum(nil)
 }
 
 // sign sets the three headers of Standard Webhooks 1.0.
-func (s secrets) sign(h http.Header, id string, now time.Time, body []byte) {
+func (s secret) sign(h http.Header, id string, now time.Time, body []byte) {
 	at := strconv.FormatInt(now.Unix(), 10)
-	var all []string
-	for i := range s {
-		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(s.mac(i, id, at, body)))
-	}
 	h.Set("webhook-id", id)
 	h.Set("webhook-timestamp", at)
-	h.Set("webhook-signature", strings.Join(all, " "))
+	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(s.mac(id, at, body)))
 }
 
 // The reasons why a webhook does not verify.
 var (
 	errUnsigned = errors.New("it lacks webhook-id, webhook-timestamp or webhook-signature")
 	errStale    = errors.New("its time is more than five minutes off")
-	errForged   = errors.New("no signature fits the body and a secret of this merchant")
+	errForged   = errors.New("no signature fits the body and the secret")
 )
 
 // verify checks the three headers against the body.
-func (s secrets) verify(h http.Header, now time.Time, body []byte) error {
+func (s secret) verify(h http.Header, now time.Time, body []byte) error {
 	id, at, signatures := h.Get("webhook-id"), h.Get("webhook-timestamp"), h.Get("webhook-signature")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if id == "" || signatures == "" || err != nil {
@@ -67,16 +59,12 @@ func (s secrets) verify(h http.Header, now time.Time, body []byte) error {
 	if off := now.Sub(time.Unix(seconds, 0)); off > tolerance || off < -tolerance {
 		return errStale
 	}
+	want := s.mac(id, at, body)
 	for signature := range strings.FieldsSeq(signatures) {
 		version, text, _ := strings.Cut(signature, ",")
 		sum, err := base64.StdEncoding.DecodeString(text)
-		if version != "v1" || err != nil {
-			continue
-		}
-		for i := range s {
-			if hmac.Equal(sum, s.mac(i, id, at, body)) {
-				return nil
-			}
+		if version == "v1" && err == nil && hmac.Equal(sum, want) {
+			return nil
 		}
 	}
 	return errForged

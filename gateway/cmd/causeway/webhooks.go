@@ -49,12 +49,19 @@ func (c *cli) replayCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "replay", Short: "send the deliveries of a time again", Args: words(),
-		Example: "  causeway webhooks replay --from 2026-11-01T00:00:00Z --dry-run\n  causeway webhooks replay --from 2026-11-01T00:00:00Z --wait",
-		Long: `Sends the deliveries of a period again: the exhausted ones, unless --status says otherwise. --dry-run only counts them.
---wait shows the progress until all are queued.`,
+		Example: "  causeway webhooks replay --from 2026-11-01T00:00:00Z --dry-run\n  causeway webhooks replay --from 2026-11-01T00:00:00Z --wait" +
+			"\n  causeway webhooks replay --from 2026-11-01T00:00:00Z --endpoint whe_06gzxbfvjmsasj8kyqcm9986pr",
+		Long: `Sends the deliveries of a period again: the exhausted ones, unless --status says otherwise. Without --endpoint these are
+the deliveries to callbackUrls alone; a registered endpoint has a replay of its own. --dry-run only counts them. --wait
+shows the progress until all are queued.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.from == "" {
 				return misused("replay needs --from")
+			}
+			if in.endpoint == "" {
+				if err := c.sayEndpoints(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			body := map[string]any{"from": in.from, "dryRun": in.dry}
 			for name, value := range map[string]string{"to": in.to, "endpointId": in.endpoint, "status": in.status} {
@@ -71,12 +78,26 @@ func (c *cli) replayCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&in.from, "from", "", "events made at or after this time")
 	f.StringVar(&in.to, "to", "", "events made before this time; without it, now")
-	f.StringVar(&in.endpoint, "endpoint", "", "only to this endpoint")
+	f.StringVar(&in.endpoint, "endpoint", "", "to this endpoint (whe_…) instead of to callbackUrls")
 	f.StringVar(&in.status, "status", "", "exhausted (the default), delivered or all")
 	f.StringSliceVar(&in.types, "type", nil, "only events of these types")
 	f.BoolVar(&in.dry, "dry-run", false, "only count the deliveries")
 	f.BoolVar(&in.wait, "wait", false, "show the progress until all are queued")
 	return cmd
+}
+
+// sayEndpoints says how to send again to registered endpoints, if the merchant has any.
+func (c *cli) sayEndpoints(ctx context.Context) error {
+	var answer struct {
+		Endpoints []json.RawMessage `json:"endpoints"`
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/v1/webhooks/endpoints?limit=1", nil, &answer); err != nil {
+		return err
+	}
+	if len(answer.Endpoints) > 0 {
+		c.say("only deliveries to callbackUrls; for those to a registered endpoint name it with --endpoint (causeway webhooks endpoints)")
+	}
+	return nil
 }
 
 func (c *cli) replay(ctx context.Context, body any, wait bool) error {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,31 @@ func TestClients(t *testing.T) {
 			}
 			if kept, err := os.ReadFile(file); err != nil || string(kept) != text {
 				t.Errorf("compare gateway/sdk/%s/%s with gateway/openapi.yaml: it is older than the document: run make docs (%v)", language, name, err)
+			}
+		}
+	}
+}
+
+// verifies is a call that verifies a webhook; its last argument is the secret.
+var verifies = regexp.MustCompile(`(?m)[ :]= .*[vV]erify(?:Webhook|_webhook|)\(.*, (.*)\);?$`)
+
+// TestSnippets: the guide and the READMEs verify webhooks with one secret. Most of the time a merchant has no second
+// one, and the clients refuse an empty one.
+func TestSnippets(t *testing.T) {
+	for page, want := range map[string]int{
+		"../../../docs/merchants.md": 4, "../go/README.md": 1, "../php/README.md": 1, "../python/README.md": 1, "../typescript/README.md": 1,
+	} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := verifies.FindAllStringSubmatch(string(text), -1)
+		if len(calls) != want {
+			t.Errorf("read %s: got %d calls that verify a webhook, want %d", page, len(calls), want)
+		}
+		for _, call := range calls {
+			if secret := strings.TrimPrefix(call[1], "$"); secret != "secret" {
+				t.Errorf("read %s: it verifies a webhook with %s, want one secret", page, call[1])
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 // Options are those of a client. Only BaseURL is needed, and APIKey for most operations.
 type Options struct {
-	// BaseURL is where the API is, such as https://api.example.
+	// BaseURL is where the API is, such as https://api.example. It may have the path that a proxy strips.
 	BaseURL string
 	// APIKey is the secret of an API key, sk_….
 	APIKey string
@@ -237,7 +237,7 @@ func (c *Client) once(ctx context.Context, op operation, target string, body []b
 		h.Set("Idempotency-Key", idempotencyKey)
 	}
 	if op.key != "none" {
-		c.credential(h, op.method, req.URL.RequestURI(), body)
+		c.credential(h, op.method, target, body)
 	}
 	failed := func(err error) error {
 		if ctx.Err() != nil {
@@ -272,7 +272,8 @@ func (c *Client) once(ctx context.Context, op operation, target string, body []b
 	return refusal(answer.StatusCode, raw, answer.Header.Get("X-Request-Id"), seconds(answer.Header.Get("Retry-After")))
 }
 
-// credential names or signs for the key. The path is signed as it is sent.
+// credential names or signs for the key. It signs the operation's path with its query, as the gateway gets it: a proxy
+// has stripped the path of BaseURL.
 func (c *Client) credential(h http.Header, method, path string, body []byte) {
 	switch {
 	case c.o.APIKey == "":

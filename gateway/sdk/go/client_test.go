@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,30 @@ func TestClient_signs(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.CreatePayment(t.Context(), CreatePayment{Type: "gift"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A proxy may serve the API under a path that it strips: the gateway verifies the path that is left.
+func TestClient_signsBehindPath(t *testing.T) {
+	gateway := http.StripPrefix("/causeway", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		at, _ := strconv.ParseInt(r.Header.Get("X-Timestamp"), 10, 64)
+		if want := requestSignature(secret, at, r.Method, r.URL.RequestURI(), body); r.Header.Get("X-Signature") != want {
+			t.Errorf("signed %s with %v, want %s", r.URL.RequestURI(), r.Header, want)
+		}
+		_, _ = io.WriteString(w, `{"success":true}`)
+	}))
+	s := httptest.NewServer(gateway)
+	defer s.Close()
+	c, err := New(Options{BaseURL: s.URL + "/causeway/", APIKey: secret, PublicKey: public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ListPayments(t.Context(), ListPaymentsQuery{PayerChatID: "a b"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.GetPayment(t.Context(), "CW/1 ~é:%"); err != nil {
 		t.Error(err)
 	}
 }

@@ -2483,7 +2483,8 @@ type WebhookSecretAnswerPrevious struct {
 type WebhookSecretAnswer struct {
 	// ISO 8601, UTC, with milliseconds.
 	CreatedAt string `json:"createdAt"`
-	// The previous secret, while it still signs. Older ones may sign too, until their own 24 hours have passed.
+	// When the previous secret ends, while it still signs; it is not shown again. Older ones may sign too,
+	// until their own 24 hours have passed.
 	Previous *WebhookSecretAnswerPrevious `json:"previous"`
 	// Absent only in a late replay of a rotation.
 	Secret  string `json:"secret"`

@@ -11,7 +11,7 @@ use Causeway\{Webhook, WebhookException};
 require __DIR__ . '/../src/autoload.php'; // with Composer: vendor/autoload.php
 
 try {
-    // While a secret is replaced, both are named, separated by a space.
+    // One, or several, separated by spaces, for the time while it is replaced.
     $event = Webhook::verify((string) file_get_contents('php://input'), getallheaders(), explode(' ', (string) getenv('WEBHOOK_SECRET')));
 } catch (WebhookException) {
     http_response_code(400);

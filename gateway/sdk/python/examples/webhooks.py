@@ -9,7 +9,7 @@ from typing import Set
 
 from causeway import WebhookError, verify_webhook
 
-# While a secret is replaced, both are named, separated by a space.
+# One, or several, separated by spaces, for the time while it is replaced.
 secrets = os.environ["WEBHOOK_SECRET"].split(" ")
 seen: Set[str] = set()  # a shop keeps the ids of events in its database, with what they changed
 

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 
 import { verifyWebhook, WebhookError } from '@causeway/sdk';
 
-// While a secret is replaced, both are named, separated by a space.
+// One, or several, separated by spaces, for the time while it is replaced.
 const secrets = (process.env.WEBHOOK_SECRET ?? '').split(' ');
 const seen = new Set(); // a shop keeps the ids of events in its database, with what they changed
 

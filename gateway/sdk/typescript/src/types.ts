@@ -1856,7 +1856,10 @@ export interface WebhookRotation {
 export interface WebhookSecretAnswer {
   /** ISO 8601, UTC, with milliseconds. */
   createdAt: string;
-  /** The previous secret, while it still signs. Older ones may sign too, until their own 24 hours have passed. */
+  /**
+   * When the previous secret ends, while it still signs; it is not shown again. Older ones may sign too, until
+   * their own 24 hours have passed.
+   */
   previous: {
     /** ISO 8601, UTC, with milliseconds. */
     expiresAt: string;

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	secrets := strings.Fields(os.Getenv("WEBHOOK_SECRET")) // both, separated by a space, while one is replaced
+	secrets := strings.Fields(os.Getenv("WEBHOOK_SECRET")) // one, or several for the time while it is replaced
 	var seen sync.Map                                      // a shop keeps the ids of events in its database, with what they changed
 	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
 	if err != nil {
