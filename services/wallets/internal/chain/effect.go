@@ -23,10 +23,6 @@ type Looker interface {
 	Effect(ctx context.Context, tx string, key []byte) (Effect, error)
 }
 
-// FirstHinted is where the ordinals of such effects begin; the address's index is added. The ordinals of traced
-// payments by contracts are far below, so the two never meet.
-const FirstHinted = 1_000_000_000
-
 var (
 	// ErrNoTransaction means that a node knows no block with that transaction.
 	ErrNoTransaction = errors.New("no block has this transaction")

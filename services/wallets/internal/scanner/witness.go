@@ -15,7 +15,8 @@ import (
 // Testified is a deposit with the key of its address.
 type Testified struct {
 	wallet.Deposit
-	Key []byte
+	Key         []byte
+	EqualBefore int // deposits of as much that contracts sent in the same transaction, with smaller ordinals
 }
 
 // Testimony keeps the answers of endpoints of other hosts about deposits.
@@ -156,10 +157,17 @@ func testifies(ctx context.Context, driver chain.Driver, d Testified) (bool, err
 	if err != nil {
 		return false, err
 	}
+	equal := 0
 	for _, t := range transfers {
-		if t.TxHash == d.TxHash && t.Ordinal == d.Ordinal && t.Asset == d.Asset && t.Contract == d.Contract && t.Amount.Cmp(d.Amount) == 0 {
+		if t.TxHash != d.TxHash || t.Asset != d.Asset || t.Contract != d.Contract || t.Amount.Cmp(d.Amount) != 0 {
+			continue
+		}
+		switch {
+		case chain.IsTraced(d.Ordinal) && chain.IsTraced(t.Ordinal): // hosts may count calls in different ways
+			equal++
+		case t.Ordinal == d.Ordinal:
 			return true, nil
 		}
 	}
-	return false, nil
+	return equal > d.EqualBefore, nil
 }

@@ -61,6 +61,41 @@ func TestHearing(t *testing.T) {
 	}
 }
 
+// A deposit that contracts sent may have another number than hosts give it now. Of equal ones in a transaction, a host
+// must show as many as there are deposits.
+func TestHearing_countedInAnotherWay(t *testing.T) {
+	key := []byte("a deposit address...")
+	traced := pay("tx", key)
+	traced.Ordinal = chain.FirstInternal
+	twice := traced
+	twice.Ordinal++
+	one, two, plain := newNode(), newNode(), newNode()
+	at := one.mine(traced)
+	two.mine(traced, twice)
+	plain.mine(pay("tx", key))
+	for name, c := range map[string]struct {
+		host            *node
+		ordinal, before int
+		want            wallet.Witness
+	}{
+		"under its number":                       {one, chain.FirstInternal, 0, wallet.WitnessConfirmed},
+		"under another number":                   {one, chain.FirstTraced + 3, 0, wallet.WitnessConfirmed},
+		"the second of two, and there is one":    {one, chain.FirstInternal, 1, wallet.WitnessContradicted},
+		"the second of two":                      {two, chain.FirstTraced + 3, 1, wallet.WitnessConfirmed},
+		"the transaction's own value is another": {plain, chain.FirstTraced + 3, 0, wallet.WitnessContradicted},
+		"a log is another":                       {one, 3, 0, wallet.WitnessContradicted},
+	} {
+		d := Testified{Key: key, EqualBefore: c.before, Deposit: wallet.Deposit{State: wallet.Confirmed, Sighting: wallet.Sighting{
+			ID: wallet.ID{TxHash: "tx", Ordinal: c.ordinal}, Asset: traced.Asset, Amount: traced.Amount,
+			BlockHeight: at.Height, BlockHash: at.Hash,
+		}}}
+		h := Hearing{Chain: rewound, Hosts: []Host{{"one", c.host}, {"two", c.host}}}
+		if got, err := h.hear(t.Context(), d); got != c.want || (err == nil) != (got == wallet.WitnessConfirmed) {
+			t.Errorf("hear hosts about a contract's payment, %s: got %s, %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
 // While one of two hosts does not answer, the other one is not read repeatedly for the same deposit.
 func TestHearing_silentHost(t *testing.T) {
 	key := []byte("a deposit address...")

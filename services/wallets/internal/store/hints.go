@@ -59,7 +59,8 @@ WHERE mode = $1 AND network = $2 AND address = $3 AND tx_hash = $4 AND state = '
 	sentInBlockSQL = `SELECT coalesce(sum(amount), 0)::text FROM deposits WHERE mode = $1 AND network = $2 AND height = $3 AND block_hash = $4
 AND address = $5 AND contract = '' AND state <> 'reverted' AND ordinal >= 1000000 AND NOT (tx_hash = $6 AND ordinal = $7)`
 
-	hintedSQL = `SELECT tx_hash, address, ordinal FROM deposits WHERE mode = $1 AND network = $2 AND tx_hash = ANY($3) AND ordinal >= $4`
+	sentByContractsSQL = `SELECT tx_hash, address, ordinal, amount::text FROM deposits
+WHERE mode = $1 AND network = $2 AND tx_hash = ANY($3) AND ordinal >= $4 AND contract = '' ORDER BY ordinal`
 
 	unclearHintsSQL = `SELECT network, address, tx_hash, amount::text, reason, created_at FROM hints WHERE mode = 'live' AND state = 'unclear'
 ORDER BY changed_at LIMIT 1000`
@@ -203,46 +204,83 @@ func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, h unseen.Hint, e chai
 	return s.publish(ctx, tx, c, changed, at.Height)
 }
 
-// firstTraced is where the ordinals of traced payments by contracts begin.
-const firstTraced = 1_000_000
+// sent holds the stored deposits of coin that contracts sent in some transactions.
+type sent struct {
+	hinted  map[receipt]int    // the ordinal of a hint's deposit
+	stored  map[wallet.ID]bool // traced ones
+	unnamed map[payment][]int  // ordinals of traced ones that the block's answer does not name
+	at      map[receipt]int    // index of the one sighting of a hint's deposit
+}
 
-// merged treats traced coin of a transaction that a hint has credited to the same address as one further sighting of
-// that deposit: the same coin is never two deposits.
+type receipt struct{ tx, address string }
+
+type payment struct {
+	receipt
+	amount string
+}
+
+// merged gives traced coin the ordinal of the deposit that it is already, since the same coin is never two deposits. A
+// hint's deposit is all that its transaction sent to its address. A traced deposit has another ordinal than the
+// sighting if a node counted in another way; then it is one of the same amount that no other sighting is.
 func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) ([]wallet.Sighting, error) {
-	var hashes []string
-	for _, o := range ours {
-		if o.Ordinal >= firstTraced && o.Ordinal < chain.FirstHinted {
-			hashes = append(hashes, o.TxHash)
-		}
-	}
-	if len(hashes) == 0 {
-		return ours, nil
-	}
-	rows, err := tx.Query(ctx, hintedSQL, c.Mode, c.Network, hashes, chain.FirstHinted)
-	if err != nil {
-		return nil, fmt.Errorf("reading the deposits of hints: %w", err)
-	}
-	type place struct{ tx, address string }
-	hinted, at := map[place]int{}, map[place]int{}
-	var p place
-	var ordinal int
-	if _, err := pgx.ForEachRow(rows, []any{&p.tx, &p.address, &ordinal}, func() error { hinted[p] = ordinal; return nil }); err != nil {
-		return nil, fmt.Errorf("reading the deposits of hints: %w", err)
+	known, err := sentBefore(ctx, tx, c, ours)
+	if err != nil || known == nil {
+		return ours, err
 	}
 	out := make([]wallet.Sighting, 0, len(ours))
 	for _, o := range ours {
-		p := place{o.TxHash, o.Address}
-		ordinal, is := hinted[p]
-		if !is || o.Ordinal < firstTraced || o.Ordinal >= chain.FirstHinted {
-			out = append(out, o)
-			continue
+		r := receipt{o.TxHash, o.Address}
+		p := payment{r, o.Amount.String()}
+		ordinal, hinted := known.hinted[r]
+		switch {
+		case !chain.IsTraced(o.Ordinal):
+		case hinted:
+			if first, ok := known.at[r]; ok {
+				out[first].Amount = new(big.Int).Add(out[first].Amount, o.Amount)
+				continue
+			}
+			o.Ordinal, known.at[r] = ordinal, len(out)
+		case !known.stored[o.ID] && len(known.unnamed[p]) > 0:
+			o.Ordinal, known.unnamed[p] = known.unnamed[p][0], known.unnamed[p][1:]
 		}
-		if first, ok := at[p]; ok {
-			out[first].Amount = new(big.Int).Add(out[first].Amount, o.Amount)
-			continue
-		}
-		o.Ordinal, at[p] = ordinal, len(out)
 		out = append(out, o)
+	}
+	return out, nil
+}
+
+// sentBefore reads the deposits that traced coin may be; nil if there is no such coin.
+func sentBefore(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) (*sent, error) {
+	var hashes []string
+	named := map[wallet.ID]bool{}
+	for _, o := range ours {
+		if chain.IsTraced(o.Ordinal) {
+			hashes, named[o.ID] = append(hashes, o.TxHash), true
+		}
+	}
+	if len(hashes) == 0 {
+		return nil, nil //nolint:nilnil // nothing to merge
+	}
+	rows, err := tx.Query(ctx, sentByContractsSQL, c.Mode, c.Network, hashes, chain.FirstTraced)
+	if err != nil {
+		return nil, fmt.Errorf("reading the deposits that contracts sent: %w", err)
+	}
+	out := &sent{hinted: map[receipt]int{}, stored: map[wallet.ID]bool{}, unnamed: map[payment][]int{}, at: map[receipt]int{}}
+	var p payment
+	var ordinal int
+	_, err = pgx.ForEachRow(rows, []any{&p.tx, &p.address, &ordinal, &p.amount}, func() error {
+		id := wallet.ID{TxHash: p.tx, Ordinal: ordinal}
+		switch {
+		case !chain.IsTraced(ordinal):
+			out.hinted[p.receipt] = ordinal
+		case named[id]:
+			out.stored[id] = true
+		default:
+			out.unnamed[p] = append(out.unnamed[p], ordinal)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the deposits that contracts sent: %w", err)
 	}
 	return out, nil
 }

@@ -50,7 +50,7 @@ func Statements() map[string]string {
 		"whole passes": wholePassesSQL, "hinted address": hintedAddressSQL, "add hint": addHintSQL,
 		"reopen hint": reopenHintSQL, "follow hints": followHintsSQL, "revive hints": reviveHintsSQL,
 		"due hints": dueHintsSQL, "defer hint": deferHintSQL, "end hint": endHintSQL,
-		"sent in block": sentInBlockSQL, "hinted": hintedSQL, "unclear hints": unclearHintsSQL,
+		"sent in block": sentInBlockSQL, "sent by contracts": sentByContractsSQL, "unclear hints": unclearHintsSQL,
 		"unclear counts": unclearCountsSQL, "position": positionSQL, "known block": knownBlockSQL,
 		"take back": takeBackSQL, "keep header": keepHeaderSQL, "gone": goneSQL, "gone outgoing": goneOutgoingSQL,
 		"missed sweep": missedSweepSQL, "forms of wallet": formsOfWalletSQL, "lost by": lostBySQL, "lose sweep": loseSweepSQL,

@@ -14,7 +14,10 @@ import (
 var _ scanner.Testimony = (*Store)(nil)
 
 const (
-	unwitnessedSQL = `SELECT ` + depositColumns + `, a.key FROM deposits d
+	unwitnessedSQL = `SELECT ` + depositColumns + `, a.key, (SELECT count(*) FROM deposits o WHERE o.mode = d.mode AND o.network = d.network
+	AND o.tx_hash = d.tx_hash AND o.ordinal >= 1000000 AND o.ordinal < d.ordinal AND o.block_hash = d.block_hash AND o.state <> 'reverted'
+	AND o.address = d.address AND o.contract = d.contract AND o.amount = d.amount)
+FROM deposits d
 JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
 WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3) ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
 
@@ -32,18 +35,18 @@ func (s *Store) Unwitnessed(ctx context.Context, c scanner.Chain, answers []wall
 		return nil, fmt.Errorf("reading deposits without a witness: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t scanner.Testified, err error) {
-		t.Deposit, err = toDeposit(withKey{row, &t.Key})
+		t.Deposit, err = toDeposit(withMore{row, []any{&t.Key, &t.EqualBefore}})
 		return t, err
 	})
 }
 
-// withKey is a row that has an address key after the columns of a deposit.
-type withKey struct {
+// withMore is a row that has more columns after those of a deposit.
+type withMore struct {
 	pgx.CollectableRow
-	key *[]byte
+	more []any
 }
 
-func (r withKey) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.key)...) }
+func (r withMore) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.more...)...) }
 
 // Unsure implements scanner.Testimony.
 func (s *Store) Unsure(ctx context.Context, c scanner.Chain) (contradicted, pending int, err error) {
