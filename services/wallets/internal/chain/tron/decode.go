@@ -51,8 +51,8 @@ type payment struct {
 type info struct {
 	tx       hash
 	block    int64
-	logs     []event // all of them, so that their positions count
-	internal []internal
+	logs     []event    // all of them, so that their positions count
+	internal []internal // those that moved TRX, so that their positions are their ranks
 }
 
 // event is a log; amount is nil when it is no TRC-20 transfer.
@@ -375,7 +375,9 @@ func readInfo(r reader) (out info, err error) {
 		case "internal_transactions":
 			return r.Array(func() error {
 				i, err := readInternal(r)
-				out.internal = append(out.internal, i)
+				if i.amount > 0 {
+					out.internal = append(out.internal, i)
+				}
 				return err
 			})
 		default:
@@ -446,9 +448,18 @@ func readLog(r reader) (e event, err error) {
 	return e, nil
 }
 
-// readInternal reads a payment of a contract; the amount is 0 for a rejected one, or one of another asset.
+// The notes of what moves TRX: "call" and "suicide" in hex. A node with saveFeaturedInternalTx also lists stakes and
+// loans of resources, with the staked amount as their value: they move nothing to the address that they name. A note
+// "create" pays a contract that is made, which no deposit address is.
+const (
+	noteCall    = "63616c6c"
+	noteSuicide = "73756963696465"
+)
+
+// readInternal reads a payment of a contract; the amount is 0 for what moved no TRX: a rejected one, one of another
+// asset, and what is no payment.
 func readInternal(r reader) (out internal, err error) {
-	rejected, receiver := false, false
+	rejected, receiver, moves := false, false, false
 	err = r.Object(func(name []byte) (err error) {
 		switch string(name) {
 		case "caller_address":
@@ -456,6 +467,10 @@ func readInternal(r reader) (out internal, err error) {
 			return err
 		case "transferTo_address":
 			receiver, err = r.maybe(&out.to)
+			return err
+		case "note":
+			text, err := r.Text()
+			moves = string(text) == noteCall || string(text) == noteSuicide
 			return err
 		case "rejected":
 			rejected, err = r.True()
@@ -470,7 +485,7 @@ func readInternal(r reader) (out internal, err error) {
 			return r.Skip()
 		}
 	})
-	if rejected || !receiver || out.amount < 0 {
+	if rejected || !receiver || !moves || out.amount < 0 || out.from == out.to {
 		out.amount = 0
 	}
 	return out, err

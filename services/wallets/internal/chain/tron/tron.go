@@ -239,10 +239,6 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.header() }
 
-// firstInternal is where the ordinals of contracts' payments begin: 0 is the transaction's own transfer, and its logs
-// count from 1.
-const firstInternal = 1_000_000
-
 // Match implements chain.Block.
 func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var out []chain.Transfer
@@ -272,10 +268,10 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 			})
 		}
 		for at := range i.internal {
-			c := &i.internal[at]
-			if c.amount > 0 && watched.Has(c.to[:]) {
+			if c := &i.internal[at]; watched.Has(c.to[:]) {
 				out = append(out, chain.Transfer{
-					TxHash: i.tx.String(), Ordinal: firstInternal + at, To: c.to[:], Asset: m.driver.symbol, Amount: big.NewInt(c.amount), Senders: senders(c.from),
+					TxHash: i.tx.String(), Ordinal: chain.FirstInternal + at, To: c.to[:], Asset: m.driver.symbol,
+					Amount: big.NewInt(c.amount), Senders: senders(c.from),
 				})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -111,8 +112,12 @@ func TestMatch(t *testing.T) {
 		infoOf(callID, 9, succeeded, `,"log":[`+strings.Join([]string{
 			logOf(usdtX, other, word(1)), logOf(usdtX, ours, word(11)), logOf(strings.Repeat("ee", 20), ours, word(99)), logOf(usdtX, ours, word(12)), logOf(usdtX, ours, word(0)),
 			`{"address":"` + usdtX + `","topics":["` + strings.Repeat("1", 64) + `"],"data":""}`,
-		}, ",")+`],"internal_transactions":[{"hash":"00","caller_address":"41`+payer+`","transferTo_address":"41`+ours+`","callValueInfo":[{"callValue":5},{"callValue":3,"tokenId":"1000001"}]},`+
-			`{"caller_address":"41`+payer+`","transferTo_address":"41`+ours+`","callValueInfo":[{"callValue":6}],"rejected":true},{"transferTo_address":"","callValueInfo":[{}]}]`),
+		}, ",")+`],"internal_transactions":[`+strings.Join([]string{
+			internalOf("call", ours, `{"callValue":5},{"callValue":3,"tokenId":"1000001"}`, ""),
+			internalOf("call", ours, `{"callValue":6}`, `,"rejected":true`),
+			`{"transferTo_address":"","callValueInfo":[{}],"note":"63616c6c"}`, internalOf("call", other, `{}`, ""),
+			internalOf("call", other, `{"callValue":9}`, ""), internalOf("suicide", ours, `{"callValue":8}`, ""),
+		}, ",")+"]"),
 		infoOf(revertedID, 9, `,"result":"REVERT"`, `,"result":"FAILED","log":[`+logOf(usdtX, ours, word(50))+`]`),
 	}, ",")+"]")
 	d := newDriver(t, n)
@@ -133,13 +138,60 @@ func TestMatch(t *testing.T) {
 		ordinal int
 		asset   string
 		amount  int64
-	}{{goodID, 0, "TRX", 7}, {callID, 2, "USDT", 11}, {callID, 4, "USDT", 12}, {callID, firstInternal, "TRX", 5}}
+	}{
+		{goodID, 0, "TRX", 7},
+		{callID, 2, "USDT", 11},
+		{callID, 4, "USDT", 12},
+		{callID, chain.FirstInternal, "TRX", 5},
+		{callID, chain.FirstInternal + 2, "TRX", 8},
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%d transfers: %+v", len(got), got)
 	}
 	for i, w := range want {
 		if g := got[i]; g.TxHash != w.tx || g.Ordinal != w.ordinal || g.Asset != w.asset || g.Amount.Int64() != w.amount || (g.Contract == usdt) != (w.asset == "USDT") || len(g.Senders) != 1 {
 			t.Errorf("transfer %d is %+v, want %+v", i, g, w)
+		}
+	}
+}
+
+// internalOf is what a contract did, as a node lists it. Its note says what that was, in hex.
+func internalOf(note, to, values, rest string) string {
+	return fmt.Sprintf(`{"hash":"00","caller_address":"41%s","transferTo_address":"41%s","callValueInfo":[%s],"note":"%x"%s}`,
+		payer, to, values, note, rest)
+}
+
+// A contract that lends its energy to an address moves no TRX, though a node with saveFeaturedInternalTx lists it as a
+// transfer of the staked amount. Such entries change no number: a node without that setting leaves them out.
+func TestMatch_featured(t *testing.T) {
+	paid := internalOf("call", ours, `{"callValue":5}`, "")
+	staked := func(note, to string) string { return internalOf(note, to, `{"callValue":7000000}`, "") }
+	var want []chain.Transfer
+	for name, list := range map[string][]string{
+		"without": {paid, paid},
+		"with": {
+			staked("freezeBalanceV2ForEnergy", payer), staked("delegateResourceOfEnergy", ours), paid,
+			staked("unDelegateResourceOfEnergy", ours), staked("freezeForBandwidth", ours), paid, staked("withdrawReward", payer), staked("", ours),
+		},
+	} {
+		n := serving(t)
+		call, id := trigger("d1")
+		n.Set("/wallet/getblock 9", blockJSON(9, call))
+		info := infoOf(id, 9, succeeded, `,"internal_transactions":[`+strings.Join(list, ",")+`]`)
+		n.Set("/wallet/gettransactioninfobyblocknum", "["+info+"]")
+		b, err := newDriver(t, n).Fetch(t.Context(), 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Match(t.Context(), us())
+		if err != nil || len(got) != 2 || got[0].Amount.Int64() != 5 || got[1].Amount.Int64() != 5 {
+			t.Fatalf("match a block %s what contracts staked: got %+v, %v, want two payments of 5", name, got, err)
+		}
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("match a block %s what contracts staked: got %+v, want %+v", name, got, want)
 		}
 	}
 }
