@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
+	"slices"
 
+	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
@@ -25,9 +28,26 @@ type internal struct {
 	value    *big.Int
 }
 
-// firstInternal is where the ordinals of internal transfers begin: 0 is the transaction's own value, and its logs count
-// from 1. The ordinal is the position of a call among all calls of its transaction.
-const firstInternal = 1_000_000
+// moved collects the payments of contracts in one transaction, in the order in which they took place. The ordinal of a
+// payment is its rank. Nodes agree on what moved and in which order, and not on which other calls they list: callTracer
+// has those to precompiles, trace_block has not.
+type moved struct {
+	tx  hash
+	all []internal
+}
+
+// add takes in a call that took effect. One to itself moves nothing. One to a reserved address counts nowhere, because
+// some nodes leave out what a precompile is paid. The coin of a contract that is made counts nowhere either: no deposit
+// address is a contract's.
+func (m *moved) add(from, to account, value *big.Int) {
+	if value == nil || from == to || to.reserved() {
+		return
+	}
+	m.all = append(m.all, internal{tx: m.tx, ordinal: chain.FirstInternal + len(m.all), from: from, to: to, value: value})
+}
+
+// reserved reports whether an address is one of those that chains give their precompiles.
+func (a account) reserved() bool { return [18]byte(a[:18]) == [18]byte{} }
 
 // internals reads the payments of contracts in a block.
 func (d *Driver) internals(ctx context.Context, e *rpc.Endpoint, b *block) (out []internal, err error) {
@@ -55,20 +75,16 @@ func (d *Driver) internals(ctx context.Context, e *rpc.Endpoint, b *block) (out 
 type frame struct {
 	kind     string
 	from, to account
-	paid     bool // there is a receiver
 	value    *big.Int
 	failed   bool
 	calls    []frame
 }
 
-// moves reports whether a call of this kind moves its value.
-func moves(kind string) bool {
-	switch kind {
-	case "CALL", "CREATE", "CREATE2", "SELFDESTRUCT":
-		return true
-	}
-	return false
-}
+// The kinds of calls that move their value, in callTracer's words.
+const (
+	kindCall         = "CALL"
+	kindSelfdestruct = "SELFDESTRUCT"
+)
 
 // depthOfCalls bounds how deep calls may nest: the chain's own bound.
 const depthOfCalls = 1025
@@ -91,7 +107,6 @@ func readFrame(r reader, depth int) (f frame, err error) {
 			if r.Null() {
 				return nil
 			}
-			f.paid = true
 			return r.fixed(f.to[:])
 		case "value":
 			if r.Null() {
@@ -147,8 +162,9 @@ func decodeCalls(result []byte, b *block) (out []internal, err error) {
 		case at >= len(b.txs) || (named && tx != b.txs[at]):
 			return rpc.ErrMoved
 		}
-		count := 0
-		out = collect(out, b.txs[at], f, &count, true)
+		m := moved{tx: b.txs[at]}
+		m.walk(f, true)
+		out = append(out, m.all...)
 		at++
 		return nil
 	})
@@ -161,29 +177,25 @@ func decodeCalls(result []byte, b *block) (out []internal, err error) {
 	return out, err
 }
 
-// collect walks the calls below the first one, whose value is the transaction's own. A failed call reverts all calls
-// below it.
-func collect(out []internal, tx hash, f frame, count *int, first bool) []internal {
-	ordinal := firstInternal + *count
-	*count++
-	if !first && !f.failed && moves(f.kind) && f.paid && f.value != nil {
-		out = append(out, internal{tx: tx, ordinal: ordinal, from: f.from, to: f.to, value: f.value})
+// walk takes in a call and those below it. A failed call reverts all of them. The value of the first one is the
+// transaction's own.
+func (m *moved) walk(f frame, first bool) {
+	if f.failed {
+		return
 	}
-	for _, c := range f.calls {
-		if c.failed = c.failed || f.failed; c.failed {
-			skipCalls(c, count)
+	if !first && (f.kind == kindCall || f.kind == kindSelfdestruct) {
+		m.add(f.from, f.to, f.value)
+	}
+	var end *frame // a selfdestruct ends its call, but reth lists it first, and some of its versions repeat it
+	for i := range f.calls {
+		if f.calls[i].kind == kindSelfdestruct {
+			end = &f.calls[i]
 			continue
 		}
-		out = collect(out, tx, c, count, false)
+		m.walk(f.calls[i], false)
 	}
-	return out
-}
-
-// skipCalls counts calls that had no effect, so that the numbers of the others do not depend on it.
-func skipCalls(f frame, count *int) {
-	*count++
-	for _, c := range f.calls {
-		skipCalls(c, count)
+	if end != nil {
+		m.walk(*end, false)
 	}
 }
 
@@ -201,8 +213,7 @@ type trace struct {
 // decodeTraces reads the answer of trace_block: every call of every transaction, each with its path below the first.
 func decodeTraces(result []byte, b *block) (out []internal, err error) {
 	r := newReader(result)
-	var undone trace // the failed call whose descendants are skipped
-	count := map[hash]int{}
+	traces := make(map[hash][]trace, len(b.txs))
 	err = r.Array(func() error {
 		t, err := readTrace(r)
 		if err != nil || t.kind == "reward" {
@@ -211,34 +222,43 @@ func decodeTraces(result []byte, b *block) (out []internal, err error) {
 		if t.block != b.hash {
 			return rpc.ErrMoved
 		}
-		ordinal := firstInternal + count[t.tx]
-		count[t.tx]++
-		below := undone.failed && undone.tx == t.tx && len(t.path) >= len(undone.path) && equal(t.path[:len(undone.path)], undone.path)
-		if t.failed && !below {
-			undone = t
-		}
-		if t.failed || below || len(t.path) == 0 || t.value == nil || (t.kind != "suicide" && (t.kind != "call" || t.callKind != "call")) {
-			return nil
-		}
-		out = append(out, internal{tx: t.tx, ordinal: ordinal, from: t.from, to: t.to, value: t.value})
+		traces[t.tx] = append(traces[t.tx], t)
 		return nil
 	})
 	if err == nil {
 		err = r.End()
 	}
-	if err == nil && len(count) != len(b.txs) {
-		err = fmt.Errorf("traces of %d of %d transactions", len(count), len(b.txs))
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	for _, tx := range b.txs {
+		if traces[tx] == nil {
+			return nil, fmt.Errorf("no trace of transaction %s, one of %d", tx, len(b.txs))
+		}
+		m := moved{tx: tx}
+		m.follow(traces[tx])
+		out = append(out, m.all...)
+	}
+	return out, nil
 }
 
-func equal(a, b []int64) bool {
-	for i := range b {
-		if a[i] != b[i] {
-			return false
+// follow takes in all calls of a transaction.
+func (m *moved) follow(list []trace) {
+	slices.SortStableFunc(list, func(a, b trace) int { return slices.Compare(a.path, b.path) })
+	var undone *trace // the failed call whose descendants are skipped
+	for i := range list {
+		t := &list[i]
+		if undone != nil && len(t.path) >= len(undone.path) && slices.Equal(t.path[:len(undone.path)], undone.path) {
+			continue
+		}
+		if t.failed {
+			undone = t
+			continue
+		}
+		if len(t.path) > 0 && (t.kind == "suicide" || (t.kind == "call" && t.callKind == "call")) {
+			m.add(t.from, t.to, t.value)
 		}
 	}
-	return true
 }
 
 func readTrace(r reader) (t trace, err error) {
@@ -276,6 +296,9 @@ func readTrace(r reader) (t trace, err error) {
 	})
 	if err == nil && seen != 3 {
 		err = rpc.ErrMissing
+	}
+	if n := len(t.path); n > 0 && t.kind == "suicide" { // it ends the call that it is in
+		t.path[n-1] = math.MaxInt64
 	}
 	return t, err
 }
