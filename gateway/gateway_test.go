@@ -126,12 +126,10 @@ func startOn(t *testing.T, database string, settings ...string) *fixture {
 
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	late := time.After(2 * time.Minute) // the machine may be busy
-	for !holds() {
+	for pause := 10 * time.Millisecond; !holds(); pause = min(2*pause, 200*time.Millisecond) {
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-late:
 			t.Fatal("waited in vain")
 		}

@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for clocks more than they compute
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for clocks more than they compute
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

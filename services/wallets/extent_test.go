@@ -13,12 +13,13 @@ import (
 // chain.
 var solanaStates = []string{"planned", "signed", "mined"}
 
-// evmKills are half the points of the sweep itself, and two of its funding, which one code sends.
+// evmKills are one of each kind of the points of the sweep itself, and one of its funding, which one code sends. Refunds
+// have others of that code.
 var evmKills = map[intent.Kind]kills{
-	intent.Fund: {sending: []bool{true}, writing: []string{"planned"}},
+	intent.Fund: {sending: []bool{true}},
 	intent.Sweep: {
 		signing: map[string][]bool{"wallets": {true}, "signer": {true}},
-		sending: []bool{false, true}, writing: []string{"signed", "mined"},
+		sending: []bool{true}, writing: []string{"mined"},
 	},
 }
 

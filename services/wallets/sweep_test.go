@@ -504,9 +504,11 @@ func (c *custody) books(t *testing.T, w wallet.Wallet, account, asset string) in
 		WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asset)
 }
 
-// booked checks that the ledger moved a wallet's whole amount from its merchant to the treasury.
+// booked checks that the ledger moved a wallet's whole amount from its merchant to the treasury. A deposit can be swept
+// before the scan has asked a second host about it, and is booked after that.
 func (c *custody) booked(t *testing.T, w wallet.Wallet, asset, amount string) {
 	t.Helper()
+	c.await(t, "the deposit of "+w.Address+" is booked", func() bool { return c.books(t, w, "merchant", asset) != 0 })
 	got := fmt.Sprint(c.books(t, w, "treasury", asset), c.books(t, w, "custody", asset), c.books(t, w, "merchant", asset))
 	if got != amount+" 0 -"+amount {
 		t.Errorf("read the books of %s: treasury, custody and merchant have %s, want %s 0 -%s", w.Address, got, amount, amount)

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"rsc.io/qr"
 
@@ -58,6 +59,15 @@ type views struct {
 
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// loaded are the views of each door by its base. Their files are embedded, and tests make many consoles of one door.
+var loaded sync.Map
+
+// viewsOf loads the views of a door unless another console of the process has.
+func viewsOf(base string, areas []Area) (views, error) {
+	once, _ := loaded.LoadOrStore(base, sync.OnceValues(func() (views, error) { return load(base, areas) }))
+	return once.(func() (views, error))()
 }
 
 // load reads the templates, texts and assets of the areas.

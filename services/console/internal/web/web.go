@@ -85,7 +85,7 @@ func New(parts Parts) (*Console, error) {
 		return nil, err
 	}
 	core := Area{Name: "console", Files: files, Pages: c.own()}
-	if c.views, err = load(c.base, []Area{core, parts.Area}); err != nil {
+	if c.views, err = viewsOf(c.base, []Area{core, parts.Area}); err != nil {
 		return nil, err
 	}
 	c.sessions = session.New(parts.Store, cookies[parts.Door], parts.Origin.Scheme == "https", parts.Now, c.failSession)

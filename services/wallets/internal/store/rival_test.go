@@ -109,17 +109,22 @@ func TestEndBeaten_whileRaised(t *testing.T) {
 	base, pool := open(t)
 	s, ctx := base.Refunds(), t.Context()
 	follows(t, base, pool)
+	var sent []sweep.Outgoing
 	for i := range 20 {
-		o := sentRefund(t, s, fmt.Sprint("rfd_", i), uint64(i))
-		var wg sync.WaitGroup
-		var raised, ended error
-		wg.Go(func() { raised = s.Again(ctx, o, sweep.Attempt{Number: 2, Request: o.Newest().Request}) })
-		wg.Go(func() { ended = s.EndBeaten(ctx, o, foreignTx(0, "h0"), incident) })
-		wg.Wait()
-		if (raised == nil) == (ended == nil) {
-			t.Errorf("raise and end %s at once: got %v and %v, want one of them", o.Sweep.ID, raised, ended)
+		sent = append(sent, sentRefund(t, s, fmt.Sprint("rfd_", i), uint64(i)))
+	}
+	raised, ended := make([]error, len(sent)), make([]error, len(sent))
+	var wg sync.WaitGroup
+	for i, o := range sent { // all at once: PostgreSQL finds a deadlock of two only after a second
+		wg.Go(func() { raised[i] = s.Again(ctx, o, sweep.Attempt{Number: 2, Request: o.Newest().Request}) })
+		wg.Go(func() { ended[i] = s.EndBeaten(ctx, o, foreignTx(0, "h0"), incident) })
+	}
+	wg.Wait()
+	for i, o := range sent {
+		if (raised[i] == nil) == (ended[i] == nil) {
+			t.Errorf("raise and end %s at once: got %v and %v, want one of them", o.Sweep.ID, raised[i], ended[i])
 		}
-		if err := errors.Join(raised, ended); !errors.Is(err, sweeper.ErrStale) && !errors.Is(err, store.ErrRefundMoved) {
+		if err := errors.Join(raised[i], ended[i]); !errors.Is(err, sweeper.ErrStale) && !errors.Is(err, store.ErrRefundMoved) {
 			t.Errorf("raise and end %s at once: got %v, want that one comes too late", o.Sweep.ID, err)
 		}
 	}
