@@ -2,6 +2,9 @@ package outbox
 
 import "time"
 
+// Refused are the statements that read past the rows of a refused name, and those of it.
+var Refused = map[string]string{"the other names": otherSQL, "one name": nameSQL}
+
 // SleepUntilWoken lets a relay sleep after so many reads without a row, for longer than any test runs.
 func (r *Relay) SleepUntilWoken(emptyMost int) { r.emptyMost, r.sleepMost = emptyMost, time.Hour }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,10 @@ const StoredSchema = `ALTER TABLE outbox ADD COLUMN sent_at timestamptz;
 CREATE INDEX outbox_unsent ON outbox (id) WHERE sent_at IS NULL;
 CREATE INDEX outbox_sent ON outbox (sent_at) WHERE sent_at IS NOT NULL;`
 
+// NamesSchema lets a relay read past the rows of a name that the broker refuses, however many there are. Every service
+// with an outbox creates it in a migration, word for word.
+const NamesSchema = `CREATE INDEX outbox_names ON outbox (name, id) WHERE sent_at IS NULL;`
+
 // Bounds of what was sent and is not stored yet.
 const (
 	markAfter   = 2 * time.Second // most answers come within two tenths of a second
@@ -36,13 +41,13 @@ const (
 	// A message is lost if its consumer has stored a later one of its name, and not this one a minute after it was
 	// sent. The newest of a name is sent again in any case: the answer about it says what became of those before. The
 	// waits grow with the row's age, so that a message that kills its consumer does so seldom. $4 and $5 are names, and
-	// the newest row of each that is known to be stored.
+	// the newest row of each that is known to be stored. $7 are names that the broker refuses.
 	lostSQL = `WITH stored AS (SELECT * FROM unnest($4::text[], $5::bigint[]) AS s(name, id))
 SELECT id, name, message_id, headers, body FROM outbox
 WHERE sent_at < now() - $2 * interval '1 second' AND sent_at < now() - least(sent_at - created_at, $3 * interval '1 second')
 	AND (id < (SELECT stored.id FROM stored WHERE stored.name = outbox.name)
 		OR id IN (SELECT max(id) FROM outbox WHERE sent_at IS NOT NULL GROUP BY name))
-	AND id <> ALL($6::bigint[])
+	AND id <> ALL($6::bigint[]) AND name <> ALL($7::text[])
 ORDER BY id LIMIT $1`
 
 	storedSQL = `DELETE FROM outbox
@@ -68,12 +73,20 @@ func Stored(q postgres.Querier) func(ctx context.Context, names []string, m wire
 	}
 }
 
-// flight is what a leader has sent and does not know to be stored.
+// flight is what a leader has sent and does not know to be stored, and what it could not send.
 type flight struct {
-	rows   []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
-	sent   []sent           // about each of them
-	stored map[string]int64 // by name, the newest row that its consumer is known to have stored
-	looked time.Time
+	rows      []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
+	sent      []sent           // about each of them
+	stored    map[string]int64 // by name, the newest row that its consumer is known to have stored
+	looked    time.Time
+	refused   map[string]retry // by name, until a row of it is published, or none waits
+	nextProbe time.Time        // of any name that was refused
+}
+
+// retry says when a name is tried again.
+type retry struct {
+	wait time.Duration
+	next time.Time
 }
 
 type sent struct {
@@ -82,7 +95,36 @@ type sent struct {
 }
 
 func newFlight() *flight {
-	return &flight{rows: []int64{}, stored: map[string]int64{}, looked: time.Now()}
+	return &flight{rows: []int64{}, stored: map[string]int64{}, looked: time.Now(), refused: map[string]retry{}}
+}
+
+// refuse notes that a name was not published, and returns how long it waits. A try may take long, as one of a queue
+// without a majority does, so as much time passes before the next one of any name: the others have half of all time.
+func (f *flight) refuse(name string, began time.Time) time.Duration {
+	now := time.Now()
+	wait := min(max(2*f.refused[name].wait, retryFirst), retryMost)
+	f.refused[name] = retry{wait, now.Add(wait)}
+	f.nextProbe = now.Add(min(now.Sub(began), probeMost))
+	return wait
+}
+
+// due returns the name whose wait ended first.
+func (f *flight) due() (name string, due bool) {
+	now := time.Now()
+	if now.Before(f.nextProbe) {
+		return "", false
+	}
+	for other, one := range f.refused {
+		if !one.next.After(now) && (!due || one.next.Before(f.refused[name].next)) {
+			name, due = other, true
+		}
+	}
+	return name, due
+}
+
+// refusedNames is never nil, which PostgreSQL reads as NULL.
+func (f *flight) refusedNames() []string {
+	return slices.AppendSeq(make([]string, 0, len(f.refused)), maps.Keys(f.refused))
 }
 
 func (f *flight) add(name string, rows []int64) {
@@ -113,18 +155,19 @@ func (r *Relay) attend(ctx context.Context, s *postgres.Session, f *flight) erro
 	for name, id := range f.stored {
 		names, newest = append(names, name), append(newest, id)
 	}
-	again, err := r.read(ctx, s, lostSQL, batchRows, r.repeatAfter.Seconds(), repeatMost.Seconds(), names, newest, f.rows)
+	again, err := r.read(ctx, s, lostSQL, batchRows, r.repeatAfter.Seconds(), repeatMost.Seconds(), names, newest, f.rows, f.refusedNames())
 	if err != nil {
 		return err
-	}
-	if again.n < batchRows {
-		f.looked = time.Now()
 	}
 	if lost := f.lost(again); lost > 0 {
 		r.lost.Add(float64(lost))
 		r.log.Warn("messages lost by the broker, publishing again", "messages", lost, "names", again.names)
 	}
-	return r.send(ctx, s, again, f)
+	err = r.send(ctx, s, again, f)
+	if again.n < batchRows || len(f.refused) > 0 {
+		f.looked = time.Now()
+	}
+	return err
 }
 
 // mark writes down what was sent markAfter ago. A row that is gone by then has been stored.
