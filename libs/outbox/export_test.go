@@ -11,5 +11,8 @@ func (r *Relay) SleepUntilWoken(emptyMost int) { r.emptyMost, r.sleepMost = empt
 // Hurry shortens all waits for acknowledgements.
 func (r *Relay) Hurry() {
 	r.markAfter, r.repeatAfter, r.lookEvery = 20*time.Millisecond, 100*time.Millisecond, 20*time.Millisecond
-	r.sleepMost = 20 * time.Millisecond
+	r.settleAfter, r.sleepMost = 20*time.Millisecond, 20*time.Millisecond
 }
+
+// LookOften has the relay look for lost messages at once, with all other waits as they are.
+func (r *Relay) LookOften() { r.lookEvery, r.sleepMost = 20*time.Millisecond, 20*time.Millisecond }

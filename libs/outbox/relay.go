@@ -78,7 +78,7 @@ type Relay struct {
 	unstored  prometheus.Gauge
 	awaited   map[string]bool // names whose consumers answer
 
-	markAfter, repeatAfter, lookEvery time.Duration
+	markAfter, repeatAfter, lookEvery, settleAfter time.Duration
 }
 
 // NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
@@ -90,7 +90,7 @@ func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemet
 		lost:      prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_lost_total", Help: "Messages published again because the broker had confirmed them and lost them."}),
 		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows that wait for the broker, at most."}),
 		unstored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_unstored_seconds", Help: "Age of the oldest message that the broker has and its consumer has not stored; 0 for one of the last seconds."}),
-		awaited:   awaited(), markAfter: markAfter, repeatAfter: repeatAfter, lookEvery: lookEvery,
+		awaited:   awaited(), markAfter: markAfter, repeatAfter: repeatAfter, lookEvery: lookEvery, settleAfter: settleAfter,
 		age: prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest row that waits for the broker."}),
 	}
 	tel.Registry.MustRegister(r.published, r.failures, r.lost, r.rows, r.age, r.unstored)
@@ -233,7 +233,7 @@ func (r *Relay) send(ctx context.Context, s *postgres.Session, b batch, f *fligh
 		delete(f.refused, name)
 		r.published.Add(float64(len(msgs)))
 		if r.awaited[name] {
-			f.add(name, ids)
+			f.add(ids)
 			continue
 		}
 		err := s.Do(ctx, func(c *pgx.Conn) error {
