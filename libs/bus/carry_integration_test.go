@@ -71,8 +71,9 @@ func (c *carried) wait(b *testing.B, spent time.Duration) {
 
 func carryOutbox(b *testing.B, packs bool, parallel int) {
 	tables := fstest.MapFS{
-		"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd")},
-		"00002_inbox.sql":  {Data: []byte("-- +goose Up\n" + inbox.Schema)},
+		"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd\n" +
+			outbox.StoredSchema + outbox.NamesSchema + outbox.NewestSchema)},
+		"00002_inbox.sql": {Data: []byte("-- +goose Up\n" + inbox.Schema)},
 	}
 	cfg := pg.Config(b, tables)
 	pool := pg.Open(b, cfg, tables)

@@ -2,11 +2,17 @@ package outbox
 
 import "time"
 
+// Refused are the statements that read past the rows of a refused name, and those of it.
+var Refused = map[string]string{"the other names": otherSQL, "one name": nameSQL}
+
 // SleepUntilWoken lets a relay sleep after so many reads without a row, for longer than any test runs.
 func (r *Relay) SleepUntilWoken(emptyMost int) { r.emptyMost, r.sleepMost = emptyMost, time.Hour }
 
 // Hurry shortens all waits for acknowledgements.
 func (r *Relay) Hurry() {
 	r.markAfter, r.repeatAfter, r.lookEvery = 20*time.Millisecond, 100*time.Millisecond, 20*time.Millisecond
-	r.sleepMost = 20 * time.Millisecond
+	r.settleAfter, r.sleepMost = 20*time.Millisecond, 20*time.Millisecond
 }
+
+// LookOften has the relay look for lost messages at once, with all other waits as they are.
+func (r *Relay) LookOften() { r.lookEvery, r.sleepMost = 20*time.Millisecond, 20*time.Millisecond }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd\n" +
-	outbox.StoredSchema)}}
+	outbox.StoredSchema + outbox.NamesSchema + outbox.NewestSchema)}}
 
 // broker is a publisher that records, in order, what it confirmed.
 type broker struct {
@@ -186,27 +187,71 @@ func TestRelay_repeatsAndNeverLoses(t *testing.T) {
 	}
 }
 
-// A name that cannot be published does not hold up the others.
+// A name that cannot be published does not hold up the others, although more of its rows come first than a relay reads
+// at a time.
 func TestRelay_oneNameFailing(t *testing.T) {
 	t.Parallel()
 	cfg, b := pg.Config(t, migrations), newBroker()
 	pool := pg.Open(t, cfg, migrations)
-	b.fail = func(topic string, _ []*message.Message) error {
-		if topic == "test.broken.v1" {
-			return errors.New("unroutable")
-		}
-		return nil
+	broken(b)
+	messages := make([]outbox.Message, 501)
+	for n := range messages {
+		messages[n] = outbox.Message{Name: "test.broken.v1", ID: "x", Body: []byte("{}")}
 	}
-	if err := outbox.Insert(t.Context(), pool, outbox.Message{Name: "test.broken.v1", ID: "x", Body: []byte("{}")}); err != nil {
+	if err := outbox.Insert(t.Context(), pool, messages...); err != nil {
 		t.Fatal(err)
 	}
 	write(t, pool, "a")
 	run(t, cfg, b)
 	b.until(t, "the healthy message", func() bool { return b.topic["test.things.v1"] > 0 })
-	b.until(t, "another try of the broken one", func() bool { return b.topic["test.broken.v1"] > 1 })
+	b.until(t, "another try of the broken one", func() bool { return b.topic["test.broken.v1"] > 500 })
+	b.mu.Lock()
+	tries := slices.DeleteFunc(slices.Clone(b.got), func(m *message.Message) bool { return m.UUID != "x" })[500:]
+	b.mu.Unlock()
+	if _, bounded := tries[0].Context().Deadline(); !bounded || len(tries) > 100 {
+		t.Errorf("%d messages of the broken name were tried again, with a bound: %t; want a few with one", len(tries), bounded)
+	}
 	var left string
-	if err := pool.QueryRow(t.Context(), `SELECT string_agg(message_id, ',') FROM outbox`).Scan(&left); err != nil || left != "x" {
-		t.Errorf("left %q, %v", left, err)
+	if err := pool.QueryRow(t.Context(), `SELECT message_id || count(*) FROM outbox GROUP BY message_id`).Scan(&left); err != nil || left != "x501" {
+		t.Errorf("left %q, %v, want x501", left, err)
+	}
+}
+
+// Neither the others of a refused name nor its own rows are looked for among all that wait.
+func TestRelay_readsPastARefusedName(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO outbox (name, message_id, headers, body)
+		SELECT 'test.broken.v1', 'x', '{}', '{}' FROM generate_series(1, 20000)`); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pool, "a")
+	if _, err := pool.Exec(t.Context(), `ANALYZE outbox`); err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]any{"the other names": []string{"test.broken.v1"}, "one name": "test.broken.v1"}
+	for name, sql := range outbox.Refused {
+		rows, err := pool.Query(t.Context(), "EXPLAIN "+sql, pgx.QueryExecModeExec, 500, []int64{1}, args[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(plan, "\n"); !strings.Contains(all, "outbox_names") || strings.Contains(all, "outbox_unsent") || strings.Contains(all, "Seq Scan") {
+			t.Errorf("read %s: want the index of names alone:\n%s", name, all)
+		}
+	}
+}
+
+// broken has the broker refuse a name.
+func broken(b *broker) {
+	b.fail = func(topic string, _ []*message.Message) error {
+		if topic == "test.broken.v1" {
+			return errors.New("unroutable")
+		}
+		return nil
 	}
 }
 

@@ -32,12 +32,27 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 	statsEvery = 5 * time.Second
+	probeRows  = 10              // of a name that was refused
+	probeMost  = 3 * time.Second // for which the other names wait then
 )
 
 const (
-	// Neither this statement nor the next is prepared: PostgreSQL hashes a list that it knows when it plans.
+	// No statement with a list of rows is prepared: PostgreSQL hashes a list that it knows when it plans.
 	readSQL  = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id <> ALL($2::bigint[]) ORDER BY id LIMIT $1`
 	waitsSQL = `SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NULL AND id <> ALL($1::bigint[]))`
+
+	// The rows of one name. BETWEEN and the order by name leave PostgreSQL no index but that of names: with = it takes
+	// the one by id, and reads all rows of the other names that come first.
+	nameSQL = `SELECT id, name, message_id, headers, body FROM outbox
+WHERE sent_at IS NULL AND name BETWEEN $3 AND $3 AND id <> ALL($2::bigint[]) ORDER BY name, id LIMIT $1`
+
+	// The rows of all names but some, of which there may be a million that come first.
+	otherSQL = `WITH RECURSIVE names AS (
+	SELECT min(name) AS name FROM outbox WHERE sent_at IS NULL
+	UNION ALL SELECT (SELECT min(name) FROM outbox WHERE sent_at IS NULL AND name > names.name) FROM names WHERE names.name IS NOT NULL)
+SELECT o.* FROM names CROSS JOIN LATERAL (SELECT id, name, message_id, headers, body FROM outbox
+	WHERE sent_at IS NULL AND name BETWEEN names.name AND names.name AND id <> ALL($2::bigint[]) ORDER BY name, id LIMIT $1) AS o
+WHERE names.name <> ALL($3::text[]) ORDER BY id LIMIT $1`
 
 	deleteSQL  = `DELETE FROM outbox WHERE id = ANY($1)`
 	lieDownSQL = `SELECT pg_try_advisory_lock(hashtextextended('outbox asleep', 0))`
@@ -63,7 +78,7 @@ type Relay struct {
 	unstored  prometheus.Gauge
 	awaited   map[string]bool // names whose consumers answer
 
-	markAfter, repeatAfter, lookEvery time.Duration
+	markAfter, repeatAfter, lookEvery, settleAfter time.Duration
 }
 
 // NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
@@ -75,7 +90,7 @@ func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemet
 		lost:      prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_lost_total", Help: "Messages published again because the broker had confirmed them and lost them."}),
 		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows that wait for the broker, at most."}),
 		unstored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_unstored_seconds", Help: "Age of the oldest message that the broker has and its consumer has not stored; 0 for one of the last seconds."}),
-		awaited:   awaited(), markAfter: markAfter, repeatAfter: repeatAfter, lookEvery: lookEvery,
+		awaited:   awaited(), markAfter: markAfter, repeatAfter: repeatAfter, lookEvery: lookEvery, settleAfter: settleAfter,
 		age: prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest row that waits for the broker."}),
 	}
 	tel.Registry.MustRegister(r.published, r.failures, r.lost, r.rows, r.age, r.unstored)
@@ -123,7 +138,7 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 			r.measure(ctx, s)
 		}
 		n, err := r.move(ctx, s, f)
-		err = errors.Join(err, r.attend(ctx, s, f)) // a name that fails holds up no other
+		err = errors.Join(err, r.attend(ctx, s, f))
 		if empty++; n > 0 || err != nil {
 			empty = 0
 		}
@@ -137,7 +152,7 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 				return nil
 			}
 			wait = min(2*wait, retryMost)
-		case n == batchRows, empty > r.emptyMost && r.slept(ctx, s, f):
+		case n == batchRows, empty > r.emptyMost && len(f.refused) == 0 && r.slept(ctx, s, f):
 			wait = retryFirst
 		default:
 			wait = retryFirst
@@ -159,32 +174,66 @@ type batch struct {
 	n     int
 }
 
-// move publishes one batch and returns how many rows it read.
+// move publishes one batch and returns how many rows it read. A name that the broker refuses holds up no other: its
+// rows are left out until a few of them have been published.
 func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, error) {
-	b, err := r.read(ctx, s, readSQL, batchRows, f.rows)
+	if err := r.probe(ctx, s, f); err != nil {
+		return 0, err
+	}
+	sql, args := readSQL, []any{batchRows, f.rows}
+	if len(f.refused) > 0 {
+		sql, args = otherSQL, append(args, f.refusedNames())
+	}
+	b, err := r.read(ctx, s, sql, args...)
 	if err != nil {
 		return 0, err
 	}
 	return b.n, r.send(ctx, s, b, f)
 }
 
+// probe publishes a few rows of a name that was refused, once its wait has ended.
+func (r *Relay) probe(ctx context.Context, s *postgres.Session, f *flight) error {
+	name, due := f.due()
+	if !due {
+		return nil
+	}
+	b, err := r.read(ctx, s, nameSQL, probeRows, f.rows, name)
+	if err != nil {
+		return err
+	}
+	if b.n == 0 {
+		delete(f.refused, name)
+	}
+	trying, cancel := context.WithTimeout(ctx, probeMost)
+	defer cancel()
+	for _, one := range b.rows[name] {
+		one.msg.SetContext(trying)
+	}
+	return r.send(ctx, s, b, f)
+}
+
 // send publishes a batch, name by name: an object's order matters only within one. Rows stay until their consumer has
 // stored them; those of a name that no line has go with the broker's confirm.
 func (r *Relay) send(ctx context.Context, s *postgres.Session, b batch, f *flight) error {
-	var failed error
 	for _, name := range b.names {
 		rows := b.rows[name]
 		msgs, ids := make([]*message.Message, len(rows)), make([]int64, len(rows))
 		for i, one := range rows {
 			msgs[i], ids[i] = one.msg, one.id
 		}
+		began := time.Now()
 		if err := r.publish(ctx, name, msgs); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("publish %d of %s: %w", len(msgs), name, err))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r.failures.Inc()
+			r.log.Warn("messages not published", "name", name, "messages", len(msgs), "err", err, "retry_in", f.refuse(name, began))
 			continue
 		}
+		delete(f.refused, name)
 		r.published.Add(float64(len(msgs)))
 		if r.awaited[name] {
-			f.add(name, ids)
+			f.add(ids)
 			continue
 		}
 		err := s.Do(ctx, func(c *pgx.Conn) error {
@@ -192,10 +241,10 @@ func (r *Relay) send(ctx context.Context, s *postgres.Session, b batch, f *fligh
 			return err
 		})
 		if err != nil {
-			return errors.Join(failed, fmt.Errorf("delete %d published rows: %w", len(ids), err))
+			return fmt.Errorf("delete %d published rows: %w", len(ids), err)
 		}
 	}
-	return failed
+	return nil
 }
 
 // publish sends messages of one name. Each recorded one gets a span of its own, which its consumer continues.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,17 @@ const StoredSchema = `ALTER TABLE outbox ADD COLUMN sent_at timestamptz;
 CREATE INDEX outbox_unsent ON outbox (id) WHERE sent_at IS NULL;
 CREATE INDEX outbox_sent ON outbox (sent_at) WHERE sent_at IS NOT NULL;`
 
+// NamesSchema lets a relay read past the rows of a name that the broker refuses, however many there are. Every service
+// with an outbox creates it in a migration, word for word.
+const NamesSchema = `CREATE INDEX outbox_names ON outbox (name, id) WHERE sent_at IS NULL;`
+
+// NewestSchema keeps the newest row of each name that a consumer has answered, beside the rows that are gone. Every
+// service with an outbox creates it in a migration, word for word.
+const NewestSchema = `CREATE TABLE outbox_stored (
+    name text   PRIMARY KEY,
+    id   bigint NOT NULL
+);`
+
 // Bounds of what was sent and is not stored yet.
 const (
 	markAfter   = 2 * time.Second // most answers come within two tenths of a second
@@ -28,25 +40,33 @@ const (
 	repeatAfter = time.Minute
 	repeatMost  = 10 * time.Minute // between two repeats of a row
 	lookEvery   = 5 * time.Second
+	settleAfter = 15 * time.Second // by then a consumer has handled what it had in hand beside a message that it answered
 )
 
 const (
-	markSQL = `UPDATE outbox SET sent_at = now() WHERE id = ANY($1) RETURNING id`
+	markSQL = `UPDATE outbox SET sent_at = now() WHERE id = ANY($1)`
 
-	// A message is lost if its consumer has stored a later one of its name, and not this one a minute after it was
-	// sent. The newest of a name is sent again in any case: the answer about it says what became of those before. The
-	// waits grow with the row's age, so that a message that kills its consumer does so seldom. $4 and $5 are names, and
-	// the newest row of each that is known to be stored.
+	// A message is lost if its consumer has stored a later one of its name settleAfter ago or more, and not this one a
+	// minute after it was sent. The newest of a name is sent again if nothing later is stored: the answer about it says
+	// what became of those before. The waits grow with the row's age, so that a message that kills its consumer does so
+	// seldom. $4 and $5 are names, and the newest row of each that was stored then. $7 are names that the broker
+	// refuses.
 	lostSQL = `WITH stored AS (SELECT * FROM unnest($4::text[], $5::bigint[]) AS s(name, id))
 SELECT id, name, message_id, headers, body FROM outbox
 WHERE sent_at < now() - $2 * interval '1 second' AND sent_at < now() - least(sent_at - created_at, $3 * interval '1 second')
 	AND (id < (SELECT stored.id FROM stored WHERE stored.name = outbox.name)
-		OR id IN (SELECT max(id) FROM outbox WHERE sent_at IS NOT NULL GROUP BY name))
-	AND id <> ALL($6::bigint[])
+		OR id IN (SELECT max(id) FROM outbox WHERE sent_at IS NOT NULL GROUP BY name)
+			AND NOT EXISTS (SELECT FROM outbox_stored AS newest WHERE newest.name = outbox.name AND newest.id > outbox.id))
+	AND id <> ALL($6::bigint[]) AND name <> ALL($7::text[])
 ORDER BY id LIMIT $1`
 
-	storedSQL = `DELETE FROM outbox
-WHERE id = ANY($1) AND (id, message_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) AND name = ANY($3)`
+	newestSQL = `SELECT name, id FROM outbox_stored`
+
+	storedSQL = `WITH gone AS (DELETE FROM outbox
+	WHERE id = ANY($1) AND (id, message_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) AND name = ANY($3)
+	RETURNING name, id)
+INSERT INTO outbox_stored AS newest (name, id) SELECT name, max(id) FROM gone GROUP BY name ORDER BY name
+ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE newest.id < excluded.id`
 )
 
 // Stored returns the handler of consumers' answers, which deletes from the outbox what they have stored. names are
@@ -68,25 +88,59 @@ func Stored(q postgres.Querier) func(ctx context.Context, names []string, m wire
 	}
 }
 
-// flight is what a leader has sent and does not know to be stored.
+// flight is what a leader has sent and does not know to be stored, and what it could not send.
 type flight struct {
-	rows   []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
-	sent   []sent           // about each of them
-	stored map[string]int64 // by name, the newest row that its consumer is known to have stored
-	looked time.Time
+	rows      []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
+	sent      []time.Time      // when each of them was
+	stored    map[string]int64 // by name, the newest row that its consumer had stored settleAfter ago
+	newest    map[string]int64 // the same when it was read last
+	newestAt  time.Time
+	looked    time.Time
+	refused   map[string]retry // by name, until a row of it is published, or none waits
+	nextProbe time.Time        // of any name that was refused
 }
 
-type sent struct {
-	name string
-	at   time.Time
+// retry says when a name is tried again.
+type retry struct {
+	wait time.Duration
+	next time.Time
 }
 
 func newFlight() *flight {
-	return &flight{rows: []int64{}, stored: map[string]int64{}, looked: time.Now()}
+	return &flight{rows: []int64{}, looked: time.Now(), refused: map[string]retry{}}
 }
 
-func (f *flight) add(name string, rows []int64) {
-	f.rows, f.sent = append(f.rows, rows...), append(f.sent, slices.Repeat([]sent{{name, time.Now()}}, len(rows))...)
+// refuse notes that a name was not published, and returns how long it waits. A try may take long, as one of a queue
+// without a majority does, so as much time passes before the next one of any name: the others have half of all time.
+func (f *flight) refuse(name string, began time.Time) time.Duration {
+	now := time.Now()
+	wait := min(max(2*f.refused[name].wait, retryFirst), retryMost)
+	f.refused[name] = retry{wait, now.Add(wait)}
+	f.nextProbe = now.Add(min(now.Sub(began), probeMost))
+	return wait
+}
+
+// due returns the name whose wait ended first.
+func (f *flight) due() (name string, due bool) {
+	now := time.Now()
+	if now.Before(f.nextProbe) {
+		return "", false
+	}
+	for other, one := range f.refused {
+		if !one.next.After(now) && (!due || one.next.Before(f.refused[name].next)) {
+			name, due = other, true
+		}
+	}
+	return name, due
+}
+
+// refusedNames is never nil, which PostgreSQL reads as NULL.
+func (f *flight) refusedNames() []string {
+	return slices.AppendSeq(make([]string, 0, len(f.refused)), maps.Keys(f.refused))
+}
+
+func (f *flight) add(rows []int64) {
+	f.rows, f.sent = append(f.rows, rows...), append(f.sent, slices.Repeat([]time.Time{time.Now()}, len(rows))...)
 }
 
 // lost counts the rows of a batch whose consumer has stored a later one.
@@ -109,53 +163,69 @@ func (r *Relay) attend(ctx context.Context, s *postgres.Session, f *flight) erro
 	if time.Since(f.looked) < r.lookEvery {
 		return nil
 	}
+	if err := r.learn(ctx, s, f); err != nil {
+		return err
+	}
 	names, newest := make([]string, 0, len(f.stored)), make([]int64, 0, len(f.stored))
 	for name, id := range f.stored {
 		names, newest = append(names, name), append(newest, id)
 	}
-	again, err := r.read(ctx, s, lostSQL, batchRows, r.repeatAfter.Seconds(), repeatMost.Seconds(), names, newest, f.rows)
+	again, err := r.read(ctx, s, lostSQL, batchRows, r.repeatAfter.Seconds(), repeatMost.Seconds(), names, newest, f.rows, f.refusedNames())
 	if err != nil {
 		return err
-	}
-	if again.n < batchRows {
-		f.looked = time.Now()
 	}
 	if lost := f.lost(again); lost > 0 {
 		r.lost.Add(float64(lost))
 		r.log.Warn("messages lost by the broker, publishing again", "messages", lost, "names", again.names)
 	}
-	return r.send(ctx, s, again, f)
+	err = r.send(ctx, s, again, f)
+	if again.n < batchRows || len(f.refused) > 0 {
+		f.looked = time.Now()
+	}
+	return err
 }
 
-// mark writes down what was sent markAfter ago. A row that is gone by then has been stored.
-func (r *Relay) mark(ctx context.Context, s *postgres.Session, f *flight) error {
-	n := 0
-	for n < len(f.rows) && (time.Since(f.sent[n].at) > r.markAfter || len(f.rows)-n > markRows) {
-		n++
-	}
-	if n == 0 {
+// learn reads what is stored. It counts settleAfter later.
+func (r *Relay) learn(ctx context.Context, s *postgres.Session, f *flight) error {
+	if time.Since(f.newestAt) < r.settleAfter {
 		return nil
 	}
-	left := make(map[int64]bool, n)
+	newest := map[string]int64{}
 	err := s.Do(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, markSQL, slices.Sorted(slices.Values(f.rows[:n])))
+		rows, err := c.Query(ctx, newestSQL)
 		if err != nil {
 			return err
 		}
+		var name string
 		var id int64
-		_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
-			left[id] = true
+		_, err = pgx.ForEachRow(rows, []any{&name, &id}, func() error {
+			newest[name] = id
 			return nil
 		})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("mark %d sent rows: %w", n, err)
+		return fmt.Errorf("read the newest stored rows: %w", err)
 	}
-	for i, id := range f.rows[:n] {
-		if name := f.sent[i].name; !left[id] {
-			f.stored[name] = max(f.stored[name], id)
-		}
+	f.stored, f.newest, f.newestAt = f.newest, newest, time.Now()
+	return nil
+}
+
+// mark writes down what was sent markAfter ago and is still there.
+func (r *Relay) mark(ctx context.Context, s *postgres.Session, f *flight) error {
+	n := 0
+	for n < len(f.rows) && (time.Since(f.sent[n]) > r.markAfter || len(f.rows)-n > markRows) {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	err := s.Do(ctx, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, markSQL, slices.Sorted(slices.Values(f.rows[:n])))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("mark %d sent rows: %w", n, err)
 	}
 	f.rows, f.sent = slices.Delete(f.rows, 0, n), slices.Delete(f.sent, 0, n)
 	return nil

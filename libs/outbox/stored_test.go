@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -213,6 +214,79 @@ func TestRelay_takeoverOfSent(t *testing.T) {
 	}
 }
 
+// A consumer that answers long after the relay has marked a message shows what is lost too.
+func TestRelay_repeatsBehindALateAnswer(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	b := consume(t, pool, func(string, int) bool { return true })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	event(t, pool, "early", "answered", "newest")
+	start(t, relay)
+	late(t, pool, "answered")
+	b.until(t, "the lost message again", func() bool { return b.times["early"] > 1 })
+}
+
+// late answers about a message once the relay has marked it.
+func late(t *testing.T, pool *pgxpool.Pool, id string) {
+	t.Helper()
+	var row int64
+	for limit := time.Now().Add(patience); row == 0; {
+		err := pool.QueryRow(t.Context(), `SELECT coalesce(max(id), 0) FROM outbox WHERE message_id = $1 AND sent_at IS NOT NULL`, id).Scan(&row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("not within %s: the mark of message %s", patience, id)
+		}
+	}
+	if err := outbox.Stored(pool)(t.Context(), read, wire.Stored{Messages: []wire.StoredMessage{{Row: row, ID: id}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sentLongAgo writes events of which the middle one was answered before any relay leads.
+func sentLongAgo(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	event(t, pool, "early", "answered", "newest")
+	if _, err := pool.Exec(t.Context(), `UPDATE outbox SET sent_at = now() - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	late(t, pool, "answered")
+}
+
+// A relay that takes over knows what was answered before.
+func TestRelay_takeoverOfLost(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	sentLongAgo(t, pool)
+	b := consume(t, pool, func(string, int) bool { return true })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.Hurry()
+	start(t, relay)
+	b.until(t, "the lost message again", func() bool { return b.times["early"] > 0 })
+}
+
+// A message is not lost while its consumer may still have it in hand: a later one was answered a moment ago.
+func TestRelay_inHand(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	sentLongAgo(t, pool)
+	b := consume(t, pool, func(string, int) bool { return true })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	relay.LookOften()
+	start(t, relay)
+	b.until(t, "the newest again", func() bool { return b.times["newest"] > 0 })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.times["early"] > 0 {
+		t.Error("a message was sent again at the first look, right after the answer about a later one")
+	}
+}
+
 func TestStored(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)
@@ -244,6 +318,10 @@ func TestStored(t *testing.T) {
 		if got := left(); got != step.want {
 			t.Errorf("%s: %q is left in the outbox, want %q", step.name, got, step.want)
 		}
+	}
+	var newest string
+	if err := pool.QueryRow(t.Context(), `SELECT string_agg(name || ' ' || id, ',') FROM outbox_stored`).Scan(&newest); err != nil || newest != read[0]+" 3" {
+		t.Errorf("the newest row that was answered is %q (%v), want %s 3", newest, err, read[0])
 	}
 	names = []string{string(wire.RefundApprovedV1)}
 	if err := stored(wire.StoredMessage{Row: 2, ID: "b"}); err != nil || left() != "b" {

@@ -175,6 +175,8 @@ func TestReports_runsAndAnswersInTheErrorShape(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
+	pg.Holds(t, migrations.FS, outbox.NamesSchema)
+	pg.Holds(t, migrations.FS, outbox.NewestSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	s := begin(t, nil)
 	res, err := http.Get(s.url + "/v1/reports/RPT-ABCDEF")

@@ -42,6 +42,8 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
+	pg.Holds(t, migrations.FS, outbox.NamesSchema)
+	pg.Holds(t, migrations.FS, outbox.NewestSchema)
 	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)

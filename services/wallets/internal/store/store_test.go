@@ -99,6 +99,8 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
+	pg.Holds(t, migrations.FS, outbox.NamesSchema)
+	pg.Holds(t, migrations.FS, outbox.NewestSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
