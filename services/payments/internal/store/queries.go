@@ -503,7 +503,7 @@ func Statements() map[string]string {
 		"insertPause": insertPause, "deletePause": deletePause, "forgetPause": forgetPause, "findPause": findPause, "scopedPause": scopedPause,
 		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,
 		"changedBanks": changedBanks, "insertBanks": insertBanks, "updateBanks": updateBanks, "banksRead": banksRead, "trustBanks": trustBanks,
-		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "numberPauses": numberPauses, "refundPauses": refundPauses,
+		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "selectSuspended": selectSuspended, "numberPauses": numberPauses, "refundPauses": refundPauses,
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,

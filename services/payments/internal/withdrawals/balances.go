@@ -64,7 +64,9 @@ type View struct {
 	Recent      decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
 	RecentOther decimal.Decimal // the same without the daily settlements of earlier days
 
-	Open int // withdrawals of every currency that have not ended; read where a currency is asked for
+	// Read where a currency is asked for.
+	Open      int  // withdrawals of every currency that have not ended
+	Suspended bool // the merchant
 }
 
 // Ruling is the result of a rule.

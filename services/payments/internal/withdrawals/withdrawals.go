@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
@@ -76,6 +77,9 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 	}
 	currency := money.Currency(d.Currency)
 	return a.change(ctx, o, currency, k, func(v View) (r Ruling, err error) {
+		if v.Suspended {
+			return r, admission.ErrSuspended
+		}
 		if err := withdrawal.MayAsk(v.Open); err != nil {
 			return r, err
 		}
