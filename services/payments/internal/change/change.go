@@ -61,19 +61,18 @@ type Head struct {
 type Result struct {
 	Payment      payment.Payment
 	Facts        []payment.Fact
-	Payout       *payout.Payout               // row to save
-	WalletID     string                       // of the address that the change gave to the payment
-	Withdrawal   *withdrawal.Change           // of the view's withdrawal
-	Decision     *Decision                    // of an operator, kept with the change
-	Reservations []Reservation                // of payer and receiver that the change named
-	Approval     *approval.Request            // an order that a second operator has to confirm
-	Withdrawn    bool                         // the open request of an operator is withdrawn
-	Audit        *AuditNote                   // an operator's action, kept with the change
-	Screened     []Screened                   // decisions about senders, kept with the change
-	Verdicts     map[string]payment.Screening // of single deposits
-	Lookups      []Lookup                     // questions to wallets about transactions that an operator names, kept until their answer
-	Refunding    []Transaction                // transactions that refund this payment and no other
-	Differing    []Transaction                // transactions that were named as its refund and are none
+	Payout       *payout.Payout     // row to save
+	WalletID     string             // of the address that the change gave to the payment
+	Withdrawal   *withdrawal.Change // of the view's withdrawal
+	Decision     *Decision          // of an operator, kept with the change
+	Reservations []Reservation      // of payer and receiver that the change named
+	Approval     *approval.Request  // an order that a second operator has to confirm
+	Withdrawn    bool               // the open request of an operator is withdrawn
+	Audit        *AuditNote         // an operator's action, kept with the change
+	Screened     []Screened         // decisions about senders, kept with the change
+	Lookups      []Lookup           // questions to wallets about transactions that an operator names, kept until their answer
+	Refunding    []Transaction      // transactions that refund this payment and no other
+	Differing    []Transaction      // transactions that were named as its refund and are none
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key
