@@ -378,12 +378,17 @@ func TestArchive_leaves(t *testing.T) {
 		"a refund under way":           {`INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, approval, version, created_at) SELECT 'ref_1', id, mode, 'tron', 'USDT', '', 1, 'T', '[]', '', '', 'sent', 'operator', 1, now() FROM payments WHERE status = 'cancelled' AND transfers = 0`, 4},
 		"a hit":                        {`INSERT INTO screenings (mode, payment_id, stage, verdict, reason, lists, addresses) SELECT mode, id, 'payout', 'hit', '', '', '{}' FROM payments WHERE status = 'cancelled'`, 4},
 		"an open request of operators": {`INSERT INTO approvals (payment_id, version, action, digest, operator, reason) SELECT id, 1, 'x', '', 'ada', '' FROM payments WHERE status = 'settled'`, 2},
-		"a day that is not closed":     {`INSERT INTO ledger_closes (day, last_journal) SELECT '2020-01-01', 0`, 5},
+		"an expired one, and one that is not": {`INSERT INTO approvals (payment_id, version, action, digest, operator, reason, at) SELECT id, 1, 'x', '', 'ada', '',
+			now() - CASE WHEN merchant_reference = '' THEN interval '24 hours 1 second' ELSE interval '23 hours 59 minutes' END FROM payments WHERE status = 'settled'`, 4},
+		"a day that is not closed": {`INSERT INTO ledger_closes (day, last_journal) SELECT '2020-01-01', 0`, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := live(t)
 			w.SQL(c.sql)
+			if err := w.Store.Retain(t.Context()); err != nil {
+				t.Fatalf("Retain() = %v, want no error", err)
+			}
 			w.archive()
 			if n := w.archived(); n != c.want {
 				t.Errorf("%d payments archived, want %d: %q", n, c.want, w.lines)

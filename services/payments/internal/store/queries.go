@@ -504,7 +504,7 @@ func Statements() map[string]string {
 		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,
 		"changedBanks": changedBanks, "insertBanks": insertBanks, "updateBanks": updateBanks, "banksRead": banksRead, "trustBanks": trustBanks,
 		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "selectSuspended": selectSuspended, "numberPauses": numberPauses, "refundPauses": refundPauses,
-		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
+		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "forgetApprovals": forgetApprovals, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
 		"compareDeposits": compareDeposits, "compareSwept": compareSwept, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
