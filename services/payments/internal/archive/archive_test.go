@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -624,6 +625,43 @@ func TestArchive_refund(t *testing.T) {
 	}
 	if err := ask(p); err != nil {
 		t.Errorf("a refund of late money: %v", err)
+	}
+	w.whole()
+}
+
+// A request that the state refuses leaves its payment in the archive, also where the refusal is kept under a key.
+func TestArchive_refused(t *testing.T) {
+	t.Parallel()
+	w := live(t)
+	attached := 0
+	w.Store.Attached = func() { attached++ }
+	w.archive()
+	all, hot := w.archived(), w.hot()
+	gift, settled := w.over[4], w.over[0]
+	for name, ask := range map[string]func(idempotency.Key) (idempotency.Answer, error){
+		"a claim":      func(k idempotency.Key) (idempotency.Answer, error) { return w.Claim(gift.Reference, "0123456789", k) },
+		"a fulfilment": func(k idempotency.Key) (idempotency.Answer, error) { return w.Fulfil(settled.Reference, k) },
+		"a cancellation": func(k idempotency.Key) (idempotency.Answer, error) {
+			return w.Merchants.Cancel(t.Context(), fixture.Owner, settled.Reference, k)
+		},
+		"a proposal of an address": func(k idempotency.Key) (idempotency.Answer, error) {
+			return w.ProposeRefundAddress(t.Context(), settled.Reference, payers, &fault.Problems{}, k)
+		},
+	} {
+		if _, err := ask(idempotency.Key{}); err == nil {
+			t.Errorf("%s is taken, want a refusal", name)
+		}
+		for range 2 {
+			if got, err := ask(idempotency.Key{Scope: "m1", Key: name}); err != nil || got.Status < http.StatusBadRequest {
+				t.Errorf("%s under a key = %d, %v, want the kept refusal", name, got.Status, err)
+			}
+		}
+	}
+	if n := fixture.Ask[int](w.Payments, `SELECT count(*) FROM idempotency`); n != 4 {
+		t.Errorf("%d refusals are kept, want that of each key", n)
+	}
+	if attached != 0 || w.archived() != all || w.hot() != hot {
+		t.Errorf("refusals attach %d payments and leave %d of %d in the archive, want none and all", attached, w.archived(), all)
 	}
 	w.whole()
 }

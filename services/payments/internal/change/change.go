@@ -5,6 +5,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -77,6 +78,12 @@ type Result struct {
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key
 	Refused      error               // the caller's error, though the change is kept
+}
+
+// Writes reports that the store writes more than the answer.
+func (r Result) Writes() bool {
+	r.Payment, r.Answer, r.Refused = payment.Payment{}, nil, nil
+	return !reflect.DeepEqual(r, Result{})
 }
 
 // Func decides the change of a payment. It runs while the payment's row is locked, may run more than once, and must not

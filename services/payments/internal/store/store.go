@@ -569,7 +569,13 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	if at.withdrawn() != "" {
 		return s.changeWithdrawal(ctx, tx, done, f, at)
 	}
-	p, err := s.locked(ctx, tx, at.lock, at.args...)
+	p, err := s.reader(whole).scan(tx.QueryRow(ctx, at.lock, at.args...))
+	if errors.Is(err, pgx.ErrNoRows) {
+		if answered, err := s.answers(ctx, tx, f, at); answered || err != nil {
+			return err
+		}
+		p, err = s.locked(ctx, tx, at.lock, at.args...)
+	}
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
