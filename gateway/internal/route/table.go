@@ -413,7 +413,7 @@ func table() []Route {
 		operatedBy(http.MethodPost, "/v1/admin/wallets/withdrawals/{id}/approve", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/wallets/withdrawals/{id}/refuse", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/wallets/withdrawals/{id}/cancel", Payments),
-		operatedBy(http.MethodGet, "/v1/admin/withdrawals", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/withdrawals", Payments).reads("status", "limit", "cursor"),
 		operatedBy(http.MethodPost, "/v1/admin/withdrawals/{id}/approve", Payments),
 		operatedBy(http.MethodPost, "/v1/admin/withdrawals/{id}/refuse", Payments),
 		operatedBy(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),

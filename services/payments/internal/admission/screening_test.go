@@ -3,6 +3,7 @@
 package admission_test
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
@@ -111,6 +114,75 @@ func TestScreening_failsClosed(t *testing.T) {
 	}
 	s.Set(false)
 	w.Pay(p)
+}
+
+// A verdict is about the senders that were asked about. Where the transfer has got others meanwhile, it waits for the
+// next time.
+func TestRescreen_sendersThatChange(t *testing.T) {
+	t.Parallel()
+	w, s := fixture.Screened(t)
+	s.Set(true)
+	p := w.Make(fixture.Command())
+	coin := fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough}
+	seeFrom(w, p, fixture.CleanSender, coin)
+	s.Set(false, fixture.DirtySender)
+	calm := w.Deposits.Store
+	w.Deposits.Store = before{calm, func() {
+		s.Set(true)
+		coin.Version++
+		m := w.Message(p, coin)
+		m.Senders = []string{fixture.CleanSender, fixture.DirtySender}
+		w.Deliver(m)
+		s.Set(false, fixture.DirtySender)
+	}}
+	if err := w.Deposits.Rescreen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Want(p, "confirming")
+	if got := decisions(w, p); len(got) > 0 {
+		t.Errorf("kept of senders that have changed: %q, want nothing", got)
+	}
+	w.Deposits.Store = calm
+	if err := w.Deposits.Rescreen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Want(p, "needs_review screening_hold")
+	if got := decisions(w, p); !slices.Equal(got, []string{"deposit hit sanctioned_address list 1"}) {
+		t.Errorf("kept: %q", got)
+	}
+}
+
+// before does something before each change of a payment.
+type before struct {
+	deposits.Store
+	do func()
+}
+
+func (b before) Update(ctx context.Context, paymentID string, f change.Func) error {
+	b.do()
+	return b.Store.Update(ctx, paymentID, f)
+}
+
+// Each of two transfers keeps its verdict, although the first alone decides nothing about the payment.
+func TestRescreen_twoTransfers(t *testing.T) {
+	t.Parallel()
+	w, s := fixture.Screened(t)
+	s.Set(true)
+	p := w.Make(fixture.Command())
+	for _, key := range []string{"t1", "t2"} {
+		seeFrom(w, p, fixture.CleanSender, fixture.Coin{Key: key, Amount: "15.625", Version: 1, Depth: fixture.Enough})
+	}
+	w.Want(p, "confirming")
+	s.Set(false)
+	if err := w.Deposits.Rescreen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Want(p, "confirmed")
+	if got := decisions(w, p); !slices.Equal(got, []string{"deposit clear  list 1", "deposit clear  list 1"}) {
+		t.Errorf("kept: %q", got)
+	}
+	w.Pay(p)
+	w.Balanced()
 }
 
 // Refund addresses are screened too. A refusal is stored although the request fails, and a missing verdict refuses.

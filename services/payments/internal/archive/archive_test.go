@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -378,12 +379,17 @@ func TestArchive_leaves(t *testing.T) {
 		"a refund under way":           {`INSERT INTO refunds (id, payment_id, mode, network, asset, contract, amount, address, parts, reason, requested_by, state, approval, version, created_at) SELECT 'ref_1', id, mode, 'tron', 'USDT', '', 1, 'T', '[]', '', '', 'sent', 'operator', 1, now() FROM payments WHERE status = 'cancelled' AND transfers = 0`, 4},
 		"a hit":                        {`INSERT INTO screenings (mode, payment_id, stage, verdict, reason, lists, addresses) SELECT mode, id, 'payout', 'hit', '', '', '{}' FROM payments WHERE status = 'cancelled'`, 4},
 		"an open request of operators": {`INSERT INTO approvals (payment_id, version, action, digest, operator, reason) SELECT id, 1, 'x', '', 'ada', '' FROM payments WHERE status = 'settled'`, 2},
-		"a day that is not closed":     {`INSERT INTO ledger_closes (day, last_journal) SELECT '2020-01-01', 0`, 5},
+		"an expired one, and one that is not": {`INSERT INTO approvals (payment_id, version, action, digest, operator, reason, at) SELECT id, 1, 'x', '', 'ada', '',
+			now() - CASE WHEN merchant_reference = '' THEN interval '24 hours 1 second' ELSE interval '23 hours 59 minutes' END FROM payments WHERE status = 'settled'`, 4},
+		"a day that is not closed": {`INSERT INTO ledger_closes (day, last_journal) SELECT '2020-01-01', 0`, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := live(t)
 			w.SQL(c.sql)
+			if err := w.Store.Retain(t.Context()); err != nil {
+				t.Fatalf("Retain() = %v, want no error", err)
+			}
 			w.archive()
 			if n := w.archived(); n != c.want {
 				t.Errorf("%d payments archived, want %d: %q", n, c.want, w.lines)
@@ -619,6 +625,43 @@ func TestArchive_refund(t *testing.T) {
 	}
 	if err := ask(p); err != nil {
 		t.Errorf("a refund of late money: %v", err)
+	}
+	w.whole()
+}
+
+// A request that the state refuses leaves its payment in the archive, also where the refusal is kept under a key.
+func TestArchive_refused(t *testing.T) {
+	t.Parallel()
+	w := live(t)
+	attached := 0
+	w.Store.Attached = func() { attached++ }
+	w.archive()
+	all, hot := w.archived(), w.hot()
+	gift, settled := w.over[4], w.over[0]
+	for name, ask := range map[string]func(idempotency.Key) (idempotency.Answer, error){
+		"a claim":      func(k idempotency.Key) (idempotency.Answer, error) { return w.Claim(gift.Reference, "0123456789", k) },
+		"a fulfilment": func(k idempotency.Key) (idempotency.Answer, error) { return w.Fulfil(settled.Reference, k) },
+		"a cancellation": func(k idempotency.Key) (idempotency.Answer, error) {
+			return w.Merchants.Cancel(t.Context(), fixture.Owner, settled.Reference, k)
+		},
+		"a proposal of an address": func(k idempotency.Key) (idempotency.Answer, error) {
+			return w.ProposeRefundAddress(t.Context(), settled.Reference, payers, &fault.Problems{}, k)
+		},
+	} {
+		if _, err := ask(idempotency.Key{}); err == nil {
+			t.Errorf("%s is taken, want a refusal", name)
+		}
+		for range 2 {
+			if got, err := ask(idempotency.Key{Scope: "m1", Key: name}); err != nil || got.Status < http.StatusBadRequest {
+				t.Errorf("%s under a key = %d, %v, want the kept refusal", name, got.Status, err)
+			}
+		}
+	}
+	if n := fixture.Ask[int](w.Payments, `SELECT count(*) FROM idempotency`); n != 4 {
+		t.Errorf("%d refusals are kept, want that of each key", n)
+	}
+	if attached != 0 || w.archived() != all || w.hot() != hot {
+		t.Errorf("refusals attach %d payments and leave %d of %d in the archive, want none and all", attached, w.archived(), all)
 	}
 	w.whole()
 }

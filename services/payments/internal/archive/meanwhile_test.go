@@ -32,8 +32,10 @@ import (
 
 var payer = store.Payer{MerchantID: "m1", Mode: tenant.Test, ChatID: "chat-1"}
 
-// unchanged is a decision that changes nothing.
-func unchanged(change.View, time.Time) (change.Result, error) { return change.Result{}, nil }
+// noted is a decision that attaches a payment and changes nothing of it.
+func noted(change.View, time.Time) (change.Result, error) {
+	return change.Result{Audit: &change.AuditNote{Operator: "ada", Action: "payment.noted"}}, nil
+}
 
 // readBack makes an archive whose files were read back. Nothing is moved.
 func (w *past) readBack() (name string) {
@@ -236,7 +238,7 @@ func TestArchive_attachedByAnother(t *testing.T) {
 			for range 6 {
 				all.Go(func() {
 					<-begin
-					if err := w.Store.UpdateOnce(t.Context(), p.ID, idempotency.Key{}, unchanged); err != nil {
+					if err := w.Store.UpdateOnce(t.Context(), p.ID, idempotency.Key{}, noted); err != nil {
 						t.Errorf("UpdateOnce() = %v, want no error", err)
 					}
 				})
@@ -422,7 +424,7 @@ func TestArchive_logged(t *testing.T) {
 	counted := 0
 	s := store.New(w.Pool, store.Options{Keys: w.Deps.Keys, Attached: func() { counted++ }, Log: slog.New(slog.NewTextHandler(&out, nil))})
 	for range 2 {
-		if err := s.Update(t.Context(), w.over[0].ID, unchanged); err != nil {
+		if err := s.Update(t.Context(), w.over[0].ID, noted); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -61,23 +62,28 @@ type Head struct {
 type Result struct {
 	Payment      payment.Payment
 	Facts        []payment.Fact
-	Payout       *payout.Payout               // row to save
-	WalletID     string                       // of the address that the change gave to the payment
-	Withdrawal   *withdrawal.Change           // of the view's withdrawal
-	Decision     *Decision                    // of an operator, kept with the change
-	Reservations []Reservation                // of payer and receiver that the change named
-	Approval     *approval.Request            // an order that a second operator has to confirm
-	Withdrawn    bool                         // the open request of an operator is withdrawn
-	Audit        *AuditNote                   // an operator's action, kept with the change
-	Screened     []Screened                   // decisions about senders, kept with the change
-	Verdicts     map[string]payment.Screening // of single deposits
-	Lookups      []Lookup                     // questions to wallets about transactions that an operator names, kept until their answer
-	Refunding    []Transaction                // transactions that refund this payment and no other
-	Differing    []Transaction                // transactions that were named as its refund and are none
+	Payout       *payout.Payout     // row to save
+	WalletID     string             // of the address that the change gave to the payment
+	Withdrawal   *withdrawal.Change // of the view's withdrawal
+	Decision     *Decision          // of an operator, kept with the change
+	Reservations []Reservation      // of payer and receiver that the change named
+	Approval     *approval.Request  // an order that a second operator has to confirm
+	Withdrawn    bool               // the open request of an operator is withdrawn
+	Audit        *AuditNote         // an operator's action, kept with the change
+	Screened     []Screened         // decisions about senders, kept with the change
+	Lookups      []Lookup           // questions to wallets about transactions that an operator names, kept until their answer
+	Refunding    []Transaction      // transactions that refund this payment and no other
+	Differing    []Transaction      // transactions that were named as its refund and are none
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key
 	Refused      error               // the caller's error, though the change is kept
+}
+
+// Writes reports that the store writes more than the answer.
+func (r Result) Writes() bool {
+	r.Payment, r.Answer, r.Refused = payment.Payment{}, nil, nil
+	return !reflect.DeepEqual(r, Result{})
 }
 
 // Func decides the change of a payment. It runs while the payment's row is locked, may run more than once, and must not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/tenant"
@@ -39,6 +40,11 @@ type Unscreened struct {
 	Senders   []string
 }
 
+// waits reports that a row is that of the transfer, and that it still waits for a verdict on these senders.
+func (u Unscreened) waits(d payment.Deposit) bool {
+	return d.Key == u.Deposit && d.Screening == payment.Unscreened && slices.Equal(d.Senders, u.Senders)
+}
+
 // rescreenBatch bounds the transfers of one call of Rescreen.
 const rescreenBatch = 100
 
@@ -55,13 +61,13 @@ func (a *Deposits) Rescreen(ctx context.Context) error {
 			return errors.Join(failed, fmt.Errorf("%s: %d transfers unscreened", admission.AlertUnscreened, len(waiting)))
 		}
 		err := a.Store.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
-			for i := range view.Rows {
-				if view.Rows[i].Key == u.Deposit {
-					view.Rows[i].Screening = screening
-				}
+			i := slices.IndexFunc(view.Rows, u.waits)
+			if i < 0 { // a newer snapshot has been screened, or names senders that nobody has asked about
+				return change.Result{Payment: view.Payment}, nil
 			}
+			view.Rows = slices.Clone(view.Rows) // the function may run again
+			view.Rows[i].Screening = screening
 			r, err := a.deposits(view, now)
-			r.Verdicts = map[string]payment.Screening{u.Deposit: screening}
 			r.Screened = append(r.Screened, change.Screened{Stage: change.AtDeposit, Deposit: u.Deposit, Verdict: v, Addresses: u.Senders})
 			return r, err
 		})

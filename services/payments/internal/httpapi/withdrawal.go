@@ -48,8 +48,8 @@ func withdrawalRoutes(s *httpkit.Server, u UseCases) {
 	httpkit.Handle(s, "GET /v1/withdrawals/{id}", httpkit.ForMerchants, func(ctx context.Context, r idRequest) ([]byte, error) {
 		return u.Withdrawals.Show(ctx, httpkit.From(ctx).Owner, r.id)
 	})
-	httpkit.Handle(s, "GET /v1/admin/withdrawals", httpkit.ForOperators, func(ctx context.Context, r pageRequest) ([]byte, error) {
-		return u.Withdrawals.Waiting(ctx, r.before, r.limit)
+	httpkit.Handle(s, "GET /v1/admin/withdrawals", httpkit.ForOperators, func(ctx context.Context, r waitingRequest) ([]byte, error) {
+		return u.Withdrawals.Waiting(ctx, r.approved, r.before, r.limit)
 	})
 	decide := func(route string, f func(context.Context, string, withdrawals.Decision, *fault.Problems, idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, httpkit.ForOperators, func(ctx context.Context, r refundDecisionRequest) (idempotency.Answer, error) {
@@ -59,6 +59,17 @@ func withdrawalRoutes(s *httpkit.Server, u UseCases) {
 	}
 	decide("POST /v1/admin/withdrawals/{id}/approve", u.Withdrawals.Approve)
 	decide("POST /v1/admin/withdrawals/{id}/refuse", u.Withdrawals.Refuse)
+}
+
+type waitingRequest struct {
+	pageRequest
+	approved bool
+}
+
+// Read takes the status, the limit and the cursor of the operators' list of withdrawals.
+func (r *waitingRequest) Read(in *httpkit.Input) {
+	r.approved = in.QueryOneOf("status", "requested", "approved") == "approved"
+	r.pageRequest.Read(in)
 }
 
 type withdrawRequest struct {

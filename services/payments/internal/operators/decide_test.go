@@ -382,6 +382,14 @@ func TestMarkRefunded(t *testing.T) {
 	w.SQL(`UPDATE deposits SET tx_hash = $1`, good)
 	wants(p, good, "transaction_used") // money that came in, not back
 	w.SQL(`UPDATE deposits SET tx_hash = 'another'`)
+	w.SQL(`WITH e AS (INSERT INTO address_book (id, mode, merchant_id, network, address, label, created_by, created_at, usable_at)
+			SELECT 'adr_1', mode, merchant_id, network, refund_address, 'payer', 'key:1', now(), now() FROM payments RETURNING *)
+		INSERT INTO draws (id, mode, merchant_id, network, asset, contract, amount, charge, usd, entry_id, address, requested_by, state, approval, tx_hash,
+			version, sequence, created_at, approved_at, confirmed_at, ended_at)
+		SELECT 'wwd_1', mode, merchant_id, network, 'USDT', 'T', 31.25, 1, 31.25, id, address, 'key:1', 'confirmed', 'automatic', $1,
+			3, 5, now(), now(), now(), now() FROM e`, good)
+	wants(p, good, "transaction_used") // a withdrawal of a wallet's crypto to the payer
+	w.SQL(`UPDATE draws SET mode = 'live'`)
 	if err := mark(p, strings.ToUpper(good)); err != nil {
 		t.Fatalf("mark_refunded with a transaction that brought what is owed: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/version"
 	"causeway.internal/services/payments/internal/archive"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -56,6 +57,46 @@ func (s *Store) locked(ctx context.Context, tx pgx.Tx, lock string, args ...any)
 		return err
 	})
 	return p, err
+}
+
+// reads are statements that read a payment, hot or archived, as the lock of the same place finds a hot one.
+var reads = map[string]string{lockByID: findByID, lockOwned: selectWhole + ownedBy, lockAny: findAny}
+
+// answers runs a change of a payment that is not hot on what the archive has, and reports that it writes nothing but
+// its answer. Such a payment stays in the archive: anybody who knows its reference can ask for what the state refuses.
+func (s *Store) answers(ctx context.Context, tx pgx.Tx, f change.Func, at target) (bool, error) {
+	sql, ok := reads[at.lock]
+	if !ok || at.payoutID != "" || at.leaves {
+		return false, nil
+	}
+	p, err := s.reader(whole).scan(tx.QueryRow(ctx, sql, at.args...))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	v := change.View{Payment: p}
+	var now time.Time
+	read := &pgx.Batch{}
+	read.Queue(readDepositRows, p.ID).Query(collectRows(&v))
+	read.Queue(readLastPayout, p.ID).Query(s.collectPayout(&v))
+	queueRefunds(read, &v)
+	read.Queue(selectMoment, string(p.Mode)).Query(collectMoment(&v, &now))
+	if err := tx.SendBatch(ctx, read).Close(); err != nil {
+		return false, fmt.Errorf("read deposits and payout of payment %s: %w", p.ID, err)
+	}
+	inner, err := tx.Begin(ctx) // a savepoint, because the function may keep its answer
+	if err != nil {
+		return false, fmt.Errorf("set a savepoint: %w", err)
+	}
+	r, err := f(v, now.UTC())
+	switch {
+	case err != nil:
+		return false, err
+	case r.Writes():
+		return false, wrap(inner.Rollback(ctx), "go back to a savepoint")
+	}
+	return true, wrap(inner.Commit(ctx), "release a savepoint")
 }
 
 // hot calls lock, which locks a payment. Where lock finds none, an archived one is attached, in the same transaction,

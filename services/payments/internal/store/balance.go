@@ -36,6 +36,7 @@ LEFT JOIN ledger_accounts a ON a.code = c.account LEFT JOIN pending w ON w.fiat_
 	insertDay      = `INSERT INTO settlement_days (merchant_id, mode, currency, day, withdrawal_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
 	dueSettlements = `SELECT s.merchant_id, s.mode, s.key_id, s.currency FROM settlement_schedules s
 WHERE (s.merchant_id, s.mode, s.currency) > ($1, $2, $3) AND s.mode = ANY ($4) AND (s.retry_at IS NULL OR s.retry_at <= now())
+	AND NOT EXISTS (SELECT FROM merchant_terms t WHERE t.merchant_id = s.merchant_id AND t.suspended)
 	AND NOT EXISTS (SELECT FROM settlement_days d
 		WHERE d.merchant_id = s.merchant_id AND d.mode = s.mode AND d.currency = s.currency AND d.day = (now() AT TIME ZONE 'UTC')::date)
 ORDER BY s.merchant_id, s.mode, s.currency LIMIT $5`

@@ -35,10 +35,11 @@ AND (state IN ('', 'unknown', 'not_final') OR state = 'final' AND sums <> '{}')`
 
 	endLookup = `DELETE FROM refund_lookups WHERE mode = $1 AND network = $2 AND tx_hash = $3 AND address = $4`
 
-	// A sweep, a funding, a refund or a deposit of this system is no refund from elsewhere.
+	// A sweep, a funding, a refund, a withdrawal or a deposit of this system is no refund from elsewhere.
 	useTransaction = `INSERT INTO refund_transactions (mode, network, tx_hash, payment_id)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM ledger_journals WHERE key = ANY($5))
 AND NOT EXISTS (SELECT FROM refunds WHERE tx_hash = $3 AND mode = $1 AND network = $2)
+AND NOT EXISTS (SELECT FROM draws WHERE tx_hash = $3 AND mode = $1 AND network = $2)
 AND NOT EXISTS (SELECT FROM deposits WHERE tx_hash = $3 AND mode = $1 AND network = $2)
 AND NOT EXISTS (SELECT FROM archived_payments a WHERE a.names @> ARRAY['tx:' || $3::text]) ON CONFLICT DO NOTHING`
 )

@@ -30,6 +30,8 @@ ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excl
 WHERE payment_id = $1 AND at > now() - make_interval(secs => $2)`
 
 	deleteApproval = `DELETE FROM approvals WHERE payment_id = $1`
+	// A payment with a request stays out of the archive.
+	forgetApprovals = `DELETE FROM approvals WHERE at <= now() - make_interval(secs => $1)`
 
 	listStrays = `SELECT d.mode, d.address, d.created_at, ` + depositColumns + ` FROM deposits d
 WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.created_at DESC, d.key DESC LIMIT $3`
@@ -64,6 +66,12 @@ func openRequest(ctx context.Context, db postgres.Querier, object string) (*appr
 		return nil, nil //nolint:nilnil // no request and no error
 	}
 	return &r, wrap(err, "read an approval")
+}
+
+// forgetApprovals deletes requests that nobody can confirm any more.
+func (s *Store) forgetApprovals(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, forgetApprovals, approval.Life.Seconds())
+	return wrap(err, "forget expired approvals")
 }
 
 // Strays implements operators.Store.

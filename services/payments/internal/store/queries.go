@@ -35,6 +35,7 @@ var (
 	lockByAddress     = lockHot + onAddress + " FOR UPDATE"
 	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
+	lockLastPayout    = selectLastPayout + " FOR UPDATE"
 )
 
 // makeInsert returns the statement that inserts a payment with its first change and its event, so that a create is one
@@ -473,7 +474,7 @@ func Statements() map[string]string {
 		"lockPayments":   lockPayments, "lockPaymentsByAddress": lockPaymentsByAddress, "selectPackDeposits": selectPackDeposits, "selectPackPayouts": selectPackPayouts,
 		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows,
-		"selectLastPayout":  selectLastPayout, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
+		"selectLastPayout":  selectLastPayout, "lockLastPayout": lockLastPayout, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "upsertDeposits": upsertDeposits, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit, "markDeposits": markDeposits,
 		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "finalDeposits": finalDeposits, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
@@ -503,8 +504,8 @@ func Statements() map[string]string {
 		"insertPause": insertPause, "deletePause": deletePause, "forgetPause": forgetPause, "findPause": findPause, "scopedPause": scopedPause,
 		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,
 		"changedBanks": changedBanks, "insertBanks": insertBanks, "updateBanks": updateBanks, "banksRead": banksRead, "trustBanks": trustBanks,
-		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "numberPauses": numberPauses, "refundPauses": refundPauses,
-		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
+		"upsertTerms": upsertTerms, "bindingTerms": bindingTerms, "selectSuspended": selectSuspended, "numberPauses": numberPauses, "refundPauses": refundPauses,
+		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "forgetApprovals": forgetApprovals, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
 		"compareDeposits": compareDeposits, "compareSwept": compareSwept, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
@@ -518,7 +519,7 @@ func Statements() map[string]string {
 		"merchantBalances": merchantBalances, "selectMerchant": selectMerchant, "makeMerchant": makeMerchant, "lockMerchant": lockMerchant,
 		"saveMerchant": saveMerchant, "listAccounts": listAccounts, "insertAccount": insertAccount, "saveAccount": saveAccount,
 		"personalAccounts": personalAccounts, "resealAccount": resealAccount,
-		"findWithdrawal": findWithdrawal, "lockWithdrawal": lockWithdrawal, "listWithdrawals": listWithdrawals, "waitWithdrawals": waitWithdrawals,
+		"findWithdrawal": findWithdrawal, "lockWithdrawal": lockWithdrawal, "listWithdrawals": listWithdrawals, "waitWithdrawals": waitWithdrawals, "leaveWithdrawals": leaveWithdrawals,
 		"insertWithdrawal": insertWithdrawal, "saveWithdrawal": saveWithdrawal, "lockBalance": lockBalance, "recentWithdrawals": recentWithdrawals, "openWithdrawals": openWithdrawals,
 		"listSchedules": listSchedules, "clearSchedules": clearSchedules, "insertSchedule": insertSchedule, "insertDay": insertDay,
 		"dueSettlements": dueSettlements, "forgetDays": forgetDays, "putOffSettlement": putOffSettlement,

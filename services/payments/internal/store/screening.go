@@ -21,7 +21,7 @@ SELECT mode, payment_id, deposit, stage, verdict, reason, lists, string_to_array
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
 	AS k(mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
 WHERE stage <> 'refund' RETURNING 1`
-	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
+	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2 AND screening = '' AND senders = $4`
 	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
 	payoutSenders = `SELECT k.place, coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')

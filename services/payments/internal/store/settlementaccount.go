@@ -72,6 +72,10 @@ func (s *Store) ChangeMoney(ctx context.Context, o tenant.Owner, currency money.
 			return err
 		}
 		if currency != "" {
+			// Before the balance, which a worker locks after it has read the suspension.
+			if v.Suspended, err = suspended(ctx, tx, o.MerchantID); err != nil {
+				return err
+			}
 			code := accountPrefix(o.Mode) + ledger.Merchant(o.MerchantID, currency).Code
 			if err := tx.QueryRow(ctx, lockBalance, code).Scan((*number)(&v.Available)); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 				return fmt.Errorf("lock a balance: %w", err)

@@ -569,7 +569,13 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	if at.withdrawn() != "" {
 		return s.changeWithdrawal(ctx, tx, done, f, at)
 	}
-	p, err := s.locked(ctx, tx, at.lock, at.args...)
+	p, err := s.reader(whole).scan(tx.QueryRow(ctx, at.lock, at.args...))
+	if errors.Is(err, pgx.ErrNoRows) {
+		if answered, err := s.answers(ctx, tx, f, at); answered || err != nil {
+			return err
+		}
+		p, err = s.locked(ctx, tx, at.lock, at.args...)
+	}
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
@@ -668,9 +674,6 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		past := pastOf(next, r.Facts)
 		w.payments.add(w, append(args, nullText(r.WalletID), past.changes), past.written(done))
 		s.queueLimits(batch, v.Payment, next, r)
-		for key, verdict := range r.Verdicts {
-			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
-		}
 		if r.Decision != nil {
 			batch.Queue(deleteApproval, next.ID)
 			batch.Queue(noteDecision, next.ID, next.Version, r.Decision.Operator, r.Decision.Action, r.Decision.Reason, r.Decision.TxHash)
@@ -709,6 +712,9 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		queueApproval(batch, v.Payment, *r.Approval)
 	}
 	for _, n := range r.Screened {
+		if n.Stage == change.AtDeposit {
+			batch.Queue(setVerdict, string(v.Payment.Mode), n.Deposit, string(n.Verdict.Screening()), n.Addresses).Exec(exactlyOne(errDepositStale))
+		}
 		args := []any{string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses}
 		if n.Stage == change.AtRefund { // a repeated one is not written
 			batch.Queue(insertScreening, args...)

@@ -24,10 +24,12 @@ WHERE t.version < excluded.version`
 
 	bindingTerms = `SELECT merchant_id, version, suspended, reason, operator, currencies, networks, types, limits, daily_limits, counted
 FROM merchant_terms WHERE suspended OR currencies <> '{}' OR networks <> '{}' OR types <> '{}' OR limits <> '{}' OR counted`
+
+	selectSuspended = `SELECT EXISTS (SELECT FROM merchant_terms WHERE merchant_id = $1 AND suspended)`
 )
 
-// KeepTerms keeps the terms of a merchant. Once it has returned, no payout of a merchant that they suspend begins. It
-// writes an audit entry.
+// KeepTerms keeps the terms of a merchant. Once it has returned, no payout of a merchant that they suspend begins, and
+// no withdrawal is made of its balance. It writes an audit entry.
 func (s *Store) KeepTerms(ctx context.Context, t admission.Term) error {
 	limits, err := json.Marshal(t.Limits)
 	if err != nil {
@@ -59,6 +61,14 @@ func (s *Store) KeepTerms(ctx context.Context, t admission.Term) error {
 		s.Wake()
 	}
 	return wrap(err, "keep the terms of a merchant")
+}
+
+// suspended reads whether a merchant is suspended. A change of its terms waits for the transaction.
+func suspended(ctx context.Context, tx pgx.Tx, merchantID string) (yes bool, err error) {
+	read := &pgx.Batch{}
+	read.Queue(shareClaims)
+	read.Queue(selectSuspended, merchantID).QueryRow(func(row pgx.Row) error { return row.Scan(&yes) })
+	return yes, wrap(tx.SendBatch(ctx, read).Close(), "read a suspension")
 }
 
 func listed(some []string) []string {

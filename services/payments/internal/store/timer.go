@@ -103,8 +103,8 @@ func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 // microseconds is a time span of the database.
 func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// Retain deletes expired rows: stored answers, discarded messages, days of daily settlements, and ids of messages. Call
-// it every minute.
+// Retain deletes expired rows: stored answers, discarded messages, days of daily settlements, operators' requests, and
+// ids of messages. Call it every minute.
 func (s *Store) Retain(ctx context.Context) error {
 	if err := idempotency.Maintain(ctx, s.pool); err != nil {
 		return err
@@ -119,6 +119,9 @@ func (s *Store) Retain(ctx context.Context) error {
 		return err
 	}
 	if err := s.ForgetDays(ctx); err != nil {
+		return err
+	}
+	if err := s.forgetApprovals(ctx); err != nil {
 		return err
 	}
 	return inbox.Rotate(ctx, s.pool)

@@ -30,6 +30,7 @@ const (
 	lockWithdrawal   = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.id = $1 FOR UPDATE OF w FOR SHARE OF s`
 	listWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.merchant_id = $1 AND w.mode = $2 AND w.id < $3 ORDER BY w.id DESC LIMIT $4`
 	waitWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state = 'requested' AND w.id < $1 ORDER BY w.id DESC LIMIT $2`
+	leaveWithdrawals = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state = 'approved' AND w.id < $1 ORDER BY w.id DESC LIMIT $2`
 	insertWithdrawal = `INSERT INTO withdrawals (id, merchant_id, mode, key_id, currency, amount, account_id, rail, state, failure, attempt, holds, takes, version,
 	sequence, created_at, approved_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	saveWithdrawal = `UPDATE withdrawals SET rail = $3, state = $4, failure = $5, attempt = $6, holds = $7, takes = $8, version = $2 + 1, sequence = $9,
@@ -81,8 +82,12 @@ func (s *Store) WithdrawalsOf(ctx context.Context, o tenant.Owner, before string
 }
 
 // WaitingWithdrawals implements withdrawals.Store.
-func (s *Store) WaitingWithdrawals(ctx context.Context, before string, most int) ([]withdrawal.Withdrawal, error) {
-	return s.manyWithdrawals(ctx, waitWithdrawals, orLast(before), most)
+func (s *Store) WaitingWithdrawals(ctx context.Context, approved bool, before string, most int) ([]withdrawal.Withdrawal, error) {
+	sql := waitWithdrawals
+	if approved {
+		sql = leaveWithdrawals
+	}
+	return s.manyWithdrawals(ctx, sql, orLast(before), most)
 }
 
 func (s *Store) manyWithdrawals(ctx context.Context, sql string, args ...any) ([]withdrawal.Withdrawal, error) {
@@ -121,6 +126,8 @@ func (s *Store) changeWithdrawal(ctx context.Context, tx pgx.Tx, done *effects, 
 	read := &pgx.Batch{}
 	if at.payoutID != "" {
 		read.Queue(selectPayout, at.payoutID).Query(s.collectPayout(&v))
+	} else {
+		read.Queue(lockLastPayout, w.ID).Query(s.collectPayout(&v))
 	}
 	if at.leaves {
 		s.queuePaused(read, &v)

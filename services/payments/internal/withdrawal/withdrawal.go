@@ -32,7 +32,7 @@ func States() []State { return []State{Requested, Approved, Sending, Paid, Faile
 
 // The codes of a failure.
 const (
-	FailureRefused = "refused" // by an operator
+	FailureRefused = "refused" // by an operator, before it left
 	FailurePayout  = "payout_failed"
 )
 
@@ -74,7 +74,7 @@ var (
 	ErrNone         = fault.New(fault.NotFound, "withdrawal_not_found", "Withdrawal not found")
 	ErrInsufficient = fault.New(fault.Conflict, "insufficient_balance", "The available balance is less than the amount.")
 	errTooMany      = fault.New(fault.Conflict, "too_many_withdrawals", "Too many withdrawals have not ended. Wait for one.")
-	ErrDecided      = fault.New(fault.Conflict, "withdrawal_decided", "The withdrawal does not wait for operators any more.")
+	ErrDecided      = fault.New(fault.Conflict, "withdrawal_decided", "The withdrawal is decided already, or has left.")
 	errGone         = fault.New(fault.Conflict, "settlement_account_removed", "The merchant has deleted the settlement account, so no money leaves to it. Refuse the withdrawal.")
 	ErrNotDue       = fault.New(fault.Conflict, payment.CodePayoutNotDue, "The withdrawal must not be sent now")
 )
@@ -167,10 +167,14 @@ func (w Withdrawal) Approve(now time.Time) (Change, error) {
 	return c, nil
 }
 
-// Refuse fails a withdrawal that waits for operators.
-func (w Withdrawal) Refuse(now time.Time) (Change, error) {
+// Refuse fails a withdrawal that waits for operators, or one whose payout is unsent. The caller withdraws that payout.
+func (w Withdrawal) Refuse(unsent bool, now time.Time) (Change, error) {
 	c := Change{Withdrawal: w}
-	if w.State != Requested {
+	switch {
+	case w.State == Requested:
+	case w.State == Approved && unsent:
+		c.Journals = append(c.Journals, c.entry().Voided())
+	default:
 		return c, ErrDecided
 	}
 	c.giveBack(Failed, FailureRefused, now)

@@ -104,12 +104,19 @@ func TestWithdrawal_lives(t *testing.T) {
 			b.outcome(payout.IsPaid, 1, "")
 		}, "requested approved sending paid", "50"},
 		"operators refuse": {true, func(b *books) {
-			c, err := b.w.Refuse(start)
+			c, err := b.w.Refuse(false, start)
 			if err != nil {
 				b.t.Fatalf("Refuse() = %v, want no error", err)
 			}
 			b.take(c)
 		}, "requested failed", "150"},
+		"operators refuse one that has not left": {false, func(b *books) {
+			c, err := b.w.Refuse(true, start)
+			if err != nil {
+				b.t.Fatalf("Refuse() = %v, want no error", err)
+			}
+			b.take(c)
+		}, "requested approved failed", "150"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asked(t, "150", c.waits)
@@ -130,6 +137,8 @@ func TestWithdrawal_lives(t *testing.T) {
 	}
 }
 
+func second(_ withdrawal.Change, err error) error { return err }
+
 func TestWithdrawal_refusals(t *testing.T) {
 	w := withdrawal.Withdrawal{ID: "wdr_1", Amount: decimal.NewFromInt(100)}
 	if _, err := withdrawal.Request(w, decimal.RequireFromString("99.99"), false, start); code(err) != "insufficient_balance" {
@@ -139,8 +148,14 @@ func TestWithdrawal_refusals(t *testing.T) {
 	if _, err := b.w.Approve(start); code(err) != "withdrawal_decided" {
 		t.Errorf("Approve() of an approved one = %v, want withdrawal_decided", err)
 	}
-	if _, err := b.w.Refuse(start); code(err) != "withdrawal_decided" {
-		t.Errorf("Refuse() of an approved one = %v, want withdrawal_decided", err)
+	if _, err := b.w.Refuse(false, start); code(err) != "withdrawal_decided" {
+		t.Errorf("Refuse() of one that may have left = %v, want withdrawal_decided", err)
+	}
+	for _, s := range []withdrawal.State{withdrawal.Sending, withdrawal.Paid, withdrawal.Failed, withdrawal.Returned} {
+		other := b.w
+		if other.State = s; code(second(other.Refuse(true, start))) != "withdrawal_decided" {
+			t.Errorf("Refuse() of one that is %s is taken, want withdrawal_decided", s)
+		}
 	}
 	if err := b.w.MaySend(1); err != nil {
 		t.Errorf("MaySend(1) = %v, want no error", err)
@@ -165,7 +180,7 @@ func TestWithdrawal_anyInterleaving(t *testing.T) {
 					b.take(c)
 				}
 			case 1:
-				if c, err := b.w.Refuse(start); err == nil {
+				if c, err := b.w.Refuse(rapid.Bool().Draw(t, "unsent"), start); err == nil {
 					b.take(c)
 				}
 			default:

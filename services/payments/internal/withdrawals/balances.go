@@ -45,8 +45,8 @@ type Store interface {
 	Withdrawal(ctx context.Context, o tenant.Owner, withdrawalID string) (withdrawal.Withdrawal, error)
 	// WithdrawalsOf lists a merchant's withdrawals, the newest first.
 	WithdrawalsOf(ctx context.Context, o tenant.Owner, before string, most int) ([]withdrawal.Withdrawal, error)
-	// WaitingWithdrawals lists those that wait for operators, the newest first.
-	WaitingWithdrawals(ctx context.Context, before string, most int) ([]withdrawal.Withdrawal, error)
+	// WaitingWithdrawals lists those that wait for operators, or the approved ones that have not left, the newest first.
+	WaitingWithdrawals(ctx context.Context, approved bool, before string, most int) ([]withdrawal.Withdrawal, error)
 	// UpdateWithdrawalOnce changes a withdrawal and stores the answer under the key.
 	UpdateWithdrawalOnce(ctx context.Context, withdrawalID string, k idempotency.Key, f change.Func) error
 	// Asked is the open request of an operator about a withdrawal, nil without one.
@@ -64,7 +64,9 @@ type View struct {
 	Recent      decimal.Decimal // what was withdrawn in the last 24 hours, or waits since
 	RecentOther decimal.Decimal // the same without the daily settlements of earlier days
 
-	Open int // withdrawals of every currency that have not ended; read where a currency is asked for
+	// Read where a currency is asked for.
+	Open      int  // withdrawals of every currency that have not ended
+	Suspended bool // the merchant
 }
 
 // Ruling is the result of a rule.

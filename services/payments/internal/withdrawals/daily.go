@@ -104,11 +104,11 @@ func (a *Withdrawals) settleOne(ctx context.Context, d Due) error {
 }
 
 // settle is one daily settlement. Where the account cannot be paid, there is too little, or too many withdrawals have
-// not ended, it waits for the next day.
+// not ended, it waits for the next day. That of a suspended merchant waits for its resumption.
 func (a *Withdrawals) settle(set provider.Set, d Due, v View) (Ruling, error) {
 	done := Ruling{Day: &withdrawal.Day{Currency: d.Currency, Day: v.Now.UTC().Truncate(24 * time.Hour)}}
 	plan, ok := v.Settings.Scheduled(d.Currency)
-	if !ok {
+	if !ok || v.Suspended {
 		return Ruling{}, nil
 	}
 	account, err := withdrawal.Find(v.Accounts, plan.AccountID)

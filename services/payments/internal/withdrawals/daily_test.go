@@ -3,6 +3,8 @@
 package withdrawals_test
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/withdrawals"
 )
@@ -71,6 +74,71 @@ func TestSettleDue(t *testing.T) {
 		t.Errorf("withdrawals after a day with nothing = %d, want 1", made())
 	}
 	compared(w)
+}
+
+// TestSettleDue_suspended: a suspension leaves the balance where it is, also one that comes between the list of due
+// settlements and the settlement. After the resumption the day is settled, unless the account is deleted meanwhile.
+func TestSettleDue_suspended(t *testing.T) {
+	t.Parallel()
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted %t", deleted), func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			account := rich(t, w, 1, number)
+			if err := daily(w, account, "1"); err != nil {
+				t.Fatalf("ChangeSettings(daily) = %v, want no error", err)
+			}
+			version := int64(1)
+			keep := func(suspended bool) {
+				t.Helper()
+				version++
+				if err := w.Store.KeepTerms(t.Context(), admission.Term{MerchantID: fixture.Owner.MerchantID, Version: version, Suspended: suspended}); err != nil {
+					t.Fatalf("KeepTerms() = %v, want no error", err)
+				}
+			}
+			made := func(when string, want int) {
+				t.Helper()
+				if err := w.Withdrawals.SettleDue(t.Context()); err != nil {
+					t.Fatalf("SettleDue() %s = %v, want no error", when, err)
+				}
+				if got := fixture.Ask[int](w, `SELECT count(*) FROM withdrawals`); got != want {
+					t.Errorf("withdrawals %s = %d, want %d", when, got, want)
+				}
+			}
+			first := w.Withdrawals.Store
+			w.Withdrawals.Store = suspends{first, func() { keep(true) }}
+			made("of a merchant that is suspended just then", 0)
+			w.Withdrawals.Store = first
+			made("of a suspended merchant", 0)
+			_, err := withdraw(w, fixture.Owner, "1000", account)
+			refusedWith(t, "Withdraw() of a suspended merchant", err, "merchant_suspended")
+			if n := fixture.Ask[int](w, `SELECT count(*) FROM settlement_days`); n != 0 {
+				t.Errorf("days of a suspended merchant = %d, want none", n)
+			}
+			wantBalance(w, "a suspension", "49500 0")
+			want := 1
+			if deleted {
+				want = 0
+				if _, err := w.Withdrawals.DeleteAccount(t.Context(), fixture.Owner, account); err != nil {
+					t.Fatalf("RemoveAccount() = %v, want no error", err)
+				}
+			}
+			keep(false)
+			made("after the resumption", want)
+		})
+	}
+}
+
+// suspends does something once the due settlements are listed.
+type suspends struct {
+	withdrawals.Store
+	do func()
+}
+
+func (s suspends) DueSettlements(ctx context.Context, modes []tenant.Mode, after withdrawals.Due, most int) ([]withdrawals.Due, error) {
+	due, err := s.Store.DueSettlements(ctx, modes, after, most)
+	s.do()
+	return due, err
 }
 
 // TestSettleDue_everyDay: the settlement of the day before does not count towards the bound of two operators, although

@@ -14,8 +14,10 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
@@ -76,6 +78,9 @@ func (a *Withdrawals) Withdraw(ctx context.Context, o tenant.Owner, d Order, pro
 	}
 	currency := money.Currency(d.Currency)
 	return a.change(ctx, o, currency, k, func(v View) (r Ruling, err error) {
+		if v.Suspended {
+			return r, admission.ErrSuspended
+		}
 		if err := withdrawal.MayAsk(v.Open); err != nil {
 			return r, err
 		}
@@ -148,9 +153,10 @@ func (a *Withdrawals) List(ctx context.Context, o tenant.Owner, before string, l
 	return paged(rows, limit, views.WithdrawalOf)
 }
 
-// Waiting is the body of GET /v1/admin/withdrawals: those that wait for operators, the newest first.
-func (a *Withdrawals) Waiting(ctx context.Context, before string, limit int) ([]byte, error) {
-	rows, err := a.Store.WaitingWithdrawals(ctx, before, limit+1)
+// Waiting is the body of GET /v1/admin/withdrawals: those that wait for operators, or the approved ones that have not
+// left, the newest first.
+func (a *Withdrawals) Waiting(ctx context.Context, approved bool, before string, limit int) ([]byte, error) {
+	rows, err := a.Store.WaitingWithdrawals(ctx, approved, before, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +185,8 @@ func (a *Withdrawals) Approve(ctx context.Context, withdrawalID string, d Decisi
 	return a.decide(ctx, withdrawalID, actionApprove, d, problems, k)
 }
 
-// Refuse fails a withdrawal that waits, so that its money is in the balance again. It takes one operator.
+// Refuse fails a withdrawal that waits or has not left, so that its money is in the balance again. It takes one
+// operator, because it only stops.
 func (a *Withdrawals) Refuse(ctx context.Context, withdrawalID string, d Decision, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	return a.decide(ctx, withdrawalID, actionRefuse, d, problems, k)
 }
@@ -206,13 +213,14 @@ func (a *Withdrawals) decide(ctx context.Context, withdrawalID, action string, d
 	}, func(f change.Func) error { return a.Store.UpdateWithdrawalOnce(ctx, withdrawalID, k, f) })
 }
 
-// ruled is the result of a decision on a withdrawal that waits. An approval in live mode takes two operators.
+// ruled is the result of a decision on a withdrawal. An approval in live mode takes two operators.
 func (a *Withdrawals) ruled(v change.View, action string, d Decision, open *approval.Request, now time.Time) (change.Result, error) {
 	w := *v.Withdrawal
 	if action == actionRefuse && a.Recovery && w.Owner.Mode == tenant.Live {
 		return change.Result{}, errRecovery // it may have been approved in the lost time, and paid
 	}
-	next, err := w.Refuse(now)
+	unsent := v.Payout != nil && v.Payout.Unsent()
+	next, err := w.Refuse(unsent, now)
 	if action == actionApprove {
 		next, err = w.Approve(now)
 	}
@@ -221,6 +229,11 @@ func (a *Withdrawals) ruled(v change.View, action string, d Decision, open *appr
 	}
 	answer := views.OperatedWithdrawal{Success: true}
 	r := change.Result{Payment: v.Payment}
+	if action == actionRefuse && unsent { // a worker claims it under the same lock
+		stopped, _ := a.Providers[w.Owner.Mode].Timing.Next(*v.Payout, payout.Observation{Seen: payout.Withdraw}, now)
+		stopped.DoneAt = now
+		r.Payout = &stopped
+	}
 	if action == actionApprove && w.Owner.Mode == tenant.Live {
 		order := strings.Join([]string{action, w.ID, string(w.Currency), w.Amount.String(), w.AccountID}, "\x00")
 		by := approval.Request{

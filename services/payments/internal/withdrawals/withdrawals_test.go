@@ -516,9 +516,13 @@ func TestWithdraw_operators(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Withdraw() = %v, want no error", err)
 	}
-	waiting, err := w.Withdrawals.Waiting(t.Context(), "", 10)
+	waiting, err := w.Withdrawals.Waiting(t.Context(), false, "", 10)
 	if err != nil || !strings.Contains(string(waiting), other) || strings.Contains(string(waiting), large) {
 		t.Errorf("Waiting() = %s, %v, want %s alone", waiting, err, other)
+	}
+	approved, err := w.Withdrawals.Waiting(t.Context(), true, "", 10)
+	if err != nil || strings.Contains(string(approved), other) || !strings.Contains(string(approved), large) {
+		t.Errorf("Waiting() of approved ones = %s, %v, want %s and not %s", approved, err, large, other)
 	}
 	refuse := func(name string) error {
 		_, err := w.Withdrawals.Refuse(t.Context(), other, withdrawals.Decision{Operator: name, Reason: "no"}, &fault.Problems{}, idempotency.Key{})
@@ -544,6 +548,70 @@ func TestWithdraw_operators(t *testing.T) {
 	if refusedWith(t, "Refuse() after a restore", err, "withdrawals_paused"); state(w, kept) != "requested" {
 		t.Errorf("state after Refuse() in a recovery = %s, want requested", state(w, kept))
 	}
+}
+
+// TestWithdraw_refusedBeforeItLeaves: an operator stops an approved withdrawal whose payout has not left. Of the
+// refusal and a worker's claim one alone wins.
+func TestWithdraw_refusedBeforeItLeaves(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	account := rich(t, w, 1, number)
+	refuse := func(id string) error {
+		_, err := w.Withdrawals.Refuse(t.Context(), id, withdrawals.Decision{Operator: "ada", Reason: "stolen key"}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	keep := func(version int64, suspended bool) {
+		t.Helper()
+		if err := w.Store.KeepTerms(t.Context(), admission.Term{MerchantID: fixture.Owner.MerchantID, Version: version, Suspended: suspended}); err != nil {
+			t.Fatalf("KeepTerms() = %v, want no error", err)
+		}
+	}
+	stopped, err := withdraw(w, fixture.Owner, "1000", account)
+	if err != nil {
+		t.Fatalf("Withdraw() = %v, want no error", err)
+	}
+	keep(2, true)
+	if err := w.Step(); err != nil {
+		t.Fatalf("Step() = %v, want no error", err)
+	}
+	if err := refuse(stopped); err != nil || state(w, stopped) != "failed refused" {
+		t.Errorf("Refuse() of one that a suspension keeps = %v and %s, want it failed", err, state(w, stopped))
+	}
+	wantBalance(w, "a refusal", "49500 0")
+	refusedWith(t, "Refuse() once more", refuse(stopped), "withdrawal_decided")
+	keep(3, false)
+	for range 10 {
+		id, err := withdraw(w, fixture.Owner, "1000", account)
+		if err != nil {
+			t.Fatalf("Withdraw() = %v, want no error", err)
+		}
+		due, err := w.Store.DuePayouts(t.Context(), 10)
+		if err != nil || len(due) != 1 {
+			t.Fatalf("DuePayouts() = %+v, %v, want that of the withdrawal", due, err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() { err = refuse(id) })
+		all.Go(func() {
+			if err := w.Worker.Step(t.Context(), due[0]); err != nil {
+				t.Errorf("Step() = %v, want no error", err)
+			}
+		})
+		if all.Wait(); err != nil {
+			refusedWith(t, "Refuse() of one that has left", err, "withdrawal_decided")
+			until(w, id, "paid")
+			w.SQL(`UPDATE payouts SET next_at = NULL WHERE state = 'succeeded'`)
+			continue
+		}
+		if got := state(w, id); got != "failed refused" {
+			t.Errorf("a withdrawal after its refusal is %s, want it failed", got)
+		}
+	}
+	got := fixture.Ask[string](w, `SELECT string_agg(DISTINCT concat_ws(' ', w.state, o.state, o.sends), ', ') FROM withdrawals w JOIN payouts o ON o.payment_id = w.id
+		WHERE w.state = 'failed' OR o.sends = 0`)
+	if got != "failed withdrawn 0" {
+		t.Errorf("payouts of refused withdrawals, and those that were not sent = %s, want failed withdrawn 0", got)
+	}
+	compared(w)
 }
 
 // TestWithdraw_concluded: an operator ends a payout without an answer, on evidence.
