@@ -40,7 +40,7 @@ const (
 	repeatAfter = time.Minute
 	repeatMost  = 10 * time.Minute // between two repeats of a row
 	lookEvery   = 5 * time.Second
-	settleAfter = 15 * time.Second // by then a consumer has handled what it had in hand beside a message that it answered
+	settleAfter = 10 * time.Second // by then a consumer has handled what it had in hand beside a message that it answered
 )
 
 const (
