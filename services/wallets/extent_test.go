@@ -13,8 +13,8 @@ import (
 // chain.
 var solanaStates = []string{"planned", "signed", "mined"}
 
-// evmKills are one of each kind of the points of the sweep itself, and one of its funding, which one code sends. Refunds
-// have others of that code.
+// evmKills are one of each kind of the points of the sweep itself, and one of its funding, which one code sends.
+// Refunds have others of that code.
 var evmKills = map[intent.Kind]kills{
 	intent.Fund: {sending: []bool{true}},
 	intent.Sweep: {

@@ -21,8 +21,8 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// Late money is booked after later releases have changed the tables, and a payment is read then. Columns that were added
-// have the table's defaults, or what the migration has kept.
+// Late money is booked after later releases have changed the tables, and a payment is read then. Columns that were
+// added have the table's defaults, or what the migration has kept.
 func TestArchive_laterSchema(t *testing.T) {
 	t.Parallel()
 	w := live(t)

@@ -93,8 +93,8 @@ const (
 )
 
 // populate makes many payments of twenty-one merchants. One merchant has nine tenths of them. Few have the type
-// bank_confirmation or are in review, and those are the oldest. One payer makes every second payment, and one payment in
-// fifty is overpaid.
+// bank_confirmation or are in review, and those are the oldest. One payer makes every second payment, and one payment
+// in fifty is overpaid.
 func populate(w *fixture.Payments) {
 	w.T.Helper()
 	for first := 1; first <= many; first += manyPiece {
@@ -133,8 +133,8 @@ func archived(w *fixture.Payments) {
 	w.SQL(`VACUUM ANALYZE payments, archived_payments, deposits`)
 }
 
-// A page costs the same over many payments as over a few, for any filter, and wherever they are: it reads no whole table
-// and no payments of other pages.
+// A page costs the same over many payments as over a few, for any filter, and wherever they are: it reads no whole
+// table and no payments of other pages.
 func TestPlans_aPageReadsAPage(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
