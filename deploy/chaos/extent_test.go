@@ -7,11 +7,10 @@ import "time"
 // These last less than three minutes together, with the starts, the last payments and the audits. Those that measure
 // nothing by the clock run two at a time.
 const (
-	mixScenarios    = "steps,mix"
-	mixFor          = 20 * time.Second
+	mixScenarios    = "steps,hooks,mix"
+	mixFor          = 30 * time.Second
 	restoreFor      = 16 * time.Second // about three of them are lost, twice
 	upgradeFor      = 5 * time.Second  // beside what moving twenty processes takes
-	hooksFor        = 8 * time.Second
 	quietFor        = 10 * time.Second
 	breaks          = "process"
 	lookLonger      = 3 * time.Second
