@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,5 +97,38 @@ func TestPostgresFields(t *testing.T) {
 		t.Errorf("the restore drill does not read backups through the plugin: %v", err)
 	}
 }
+
+// TestBackupCommands: a backup by hand goes the way of the nightly one. Without a method CloudNativePG takes the Barman
+// that it has itself, for which the cluster has no store.
+func TestBackupCommands(t *testing.T) {
+	var want string
+	for _, m := range build(t, "prod") {
+		if m.Kind == "ScheduledBackup" {
+			want = fmt.Sprintf("kubectl cnpg backup -n %s %s --method %s --plugin-name %s", m.Namespace,
+				m.field(t, "spec.cluster.name"), m.field(t, "spec.method"), m.field(t, "spec.pluginConfiguration.name"))
+		}
+	}
+	found := 0
+	for _, file := range texts(t) {
+		if !strings.HasSuffix(file, ".md") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range backups.FindAllString(string(text), -1) {
+			found++
+			if got := strings.Join(strings.Fields(command), " "); got != want {
+				t.Errorf("%s: %s, want %s", file, got, want)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page says how to make a backup by hand")
+	}
+}
+
+var backups = regexp.MustCompile(`kubectl cnpg backup[^` + "`" + `#|;]*`)
 
 const barman = "barman-cloud.cloudnative-pg.io"

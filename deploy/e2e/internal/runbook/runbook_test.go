@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 var flags = map[string][]string{
 	"annotate": {"--overwrite", "--all"}, "delete": {"-l"}, "get": {"-l", "-o", "-w"}, "patch": {"--type", "-p"}, "port-forward": {},
 	"rollout": {"--timeout"}, "scale": {"--replicas", "-l"}, "set": {"-l"}, "wait": {"--for", "--timeout", "-l"}, "describe": {}, "logs": {"--tail", "-l", "-f"},
-	"cnpg":  {},
+	"cnpg":  {"--method", "--plugin-name"},
 	"apply": {"-f", "-k", "--server-side"}, "create": {"-f"}, "exec": {"-i", "--"},
 }
 
