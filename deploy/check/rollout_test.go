@@ -2,6 +2,8 @@ package check
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,12 +16,16 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
+
+	"causeway.internal/deploy/check/schema"
 )
 
 // kubectl is a fake of the program of this name: it records each call, renders BUILT, shows EARLIER as the pods of an
 // earlier release and ENDING as those that have not ended yet, has one Deployment behind each selector, shows the file
-// seen as the one that operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script
-// had been stopped there.
+// seen as the one that operators saw, and keeps Jobs as files. The file saved has the tablespaces that a backup has,
+// and the file backup the Backup that was made last. The call with the number STOP fails, as if the script had been
+// stopped there.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$DIR/calls"
 if [ "$STOP" != 0 ] && [ "$(wc -l <"$DIR/calls")" = "$STOP" ]; then
@@ -30,6 +36,14 @@ case "$*" in
 *"get pods"*causeway/era!=*) printf '%s' "$EARLIER" ;;
 *"get pods"*) printf '%s' "$ENDING" ;;
 *"get externalsecrets"* | *"get databases"*) cat "$DIR/seen" ;;
+*"get clusters"*.items*) echo postgres ;;
+*"get clusters"*annotations*) cat "$DIR/saved" 2>/dev/null || true ;;
+*"get clusters"*spec.tablespaces*) echo "$TABLESPACES" ;;
+*"get clusters"*tablespacesStatus*) cat "$DIR/created" ;;
+*" create -f -") cat >"$DIR/backup" && : >"$DIR/phase" ;;
+*"get backups"*.phase*) cat "$DIR/phase" ;;
+*"get backups"*.error*) echo "the store refuses" ;;
+*"annotate clusters"*) echo "${7#*=}" >"$DIR/saved" ;;
 *matchLabels*) echo "app.kubernetes.io/name=$5," ;;
 *"get deployment"*) echo deployment/any ;;
 *"get statefulset"*) grep -q '^kind: StatefulSet$' "$DIR/built" ;;
@@ -54,12 +68,16 @@ apply*component=migrate)
 esac
 `
 
-// passing is a fake of sleep: while the script waits, operators see the last change. While it waits for Jobs, they end:
-// those with BAD in their names fail.
+// passing is a fake of sleep: while the script waits, operators see the last change. While it waits for tablespaces,
+// they come; for a backup, it ends as BACKUP says; for Jobs, they end, and those with BAD in their names fail.
 const passing = `#!/bin/sh
 last=$(tail -n 1 "$DIR/calls")
 echo "sleep $*" >>"$DIR/calls"
 echo "any 13 13-5e1f True" >"$DIR/seen"
+case $last in
+*tablespacesStatus*) echo "$TABLESPACES" >"$DIR/created" ;;
+*"get backups"*) echo "$BACKUP" >"$DIR/phase" ;;
+esac
 case $last in
 *" get job "*) ;;
 *) exit ;;
@@ -78,6 +96,9 @@ type stage struct {
 	args                     []string // of the script, where it is not called with the overlay
 	bad                      string   // part of the names of the Jobs that fail
 	loose                    bool     // images have no digest
+	saved                    string   // tablespaces that a backup has
+	created                  string   // tablespaces that exist before the script waits; all, where it is empty
+	backup                   string   // what a backup comes to; completed, where it is empty
 	seen                     string   // of each object: name, generation, the one that its operator saw, whether it is ready
 	dir                      string
 }
@@ -101,7 +122,16 @@ func (s *stage) prepare(t *testing.T) {
 	if s.seen == "" {
 		s.seen = "any 2 2-5e1f True"
 	}
-	for name, content := range map[string]string{"kubectl": kubectl, "sleep": passing, "built": built.String(), "seen": s.seen + "\n"} {
+	if s.created == "" {
+		s.created = tablespaces(t)
+	}
+	files := map[string]string{
+		"kubectl": kubectl, "sleep": passing, "built": built.String(), "seen": s.seen + "\n", "created": s.created + "\n",
+	}
+	if s.saved != "" {
+		files["saved"] = s.saved + "\n"
+	}
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -133,13 +163,28 @@ func (s *stage) rollout(t *testing.T, stop int) (calls []string, out string, err
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), args...)
 	cmd.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"), "DIR="+s.dir, "JOBS="+strings.Join(jobs, " "),
-		"EARLIER="+s.earlier, "ENDING="+s.ending, "BAD="+bad, "STOP="+strconv.Itoa(stop))
+		"EARLIER="+s.earlier, "ENDING="+s.ending, "BAD="+bad, "STOP="+strconv.Itoa(stop), "TABLESPACES="+tablespaces(t),
+		"BACKUP="+cmp.Or(s.backup, "completed"))
 	raw, err := cmd.CombinedOutput()
 	log, readErr := os.ReadFile(filepath.Join(s.dir, "calls"))
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
 	return strings.Split(strings.TrimSpace(string(log)), "\n"), string(raw), err
+}
+
+// tablespaces are the names of those of the prod overlay.
+func tablespaces(t *testing.T) string {
+	t.Helper()
+	var names []string
+	for _, m := range build(t, "prod") {
+		if m.Kind == "Cluster" {
+			for _, one := range m.field(t, "spec.tablespaces").([]any) {
+				names = append(names, fmt.Sprint(one.(object)["name"]))
+			}
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // ordered fails unless calls match the patterns, one after the other.
@@ -207,6 +252,83 @@ func TestRollout_waits(t *testing.T) {
 	}
 }
 
+// TestRollout_backup: until a backup has all tablespaces, no later moment can be restored. So where the tablespaces of
+// the Cluster are not those of a backup, one is made before the migrations: of the kind that the schedule makes, and
+// five minutes after the last tablespace, because a replica may show it so much later. The next rollout makes none.
+func TestRollout_backup(t *testing.T) {
+	t.Parallel()
+	set, err := schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tablespaces(t)
+	one, _, _ := strings.Cut(all, " ")
+	for name, s := range map[string]*stage{
+		"new": {}, "one more": {saved: strings.TrimPrefix(all, one+" ")}, "late": {created: one},
+	} {
+		s.overlay, s.ending = "prod", "pod/old "
+		calls, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("%s: roll out prod: %v\n%s", name, err, out)
+		}
+		want := []string{
+			"^apply .*component notin", "get clusters.*tablespacesStatus", "^sleep 300$", " create -f -$", "get backups.*phase",
+			"^sleep 5$", "get backups.*phase", "annotate clusters.* postgres .*=" + all + "$", "^apply .*component=migrate",
+		}
+		if name == "late" {
+			want = slices.Insert(want, 2, "^sleep 5$", "get clusters.*tablespacesStatus")
+		}
+		ordered(t, name, calls, want...)
+		scheduled(t, s.dir, set)
+		again, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("%s: roll out prod again: %v\n%s", name, err, out)
+		}
+		for _, call := range again {
+			if strings.Contains(call, " create ") || call == "sleep 300" {
+				t.Errorf("%s: the second rollout asked for: %s", name, call)
+			}
+		}
+	}
+	s := stage{overlay: "prod", ending: "pod/old ", backup: "failed"}
+	calls, out, err := s.rollout(t, 0)
+	if err == nil || !strings.Contains(out, "the store refuses") {
+		t.Errorf("roll out with a backup that fails: got %v, %s; want an error with its cause", err, out)
+	}
+	for _, call := range calls {
+		if strings.Contains(call, "annotate clusters") || strings.Contains(call, "component=migrate") {
+			t.Errorf("after a backup that failed it asked for: kubectl %s", call)
+		}
+	}
+}
+
+// scheduled fails unless the Backup that the script made is as the schedule makes them.
+func scheduled(t *testing.T, dir string, set schema.Set) {
+	t.Helper()
+	var made manifest
+	raw, err := os.ReadFile(filepath.Join(dir, "backup"))
+	if err == nil {
+		err = errors.Join(yaml.Unmarshal(raw, &made), set.Check(raw))
+	}
+	if err != nil || made.Kind != "Backup" {
+		t.Fatalf("the Backup %s: %v", raw, err)
+	}
+	made.raw = raw
+	for _, m := range build(t, "prod") {
+		if m.Kind != "ScheduledBackup" {
+			continue
+		}
+		for _, path := range []string{"spec.cluster", "spec.method", "spec.pluginConfiguration"} {
+			if got, want := made.field(t, path), m.field(t, path); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s of the Backup is %v, want %v", path, got, want)
+			}
+		}
+		if m.field(t, "spec.immediate") != nil {
+			t.Errorf("%s begins at once, while tablespaces are created", m)
+		}
+	}
+}
+
 // TestRollout_stale: what an operator said before it saw the change does not count.
 func TestRollout_stale(t *testing.T) {
 	t.Parallel()
@@ -267,7 +389,7 @@ func TestRollout_secrets(t *testing.T) {
 // and no pod is replaced. Called again after the cure, the script makes that Job anew and goes on.
 func TestRollout_failedJob(t *testing.T) {
 	t.Parallel()
-	s := stage{overlay: "prod", ending: "pod/old ", bad: "payments"}
+	s := stage{overlay: "prod", ending: "pod/old ", bad: "payments", saved: tablespaces(t)}
 	calls, out, err := s.rollout(t, 0)
 	if err == nil || !strings.Contains(out, "payments-migrate-") || !strings.Contains(out, "the database refuses") {
 		t.Errorf("roll out with a Job that fails: got %v, %s; want an error that names the Job and its last words", err, out)
@@ -340,7 +462,8 @@ func TestRollout_repeats(t *testing.T) {
 			t.Run(strconv.Itoa(i+1), func(t *testing.T) {
 				t.Parallel()
 				s := stage{overlay: "prod", ending: "pod/old "}
-				if _, _, err := s.rollout(t, i+1); err != nil {
+				before, _, err := s.rollout(t, i+1)
+				if err != nil {
 					failed.Add(1)
 				}
 				again, out, err := s.rollout(t, 0)
@@ -350,6 +473,7 @@ func TestRollout_repeats(t *testing.T) {
 				// Migrations may have ended.
 				want := slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return step == "^sleep" })
 				ordered(t, "stopped at kubectl "+call, again, want...)
+				ordered(t, "both calls", append(before, again...), "get backups.*phase", "annotate clusters", "^apply .*component=migrate")
 				broken := slices.IndexFunc(again, func(call string) bool { return strings.HasPrefix(call, "BROKE OFF") })
 				if broken >= 0 {
 					t.Errorf("stopped at kubectl %s: %s", call, again[broken])
