@@ -92,10 +92,6 @@ func TestPostgresFields(t *testing.T) {
 	if checked != 2 {
 		t.Errorf("%d objects were looked at, want a Cluster and a ScheduledBackup", checked)
 	}
-	drill, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "restore-drill.md"))
-	if err != nil || strings.Contains(string(drill), "barmanObjectStore:") || !strings.Contains(string(drill), barman) {
-		t.Errorf("the restore drill does not read backups through the plugin: %v", err)
-	}
 }
 
 // TestBackupCommands: a backup by hand goes the way of the nightly one. Without a method CloudNativePG takes the Barman

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -170,6 +172,11 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		value[int](t, v.s, "reports", `UPDATE reports SET sequence = 0 WHERE reference = $1 RETURNING 1`, id)
 		return map[string]string{"BACKUP": backup(), "MODE": "test"}, []string{`{"reportId":"` + id + `","told":1,"here":0}`}
 	},
+	"restore": func(t *testing.T, v scene) (map[string]string, []string) {
+		set := bereft(t, filepath.Join(v.home, "recovered"))
+		database := set["DATABASE"]
+		return set, []string{database + " ", database + "_before ", database + "_owner ", database + "_app=c/" + database + "_owner"}
+	},
 	"restore-drill": func(*testing.T, scene) (map[string]string, []string) { return nil, []string{`"sum":"0"`} },
 	"rotation":      func(*testing.T, scene) (map[string]string, []string) { return nil, []string{`"sealed"`} },
 	"stopping": func(*testing.T, scene) (map[string]string, []string) {
@@ -198,6 +205,59 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		set["OWNER_URL"], set["SINCE"] = v.s.Owners["wallets"], backup()
 		return set, []string{"no recovery is under way", set["TRANSACTION"], "refunds have another state here"}
 	},
+}
+
+// bereft makes a database as CloudNativePG makes those of the manifests, writes a dump of it into a file, and loses its
+// rows. When the test ends, they must be there again, with owner, rights and tablespace.
+func bereft(t *testing.T, dump string) (set map[string]string) {
+	t.Helper()
+	name := "lost_" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	server := os.Getenv("CAUSEWAY_TEST_POSTGRES_URL")
+	at, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(database string) string {
+		inside := *at
+		inside.Path = "/" + database
+		return inside.String()
+	}
+	do := func(address string, statements ...string) {
+		conn, err := pgx.Connect(context.Background(), address)
+		if err != nil {
+			t.Errorf("connect to PostgreSQL: %v", err)
+			return
+		}
+		defer func() { _ = conn.Close(context.Background()) }()
+		for _, one := range statements {
+			if _, err := conn.Exec(context.Background(), strings.ReplaceAll(one, "NAME", name)); err != nil {
+				t.Errorf("run %s: %v", one, err)
+			}
+		}
+	}
+	do(server, `CREATE ROLE NAME_owner`, `CREATE ROLE NAME_app`, `SET allow_in_place_tablespaces = true`, `CREATE TABLESPACE NAME LOCATION ''`,
+		`CREATE DATABASE NAME OWNER NAME_owner TABLESPACE NAME`)
+	do(in(name), `SET ROLE NAME_owner`, `REVOKE ALL ON DATABASE NAME FROM PUBLIC`, `GRANT CONNECT ON DATABASE NAME TO NAME_app`,
+		`CREATE TABLE kept AS SELECT 1 AS one`, `GRANT SELECT ON kept TO NAME_app`)
+	if out, err := exec.CommandContext(t.Context(), "pg_dump", "--format=custom", "--file="+dump, in(name)).CombinedOutput(); err != nil {
+		t.Fatalf("dump the database: %v\n%s", err, out)
+	}
+	do(in(name), `DELETE FROM kept`)
+	t.Cleanup(func() {
+		do(in(name), `DO $$ BEGIN
+			ASSERT (SELECT count(*) = 1 FROM kept), 'rows are lost';
+			ASSERT has_table_privilege('NAME_app', 'kept', 'SELECT'), 'rights on the table are lost';
+			ASSERT (SELECT relowner = 'NAME_owner'::regrole FROM pg_class WHERE relname = 'kept'), 'the table has another owner';
+			ASSERT (SELECT d.datdba = 'NAME_owner'::regrole AND t.spcname = 'NAME' FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace
+				WHERE d.datname = 'NAME'), 'the database has another owner or tablespace';
+			ASSERT NOT EXISTS (SELECT FROM pg_database WHERE datname = 'NAME_before'), 'the former database is there';
+			END $$`)
+		do(server, `DROP DATABASE IF EXISTS NAME_before`, `DROP DATABASE IF EXISTS NAME`, `DROP TABLESPACE NAME`, `DROP ROLE NAME_owner`, `DROP ROLE NAME_app`)
+	})
+	password, _ := at.User.Password()
+	return map[string]string{
+		"DATABASE": name, "PGHOST": at.Hostname(), "PGPORT": at.Port(), "PGUSER": at.User.Username(), "PGPASSWORD": password, "PGDATABASE": "postgres",
+	}
 }
 
 // backup is a time before everything that a test does.
@@ -371,12 +431,18 @@ func words(t *testing.T, pages []runbook.Page) string {
 }
 
 // runners makes a directory with programs named kubectl and docker, which run a command of a service with the settings
-// that its process in the stack has. They know what the runbooks type, and refuse the rest.
+// that its process in the stack has. They know what the runbooks type, and refuse the rest. PostgreSQL's commands go to
+// the server that the shell's environment names; the cluster of a recovery has the dump in the file recovered.
 func runners(t *testing.T) (directory string) {
 	t.Helper()
 	directory = t.TempDir()
 	for name, text := range map[string]string{
-		"kubectl": `[ "${*:1:4}" = "-n causeway exec -i" ] && [ "${*:6:2}" = "-- /app" ] || { echo "kubectl: $*" >&2; exit 64; }
+		"kubectl": `case "$*" in
+"-n "*" get pods -l cnpg.io/cluster=postgres,cnpg.io/instanceRole=primary -o name") echo pod/postgres-1; exit ;;
+"-n restore exec -i pod/postgres-1 -c postgres -- pg_dump --format=custom $DATABASE") exec cat "$HOME/recovered" ;;
+"-n causeway exec -i pod/postgres-1 -c postgres -- "*) shift 8; exec "$@" ;;
+esac
+[ "${*:1:4}" = "-n causeway exec -i" ] && [ "${*:6:2}" = "-- /app" ] || { echo "kubectl: $*" >&2; exit 64; }
 pod=${5#deploy/}
 grep -qsx "  name: $pod" "$MANIFESTS"/*/*.yaml || { echo "no Deployment $pod" >&2; exit 64; }
 service=${pod%-work}; shift 7
