@@ -1370,8 +1370,11 @@ abstract class Operations
      * Register an endpoint.
      *
      * Needs the permission `webhook:manage`. Every event whose type is in `types` (all, when it is empty) is
-     * sent to the endpoint besides the payment's `callbackUrl`, signed with a secret of the endpoint's own. At
-     * most 100 in each mode. Live mode takes https URLs of public names only.
+     * sent to the endpoint besides the payment's `callbackUrl`, signed with a secret of the endpoint's own. In
+     * live mode every endpoint also gets the events that warn of money that may leave, whatever its `types`:
+     * `settlement_account.…`, `withdrawal.…`, `wallet.address_…`, `wallet.withdrawal_…` and
+     * `payment.refund_address_changed`. At most 100 in each mode. Live mode takes https URLs of public names
+     * only.
      *
      * POST /v1/webhooks/endpoints
      *

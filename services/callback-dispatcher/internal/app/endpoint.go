@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 )
 
 // Endpoint is a URL that a merchant registered for the events of one mode.
@@ -19,7 +20,7 @@ type Endpoint struct {
 	Mode           tenant.Mode
 	URL            string
 	Description    string
-	Types          []string // none means all
+	Types          []string // none means all; see Matches
 	Enabled        bool
 	DisabledReason string // "" while enabled
 	DisabledAt     time.Time
@@ -38,9 +39,10 @@ const (
 // Owner is the merchant of the endpoint.
 func (e *Endpoint) Owner() tenant.Owner { return tenant.Owner{MerchantID: e.MerchantID, Mode: e.Mode} }
 
-// Matches reports whether the endpoint asked for events of this type.
+// Matches reports whether the endpoint gets events of this type: those that it asked for, and in live mode those that
+// warn of money that may leave.
 func (e *Endpoint) Matches(kind string) bool {
-	return len(e.Types) == 0 || slices.Contains(e.Types, kind)
+	return len(e.Types) == 0 || slices.Contains(e.Types, kind) || e.Mode == tenant.Live && wire.IsGuarding(kind)
 }
 
 // EndpointTTL is how long the list of a merchant's endpoints is used from memory. A change is answered only after
