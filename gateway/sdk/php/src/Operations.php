@@ -1389,7 +1389,8 @@ abstract class Operations
     /**
      * Take an endpoint away.
      *
-     * Needs the permission `webhook:manage`. Events that are not delivered yet are dropped.
+     * Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for 48
+     * hours the events that warn of money that may leave still go to its URL, if it had that URL for a day.
      *
      * DELETE /v1/webhooks/endpoints/{id}
      *
@@ -1418,7 +1419,8 @@ abstract class Operations
      * Change an endpoint.
      *
      * Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are
-     * held; enabling it sends them.
+     * held; enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is disabled:
+     * for 48 hours the events that warn of money that may leave also go to that URL.
      *
      * PATCH /v1/webhooks/endpoints/{id}
      *

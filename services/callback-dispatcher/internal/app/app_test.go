@@ -643,3 +643,25 @@ func TestArrival_guarding(t *testing.T) {
 		}
 	}
 }
+
+// An earlier URL of a live endpoint gets what warns of money and nothing else, in a lane of its own.
+func TestArrival_earlier(t *testing.T) {
+	now := Endpoint{ID: "whe_1", MerchantID: "m", Mode: tenant.Live, URL: "https://thief.example", Enabled: true}
+	was := now
+	was.URL, was.Earlier = "https://shop.example", true
+	for kind, want := range map[string][]string{
+		"settlement_account.added": {"https://shop.example", "https://thief.example"}, "payment.settled": {"https://thief.example"},
+	} {
+		e := Event{ID: "evt_1", MerchantID: "m", Mode: tenant.Live, Type: kind, ObjectID: "o", Sequence: 1}
+		var urls []string
+		for _, d := range arrivalOf(e, []Endpoint{was, now}, time.Now()).Deliveries {
+			urls = append(urls, d.URL)
+			if d.EndpointID != "whe_1" || d.Earlier() != (d.URL == was.URL) || d.Earlier() == (d.Target == "whe_1") {
+				t.Errorf("%s to %s: the endpoint is %s, the lane %s, earlier %t", kind, d.URL, d.EndpointID, d.Target, d.Earlier())
+			}
+		}
+		if !slices.Equal(urls, want) {
+			t.Errorf("%s goes to %q, want %q", kind, urls, want)
+		}
+	}
+}

@@ -27,7 +27,12 @@ type Endpoint struct {
 	FailingSince   time.Time // zero while it is well
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Earlier        bool // a URL at which it was lately: see EarlierFor
 }
+
+// EarlierFor is how long the events that warn of money that may leave also go to the URL at which a live endpoint was
+// before it was moved, disabled or deleted: two holds of a new account or address.
+const EarlierFor = 48 * time.Hour
 
 // The reasons why an endpoint is disabled.
 const (
@@ -42,6 +47,9 @@ func (e *Endpoint) Owner() tenant.Owner { return tenant.Owner{MerchantID: e.Merc
 // Matches reports whether the endpoint gets events of this type: those that it asked for, and in live mode those that
 // warn of money that may leave.
 func (e *Endpoint) Matches(kind string) bool {
+	if e.Earlier {
+		return wire.IsGuarding(kind)
+	}
 	return len(e.Types) == 0 || slices.Contains(e.Types, kind) || e.Mode == tenant.Live && wire.IsGuarding(kind)
 }
 
