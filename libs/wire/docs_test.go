@@ -227,9 +227,14 @@ func TestEventsPage_isCurrent(t *testing.T) {
 		"A merchant receives webhooks by Standard Webhooks 1.0. The body is\n" +
 		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`. `data.payment`, `data.wallet`,\n" +
 		"`data.report` or `data.endpoint` is the object as its GET shows it, plus `sequence`, which counts the events of that\n" +
-		"object: 1, 2, 3 without gaps.\n\n| type | when |\n|---|---|\n")
+		"object: 1, 2, 3 without gaps.\n\nIn live mode the types with a `*` go to every endpoint, whatever its filter: they warn of money that may leave.\n\n" +
+		"| type | when |\n|---|---|\n")
 	for _, e := range wire.EventTypes() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Type, e.When)
+		star := ""
+		if wire.IsGuarding(e.Type) {
+			star = " *"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s |\n", e.Type, star, e.When)
 	}
 	b.WriteString("\n## Messages between services\n\nJSON over RabbitMQ: a topic exchange per producer, quorum queues, poison in `<queue>.dead`.\n")
 	for _, r := range wire.Topology() {

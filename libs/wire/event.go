@@ -71,6 +71,17 @@ func IsEventType(name string) bool {
 	return slices.ContainsFunc(eventTypes, func(e EventType) bool { return e.Type == name })
 }
 
+// guarding are the events that a hold of live mode relies on: for 24 hours no money goes to a place that was named
+// lately, so that the merchant, who has the event, can stop a thief of a key. With them go the events of all money that
+// leaves at the word of a key.
+var guarding = []string{"settlement_account.", "withdrawal.", "wallet.address_", "wallet.withdrawal_", "payment.refund_address_changed"}
+
+// IsGuarding reports whether an event of this type warns a merchant of money that may leave. In live mode no filter of
+// an endpoint keeps it back, because a thief of a key could set that filter.
+func IsGuarding(name string) bool {
+	return slices.ContainsFunc(guarding, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
 // sender is a service that sends events about objects of a kind: their events have one prefix, and so have their ids.
 type sender struct {
 	message       Name

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"slices"
 	"testing"
 
 	"causeway.internal/libs/wire"
@@ -41,5 +42,24 @@ func TestMayTell_ownObjectsOnly(t *testing.T) {
 		if got := c.name.MayTell(c.event, c.object); got != c.may {
 			t.Errorf("%s, %s about %s: %v", c.name, c.event, c.object, got)
 		}
+	}
+}
+
+func TestIsGuarding(t *testing.T) {
+	var got []string
+	for _, e := range wire.EventTypes() {
+		if wire.IsGuarding(e.Type) {
+			got = append(got, e.Type)
+		}
+	}
+	want := []string{
+		"payment.refund_address_changed",
+		"withdrawal.requested", "withdrawal.approved", "withdrawal.sending", "withdrawal.paid", "withdrawal.failed", "withdrawal.returned",
+		"settlement_account.added", "settlement_account.confirmed", "settlement_account.deleted",
+		"wallet.address_added", "wallet.withdrawal_requested", "wallet.withdrawal_approved", "wallet.withdrawal_signing",
+		"wallet.withdrawal_sent", "wallet.withdrawal_confirmed", "wallet.withdrawal_failed",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the events that no filter keeps back: got %q, want %q", got, want)
 	}
 }

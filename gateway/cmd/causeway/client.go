@@ -8,10 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/libs/version"
 )
 
@@ -129,19 +132,38 @@ func (c *cli) decode(body io.Reader, out any) error {
 }
 
 // secret is what authenticates a call: the operator's token under /v1/admin, elsewhere the key. Public paths need none.
+// Another machine gets only what is Causeway's: the variable API_KEY may hold a secret of any vendor. It gets live keys
+// and operators' tokens over https alone. Tokens for development have any form, so this machine may get every text.
 func (c *cli) secret(path string) (string, error) {
+	base, err := url.Parse(c.url)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return "", misused("%q is no http URL", c.url)
+	}
+	here := loopback(base.Hostname())
 	live, admin := strings.HasPrefix(c.key, livePrefix), strings.HasPrefix(path, adminPath)
+	kind, _, whole := apikey.Parse(c.key)
 	switch {
 	case admin && c.admin == "":
-		return "", misused("this needs an operator's token: --admin-token or CAUSEWAY_ADMIN_TOKEN")
+		return "", misused("this needs an operator's token: --admin-token, or CAUSEWAY_ADMIN_TOKEN beside a URL of the environment or --url")
+	case admin && !here && !apikey.IsToken(c.admin):
+		return "", misused("this is no operator's token, which begins with op_: it is not sent to %s", base.Host)
+	case live && !c.live && !admin:
+		return "", misused("this key is live: say --live to use it")
+	case c.live && !live && !admin:
+		return "", misused("--live needs a live key, which begins with %s", livePrefix)
+	case c.key != "" && !here && !admin && (!whole || kind != apikey.Secret):
+		return "", misused("this is no key of Causeway, which begins with %s or %s: it is not sent to %s", testPrefix, livePrefix, base.Host)
+	case (live || admin) && !here && base.Scheme != "https":
+		return "", misused("a live key or an operator's token is sent over https only, not to %s", c.url)
 	case admin:
 		return c.admin, nil
-	case live && !c.live:
-		return "", misused("this key is live: say --live to use it")
-	case c.live && !live:
-		return "", misused("--live needs a live key, which begins with %s", livePrefix)
 	}
 	return c.key, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // direct follows no redirect: the key belongs to one address, and a POST must not become a GET.

@@ -1,18 +1,25 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/libs/tenant"
 )
 
 // Each command makes its call.
@@ -283,4 +290,93 @@ func document(text *strings.Builder, cmd *cobra.Command, depth int) {
 		text.WriteString("\nexamples:\n" + cmd.Example + "\n")
 	}
 	text.WriteString("```\n")
+}
+
+// far leads every connection of the tool to a server of this test, as a resolver would, and counts those that come. A
+// secret that reaches it has left the machine.
+func far(t *testing.T) (came *atomic.Int32, secrets *sync.Map) {
+	t.Helper()
+	came, secrets = new(atomic.Int32), new(sync.Map)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		secrets.Store(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), true)
+	}))
+	t.Cleanup(server.Close)
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		came.Add(1)
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	old := direct.Transport
+	direct.Transport = transport
+	t.Cleanup(func() { direct.Transport = old })
+	return came, secrets
+}
+
+// A secret that moves real money leaves the machine over https only, and a text that is not Causeway's never does.
+func TestSecrets_leave(t *testing.T) {
+	test, live := apikey.Generate(apikey.Secret, tenant.Test), apikey.Generate(apikey.Secret, tenant.Live)
+	token, foreign := apikey.GenerateToken(), "sk-proj-aVendorOfModels"
+	for _, tt := range []struct {
+		line     string
+		environ  map[string]string
+		leaves   bool
+		misusage string
+	}{
+		{"keys me --live --url http://pay.example", map[string]string{"API_KEY": live}, false, "https"},
+		{"keys me --live --url http://pay.example --key " + live, nil, false, "https"},
+		{"get /v1/admin/keys --url http://pay.example", map[string]string{"ADMIN_TOKEN": token}, false, "https"},
+		{"get /v1/admin/keys --url http://pay.example --admin-token " + token, nil, false, "https"},
+		{"keys me", map[string]string{"CAUSEWAY_URL": "https://pay.example", "API_KEY": foreign}, false, "key of Causeway"},
+		{"keys me --url https://pay.example --key " + foreign, nil, false, "key of Causeway"},
+		{"keys me --url https://pay.example --key sk_test_short", nil, false, "key of Causeway"},
+		{"get /v1/admin/keys --url https://pay.example", map[string]string{"ADMIN_TOKEN": foreign}, false, "operator's token"},
+		{"get /v1/admin/keys --url https://pay.example", map[string]string{"ADMIN_TOKEN": live}, false, "operator's token"},
+		{"keys me --url ftp://pay.example --key " + test, nil, false, "http"},
+		{"keys me --url http://127.0.0.1.pay.example --live --key " + live, nil, false, "https"},
+		{"keys me --url http://pay.example", map[string]string{"API_KEY": test}, true, ""},
+		{"keys me --live --url HTTPS://pay.example", map[string]string{"API_KEY": live}, true, ""},
+		{"keys me --live --url http://localhost:1", map[string]string{"API_KEY": live}, true, ""},
+		{"get /v1/admin/keys --url http://[::1]:1", map[string]string{"ADMIN_TOKEN": "any"}, true, ""},
+	} {
+		came, _ := far(t)
+		status, _, errs := typed(t, tt.environ, "", strings.Fields(tt.line)...)
+		if left := came.Load() > 0; left != tt.leaves {
+			t.Errorf("causeway %s with %v: left the machine: %t, want %t", tt.line, tt.environ, left, tt.leaves)
+		}
+		if !tt.leaves && (status != statusUsage || !strings.Contains(errs, tt.misusage)) {
+			t.Errorf("causeway %s: got the status %d, %s; want a misuse that names %q", tt.line, status, errs, tt.misusage)
+		}
+		if strings.Contains(errs, foreign) || strings.Contains(errs, live) || strings.Contains(errs, token) {
+			t.Errorf("causeway %s: the message shows the secret: %s", tt.line, errs)
+		}
+	}
+}
+
+// A key or a token of the environment does not go to the URL of a profile, which may be another product's.
+func TestSecrets_ofTheEnvironment(t *testing.T) {
+	own, staging := apikey.Generate(apikey.Secret, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
+	token := apikey.GenerateToken()
+	environ := map[string]string{"CAUSEWAY_CONFIG": filepath.Join(t.TempDir(), "config.json")}
+	if status, _, errs := typed(t, environ, own, "profiles", "set", "shop", "--url", "http://pay.example"); status != statusDone {
+		t.Fatalf("set a profile: got the status %d, %s", status, errs)
+	}
+	_, secrets := far(t)
+	environ["API_KEY"], environ["ADMIN_TOKEN"] = staging, token
+	typed(t, environ, "", "keys", "me")
+	typed(t, environ, "", "keys", "me", "--profile", "shop")
+	if _, ok := secrets.LoadAndDelete(own); !ok {
+		t.Error("ask the product of the default profile: its own key is not sent")
+	}
+	for _, line := range []string{"get /v1/admin/keys", "get /v1/admin/keys --profile shop", "keys me --live"} {
+		if status, _, errs := typed(t, environ, "", strings.Fields(line)...); status != statusUsage {
+			t.Errorf("causeway %s: got the status %d, %s; want a misuse", line, status, errs)
+		}
+	}
+	secrets.Range(func(secret, _ any) bool {
+		t.Errorf("the product of a profile gets %v, a secret of the environment", secret)
+		return true
+	})
+	typed(t, environ, "", "keys", "me", "--url", "http://staging.example")
+	if _, ok := secrets.Load(staging); !ok {
+		t.Error("name a URL: the key of the environment is not sent there")
+	}
 }

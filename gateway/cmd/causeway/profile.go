@@ -111,6 +111,7 @@ func (c *cli) settle() error {
 		return err
 	}
 	base, key := c.setting("CAUSEWAY_URL", "BASE_URL"), c.setting("CAUSEWAY_API_KEY", "API_KEY")
+	admin := c.setting("CAUSEWAY_ADMIN_TOKEN", "ADMIN_TOKEN")
 	name := cmp.Or(c.profile, c.setting("CAUSEWAY_PROFILE"))
 	chosen, found := all.Profiles[cmp.Or(name, all.Default)]
 	if name != "" && !found {
@@ -123,12 +124,16 @@ func (c *cli) settle() error {
 	if c.live {
 		stored = chosen.LiveKey
 	}
-	c.url = strings.TrimRight(cmp.Or(c.url, base, chosen.URL), "/")
+	given := cmp.Or(c.url, base)
+	if given == "" {
+		key, admin = "", "" // a secret of the environment goes to a URL that was given beside it, not to a profile's product
+	}
+	c.url = strings.TrimRight(cmp.Or(given, chosen.URL), "/")
 	if c.url != strings.TrimRight(chosen.URL, "/") {
 		stored = "" // the keys of a profile go to its own product alone
 	}
 	c.key = cmp.Or(c.key, key, stored)
-	c.admin = cmp.Or(c.admin, c.setting("CAUSEWAY_ADMIN_TOKEN", "ADMIN_TOKEN"))
+	c.admin = cmp.Or(c.admin, admin)
 	if c.url == "" {
 		return misused("say where the API is: --url, CAUSEWAY_URL or a profile")
 	}
@@ -164,8 +169,9 @@ The first profile is the default one.`,
 	g := group("profiles", "keep URLs and keys, test and live apart", list, set, use, remove)
 	g.Long = `Profiles keep the URL and the keys of a product in CAUSEWAY_CONFIG, else in causeway/config.json of XDG_CONFIG_HOME or
 ~/.config. Only the owner of the file may read it. A profile that --profile or CAUSEWAY_PROFILE names goes before the
-other variables; the default one comes after them. A command uses the test key of its profile, and the live key only
-with --live.`
+other variables. The URL of the environment goes before the default profile; a key or a token of the environment goes
+only to a URL of the environment or of --url, and never to the URL of a profile. A command uses the test key of its
+profile, and the live key only with --live.`
 	return g
 }
 

@@ -23,7 +23,8 @@ Settings come from flags, else from the environment, else from a profile (causew
   --key          CAUSEWAY_API_KEY, else API_KEY          secret of an API key
   --admin-token  CAUSEWAY_ADMIN_TOKEN, else ADMIN_TOKEN  operator's token, for keys
 
-A live key is used only with --live. With a local product: make up, set -a, and . .stack/env set all of them. Secrets are
+A live key is used only with --live. It and an operator's token go to another machine over https alone, and a text that
+is neither a key nor a token of Causeway goes to no other machine. With a local product: make up, set -a, and . .stack/env set all of them. Secrets are
 better kept in the environment or a profile than typed as flags, which other users of the machine can see.`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(c.in)

@@ -1451,8 +1451,10 @@ func (c *Client) IterateWebhookEndpoints(ctx context.Context, query ListWebhookE
 // CreateWebhookEndpoint calls POST /v1/webhooks/endpoints: Register an endpoint.
 //
 // Needs the permission `webhook:manage`. Every event whose type is in `types` (all, when it is empty) is sent to
-// the endpoint besides the payment's `callbackUrl`, signed with a secret of the endpoint's own. At most 100 in
-// each mode. Live mode takes https URLs of public names only.
+// the endpoint besides the payment's `callbackUrl`, signed with a secret of the endpoint's own. In live mode
+// every endpoint also gets the events that warn of money that may leave, whatever its `types`:
+// `settlement_account.…`, `withdrawal.…`, `wallet.address_…`, `wallet.withdrawal_…` and
+// `payment.refund_address_changed`. At most 100 in each mode. Live mode takes https URLs of public names only.
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, opts ...Option) (*WebhookEndpointAnswer, error) {
 	var out WebhookEndpointAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/webhooks/endpoints", "needed", true}, request{body: body}, opts, &out); err != nil {
@@ -1463,7 +1465,8 @@ func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpoint
 
 // DeleteWebhookEndpoint calls DELETE /v1/webhooks/endpoints/{id}: Take an endpoint away.
 //
-// Needs the permission `webhook:manage`. Events that are not delivered yet are dropped.
+// Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for 48 hours
+// the events that warn of money that may leave still go to its URL, if it had that URL for a day.
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id string, opts ...Option) (*WebhookEndpointDeletedAnswer, error) {
 	var out WebhookEndpointDeletedAnswer
 	if err := c.call(ctx, operation{"DELETE", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}}, opts, &out); err != nil {
@@ -1486,7 +1489,8 @@ func (c *Client) GetWebhookEndpoint(ctx context.Context, id string, opts ...Opti
 // ChangeWebhookEndpoint calls PATCH /v1/webhooks/endpoints/{id}: Change an endpoint.
 //
 // Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are held;
-// enabling it sends them.
+// enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is disabled: for 48
+// hours the events that warn of money that may leave also go to that URL.
 func (c *Client) ChangeWebhookEndpoint(ctx context.Context, id string, body WebhookEndpointPatch, opts ...Option) (*WebhookEndpointAnswer, error) {
 	var out WebhookEndpointAnswer
 	if err := c.call(ctx, operation{"PATCH", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}, body: body}, opts, &out); err != nil {

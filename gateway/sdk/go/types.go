@@ -2390,7 +2390,7 @@ type WebhookEndpointAnswer struct {
 type WebhookEndpointCreate struct {
 	Description string `json:"description,omitzero"`
 	Enabled     *bool  `json:"enabled,omitzero"`
-	// Every type when empty.
+	// Every type when empty. A live endpoint also gets the events that warn of money that may leave.
 	Types []EventTypeName `json:"types,omitzero"`
 	URL   string          `json:"url"`
 }

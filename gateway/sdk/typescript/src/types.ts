@@ -1784,7 +1784,7 @@ export interface WebhookEndpointCreate {
   url: string;
   description?: string | null | undefined;
   enabled?: boolean | null | undefined;
-  /** Every type when empty. */
+  /** Every type when empty. A live endpoint also gets the events that warn of money that may leave. */
   types?: readonly EventTypeName[] | null | undefined;
 }
 

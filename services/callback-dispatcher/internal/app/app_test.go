@@ -614,3 +614,54 @@ func TestStrike_knowsEveryDeliveryHere(t *testing.T) {
 		l.Stop(t.Context())
 	})
 }
+
+// No filter of a live endpoint keeps back what warns of money that may leave: a thief of a key could set it.
+func TestArrival_guarding(t *testing.T) {
+	for _, tt := range []struct {
+		mode   tenant.Mode
+		kind   string
+		filter []string
+		goes   bool
+	}{
+		{tenant.Live, "settlement_account.added", []string{"payment.settled"}, true},
+		{tenant.Live, "settlement_account.confirmed", []string{"payment.settled"}, true},
+		{tenant.Live, "withdrawal.requested", []string{"payment.settled"}, true},
+		{tenant.Live, "wallet.address_added", []string{"report.created"}, true},
+		{tenant.Live, "wallet.withdrawal_requested", []string{"report.created"}, true},
+		{tenant.Live, "payment.refund_address_changed", []string{"report.created"}, true},
+		{tenant.Live, "payment.confirmed", []string{"payment.settled"}, false},
+		{tenant.Live, "payment.settled", []string{"payment.settled"}, true},
+		{tenant.Live, "wallet.confirmed", []string{"payment.settled"}, false},
+		{tenant.Live, "wallet.confirmed", nil, true},
+		{tenant.Test, "settlement_account.added", []string{"payment.settled"}, false},
+		{tenant.Test, "wallet.address_added", nil, true},
+	} {
+		e := Event{ID: "evt_1", MerchantID: "m", Mode: tt.mode, Type: tt.kind, ObjectID: "o", Sequence: 1}
+		p := Endpoint{ID: "whe_1", MerchantID: "m", Mode: tt.mode, URL: "https://x.example", Types: tt.filter, Enabled: true}
+		if goes := len(arrivalOf(e, []Endpoint{p}, time.Now()).Deliveries) == 1; goes != tt.goes {
+			t.Errorf("%s of %s mode to an endpoint of %v: goes %t, want %t", tt.kind, tt.mode, tt.filter, goes, tt.goes)
+		}
+	}
+}
+
+// An earlier URL of a live endpoint gets what warns of money and nothing else, in a lane of its own.
+func TestArrival_earlier(t *testing.T) {
+	now := Endpoint{ID: "whe_1", MerchantID: "m", Mode: tenant.Live, URL: "https://thief.example", Enabled: true}
+	was := now
+	was.URL, was.Earlier = "https://shop.example", true
+	for kind, want := range map[string][]string{
+		"settlement_account.added": {"https://shop.example", "https://thief.example"}, "payment.settled": {"https://thief.example"},
+	} {
+		e := Event{ID: "evt_1", MerchantID: "m", Mode: tenant.Live, Type: kind, ObjectID: "o", Sequence: 1}
+		var urls []string
+		for _, d := range arrivalOf(e, []Endpoint{was, now}, time.Now()).Deliveries {
+			urls = append(urls, d.URL)
+			if d.EndpointID != "whe_1" || d.Earlier() != (d.URL == was.URL) || d.Earlier() == (d.Target == "whe_1") {
+				t.Errorf("%s to %s: the endpoint is %s, the lane %s, earlier %t", kind, d.URL, d.EndpointID, d.Target, d.Earlier())
+			}
+		}
+		if !slices.Equal(urls, want) {
+			t.Errorf("%s goes to %q, want %q", kind, urls, want)
+		}
+	}
+}

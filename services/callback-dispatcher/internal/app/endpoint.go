@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 )
 
 // Endpoint is a URL that a merchant registered for the events of one mode.
@@ -19,14 +20,19 @@ type Endpoint struct {
 	Mode           tenant.Mode
 	URL            string
 	Description    string
-	Types          []string // none means all
+	Types          []string // none means all; see Matches
 	Enabled        bool
 	DisabledReason string // "" while enabled
 	DisabledAt     time.Time
 	FailingSince   time.Time // zero while it is well
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Earlier        bool // a URL at which it was lately: see EarlierFor
 }
+
+// EarlierFor is how long the events that warn of money that may leave also go to the URL at which a live endpoint was
+// before it was moved, disabled or deleted: two holds of a new account or address.
+const EarlierFor = 48 * time.Hour
 
 // The reasons why an endpoint is disabled.
 const (
@@ -38,9 +44,13 @@ const (
 // Owner is the merchant of the endpoint.
 func (e *Endpoint) Owner() tenant.Owner { return tenant.Owner{MerchantID: e.MerchantID, Mode: e.Mode} }
 
-// Matches reports whether the endpoint asked for events of this type.
+// Matches reports whether the endpoint gets events of this type: those that it asked for, and in live mode those that
+// warn of money that may leave.
 func (e *Endpoint) Matches(kind string) bool {
-	return len(e.Types) == 0 || slices.Contains(e.Types, kind)
+	if e.Earlier {
+		return wire.IsGuarding(kind)
+	}
+	return len(e.Types) == 0 || slices.Contains(e.Types, kind) || e.Mode == tenant.Live && wire.IsGuarding(kind)
 }
 
 // EndpointTTL is how long the list of a merchant's endpoints is used from memory. A change is answered only after

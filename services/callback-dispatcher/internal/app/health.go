@@ -135,7 +135,7 @@ func (h Health) Look(ctx context.Context, w Ward, now func() time.Time) error {
 		}
 		var to []Endpoint
 		for _, p := range others {
-			if p.ID != a.Endpoint.ID && p.Enabled && p.Matches(kind) {
+			if p.ID != a.Endpoint.ID && p.Enabled && !p.Earlier && p.Matches(kind) {
 				to = append(to, p)
 			}
 		}

@@ -211,7 +211,8 @@ func (i *Intake) arrival(e Event, endpoints []Endpoint) Arrival {
 	return a
 }
 
-// arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches. Leased
+// arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches, at its
+// earlier URLs too. Leased
 // says which of them take deliveries now.
 func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 	a := Arrival{Event: e}
@@ -232,7 +233,12 @@ func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 		add("", delivery.TargetOf(e.Owner(), e.CallbackURL), e.CallbackURL, true)
 	}
 	for n := range endpoints {
-		if p := &endpoints[n]; p.Matches(e.Type) {
+		p := &endpoints[n]
+		switch {
+		case !p.Matches(e.Type):
+		case p.Earlier:
+			add(p.ID, delivery.EarlierTargetOf(p.ID, p.URL), p.URL, true)
+		default:
 			add(p.ID, p.ID, p.URL, p.Enabled)
 		}
 	}

@@ -30,6 +30,7 @@ type SecretOwner struct {
 	MerchantID string
 	Mode       tenant.Mode
 	EndpointID string // "" for the secret of callbackUrl deliveries
+	Earlier    bool   // those that signed while the endpoint was at an earlier URL
 }
 
 // SecretOwnerOf is the owner of a merchant's secret, of its endpoint if one is named.

@@ -68,7 +68,7 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 	if client == nil {
 		return delivery.Outcome{}, fmt.Errorf("no client for mode %q", d.Mode)
 	}
-	keys, generation, err := s.keys.Signing(ctx, app.SecretOwner{MerchantID: d.MerchantID, Mode: d.Mode, EndpointID: d.EndpointID})
+	keys, generation, err := s.keys.Signing(ctx, app.SecretOwner{MerchantID: d.MerchantID, Mode: d.Mode, EndpointID: d.EndpointID, Earlier: d.Earlier()})
 	if err != nil {
 		if ctx.Err() != nil {
 			return delivery.Outcome{}, app.ErrStopped

@@ -7,6 +7,7 @@ package delivery
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"causeway.internal/libs/tenant"
@@ -47,6 +48,15 @@ func TargetOf(o tenant.Owner, url string) string {
 	sum := sha256.Sum256([]byte(o.MerchantID + "\x00" + string(o.Mode) + "\x00" + url))
 	return "url_" + hex.EncodeToString(sum[:16])
 }
+
+// EarlierTargetOf names the lane of a URL at which an endpoint was before.
+func EarlierTargetOf(endpointID, url string) string {
+	sum := sha256.Sum256([]byte(endpointID + "\x00" + url))
+	return "url_" + hex.EncodeToString(sum[:16])
+}
+
+// Earlier reports whether a delivery goes to a URL at which its endpoint was before.
+func (d *Delivery) Earlier() bool { return d.EndpointID != "" && strings.HasPrefix(d.Target, "url_") }
 
 // The classes of an attempt's end that the rules look at; others are only recorded.
 const (
@@ -92,10 +102,10 @@ type Verdict struct {
 }
 
 // Judge decides what follows from an outcome of an attempt at d. jitter returns a number in [0, n). A 410 from a
-// registered endpoint disables it, and the delivery stays; a 410 from a callbackUrl, which nobody can enable again,
-// ends the delivery. A refused address ends it too, since no retry changes that.
+// registered endpoint disables it, and the delivery stays; a 410 from a callbackUrl or an earlier URL, which nobody can
+// enable again, ends the delivery. A refused address ends it too, since no retry changes that.
 func (s Schedule) Judge(d Delivery, o Outcome, jitter func(n int64) int64) Verdict {
-	gone := o.Class == classGone && d.EndpointID != ""
+	gone := o.Class == classGone && d.EndpointID != "" && !d.Earlier()
 	switch {
 	case o.Class == classOK:
 		return Verdict{State: Delivered}

@@ -16,13 +16,20 @@ import (
 )
 
 const endpointColumns = `p.id, p.merchant_id, p.mode, p.url, p.description, p.types, p.enabled, coalesce(p.disabled_reason, ''), p.disabled_at,
-	l.failing_since, p.created_at, p.updated_at`
+	l.failing_since, p.created_at, p.updated_at, false`
 
-// The statements of endpoints. Every one names merchant and mode, but the intake's, which asks for many at once.
+// The statements of endpoints. Every one names merchant and mode, but the intake's, which asks for many at once and
+// also for the earlier URLs at which no endpoint is now.
 const (
 	registeredSQL = `SELECT ` + endpointColumns + ` FROM unnest($1::text[], $2::text[]) AS o(merchant_id, mode)
 JOIN endpoint p ON p.merchant_id = o.merchant_id AND p.mode = o.mode LEFT JOIN lane l ON l.target = p.id
-WHERE p.deleted_at IS NULL ORDER BY p.id`
+WHERE p.deleted_at IS NULL
+UNION ALL
+SELECT x.endpoint_id, x.merchant_id, x.mode, x.url, '', '{}', true, '', NULL, NULL, x.until, x.until, true
+FROM unnest($1::text[], $2::text[]) AS o(merchant_id, mode) JOIN earlier_url x ON x.merchant_id = o.merchant_id AND x.mode = o.mode
+WHERE x.until > now() AND NOT EXISTS (
+	SELECT FROM endpoint p WHERE p.id = x.endpoint_id AND p.url = x.url AND p.enabled AND p.deleted_at IS NULL)
+ORDER BY 1, 4`
 	endpointsSQL = `SELECT ` + endpointColumns + ` FROM endpoint p LEFT JOIN lane l ON l.target = p.id
 WHERE p.merchant_id = $1 AND p.mode = $2 AND p.deleted_at IS NULL AND p.id > $3 ORDER BY p.id LIMIT $4`
 	endpointSQL = `SELECT ` + endpointColumns + ` FROM endpoint p LEFT JOIN lane l ON l.target = p.id
@@ -32,7 +39,13 @@ WHERE p.merchant_id = $1 AND p.mode = $2 AND p.deleted_at IS NULL AND p.id = $3`
 	countOwnedSQL   = `SELECT count(*) FROM endpoint WHERE merchant_id = $1 AND mode = $2 AND deleted_at IS NULL`
 	addEndpointSQL  = `INSERT INTO endpoint (id, merchant_id, mode, url, description, types, enabled, disabled_reason, disabled_at, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''), CASE WHEN $7 THEN NULL ELSE $9::timestamptz END, $9, $9)`
-	changeEndpointSQL = `UPDATE endpoint SET url = $4, description = $5, types = $6, updated_at = now(), announced = true,
+	// leaveURLSQL notes where a live endpoint was, before it is there no more.
+	leaveURLSQL = `INSERT INTO earlier_url (endpoint_id, merchant_id, mode, url, until)
+SELECT id, merchant_id, mode, url, now() + $4::bigint * interval '1 microsecond' FROM endpoint
+WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND mode = 'live' AND enabled AND deleted_at IS NULL AND url_since < now() - interval '1 day'
+ON CONFLICT (endpoint_id, url) DO UPDATE SET until = excluded.until`
+	forgetURLsSQL     = `DELETE FROM earlier_url WHERE until < now()`
+	changeEndpointSQL = `UPDATE endpoint SET url = $4, url_since = CASE WHEN url = $4 THEN url_since ELSE now() END, description = $5, types = $6, updated_at = now(), announced = true,
 	disabled_reason = CASE WHEN $7 THEN NULL WHEN enabled THEN 'merchant' ELSE disabled_reason END,
 	disabled_at = CASE WHEN $7 THEN NULL WHEN enabled THEN now() ELSE disabled_at END, enabled = $7
 WHERE merchant_id = $1 AND mode = $2 AND id = $3`
@@ -50,7 +63,7 @@ WHERE lane.held <> excluded.held`
 func scanEndpoint(row pgx.CollectableRow) (e app.Endpoint, err error) {
 	var disabled, failing *time.Time
 	err = row.Scan(&e.ID, &e.MerchantID, &e.Mode, &e.URL, &e.Description, &e.Types, &e.Enabled, &e.DisabledReason, &disabled,
-		&failing, &e.CreatedAt, &e.UpdatedAt)
+		&failing, &e.CreatedAt, &e.UpdatedAt, &e.Earlier)
 	if disabled != nil {
 		e.DisabledAt = *disabled
 	}
@@ -144,6 +157,11 @@ func (s *Store) ChangeEndpoint(ctx context.Context, o tenant.Owner, id string, c
 			return err
 		}
 		e = change(old)
+		if e.URL != old.URL || !e.Enabled {
+			if err := leaveURL(ctx, tx, o, id); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.Exec(ctx, changeEndpointSQL, o.MerchantID, o.Mode, id, e.URL, e.Description, e.Types, e.Enabled); err != nil {
 			return fmt.Errorf("change the endpoint: %w", err)
 		}
@@ -159,6 +177,12 @@ func (s *Store) ChangeEndpoint(ctx context.Context, o tenant.Owner, id string, c
 // DeleteEndpoint implements app.EndpointStore.
 func (s *Store) DeleteEndpoint(ctx context.Context, o tenant.Owner, id string) error {
 	return postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockEndpointSQL, o.MerchantID, o.Mode, id); err != nil {
+			return fmt.Errorf("lock the endpoint: %w", err)
+		}
+		if err := leaveURL(ctx, tx, o, id); err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, deleteEndpointSQL, o.MerchantID, o.Mode, id)
 		if err != nil {
 			return fmt.Errorf("delete the endpoint: %w", err)
@@ -168,6 +192,13 @@ func (s *Store) DeleteEndpoint(ctx context.Context, o tenant.Owner, id string) e
 		}
 		return hold(ctx, tx, id, true)
 	})
+}
+
+func leaveURL(ctx context.Context, tx pgx.Tx, o tenant.Owner, id string) error {
+	if _, err := tx.Exec(ctx, leaveURLSQL, o.MerchantID, o.Mode, id, app.EarlierFor.Microseconds()); err != nil {
+		return fmt.Errorf("note the earlier URL of the endpoint: %w", err)
+	}
+	return nil
 }
 
 func hold(ctx context.Context, tx pgx.Tx, target string, held bool) error {

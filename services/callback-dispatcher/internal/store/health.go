@@ -78,7 +78,7 @@ func scanAiling(row pgx.CollectableRow) (a app.Ailing, err error) {
 	var disabled, since *time.Time
 	var failing, span int64
 	err = row.Scan(&e.ID, &e.MerchantID, &e.Mode, &e.URL, &e.Description, &e.Types, &e.Enabled, &e.DisabledReason, &disabled, &since,
-		&e.CreatedAt, &e.UpdatedAt, &a.Sequence, &failing, &a.Failures, &span, &a.Warned)
+		&e.CreatedAt, &e.UpdatedAt, &e.Earlier, &a.Sequence, &failing, &a.Failures, &span, &a.Warned)
 	if since != nil {
 		e.FailingSince = *since
 	}
@@ -91,7 +91,7 @@ var (
 	// abandonSQL ends, a few at a time, deliveries that can never be made: those of deleted endpoints, and those that
 	// have been held for as long as their events are kept.
 	abandonSQL = `WITH m AS (
-	(SELECT d.id, 'endpoint_deleted' AS class FROM endpoint p JOIN delivery d ON d.endpoint_id = p.id
+	(SELECT d.id, 'endpoint_deleted' AS class FROM endpoint p JOIN delivery d ON d.endpoint_id = p.id AND d.target = p.id
 	WHERE p.deleted_at IS NOT NULL AND d.state = 'due' LIMIT 1000)
 	UNION
 	(SELECT id, 'expired' FROM delivery WHERE id < $1 AND state = 'due' AND created_at < now() - interval '31 days' ORDER BY id LIMIT 1000)
@@ -123,7 +123,7 @@ func (s *Store) Abandon(ctx context.Context) error {
 			break
 		}
 	}
-	for _, sql := range []string{forgetLanesSQL, forgetEndpointsSQL, forgetDeadSQL} {
+	for _, sql := range []string{forgetLanesSQL, forgetEndpointsSQL, forgetURLsSQL, forgetDeadSQL} {
 		if _, err := s.db.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("forget idle targets: %w", err)
 		}

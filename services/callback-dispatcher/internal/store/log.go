@@ -45,7 +45,7 @@ ORDER BY e.tx, e.id LIMIT $7`
 	whereSQL = `SELECT x.state, x.target, coalesce(p.enabled AND p.deleted_at IS NULL, true) FROM (
 	SELECT state, target, endpoint_id FROM delivery WHERE id = $3 AND merchant_id = $1 AND mode = $2
 	UNION ALL SELECT state, target, endpoint_id FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2
-) x LEFT JOIN endpoint p ON p.id = x.endpoint_id LIMIT 1`
+) x LEFT JOIN endpoint p ON p.id = x.target LIMIT 1`
 )
 
 // retrySQL makes a delivery due now that waits for a retry, or that has ended; its schedule begins anew. bringBack is
@@ -108,7 +108,7 @@ func deliveriesSQL(o tenant.Owner, f app.DeliveryFilter, limit int) (sql string,
 		d.created_at, NULL::timestamptz AS done_at,
 		NULL AS trigger, NULL::timestamptz AS at, NULL AS class, NULL::smallint AS code, NULL::bigint AS dns_us, NULL::bigint AS connect_us,
 		NULL::bigint AS tls_us, NULL::bigint AS wait_us, NULL::bigint AS total_us, NULL::bytea AS excerpt
-	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id LEFT JOIN lane l ON l.target = d.target
+	FROM delivery d LEFT JOIN endpoint p ON p.id = d.target LEFT JOIN lane l ON l.target = d.target
 	WHERE true` + hot.String() + ` ORDER BY d.id DESC LIMIT $1)
 	UNION ALL
 	(SELECT merchant_id, mode, id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at,

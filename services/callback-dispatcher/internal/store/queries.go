@@ -18,6 +18,7 @@ var queries = map[string]string{
 	"valid": validSQL, "create": createSQL, "adopt": adoptSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
+	"leaveURL": leaveURLSQL, "forgetURLs": forgetURLsSQL, "lately": latelySQL,
 	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": filtered(app.DeliveryFilter{}), "filtered": filtered(app.DeliveryFilter{ID: "x", Before: "x", EndpointID: "x", EventID: "x", ObjectID: "x", Type: "x", Status: "x"}),
 	"attempts": attemptsSQL,
 	"events":   eventsSQL, "where": whereSQL, "retry": retrySQL, "probe": probeSQL, "replayCount": replayCountSQL, "replayOpen": replayOpenSQL,
@@ -86,13 +87,13 @@ func touch(f string) string {
 }
 
 // claimSQL leases due rows (dispatcher_claim) to a process that others have not given up, and claimedSQL reads them:
-// to an endpoint they go where it is now.
+// to an endpoint they go where it is now, and to its earlier URL there.
 const (
 	claimSQL = `SELECT dispatcher_claim($1, $2::text[], $3::bigint, $4::bigint, $5::bigint)
 WHERE EXISTS (SELECT FROM instance WHERE id = $1)`
 	claimedSQL = `SELECT d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, coalesce(d.endpoint_id, ''), d.target, coalesce(p.url, d.url),
 	d.type, d.object_id, d.sequence, d.attempts, d.base, d.trigger, d.next_at, d.created_at
-FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id WHERE d.id = ANY($1::text[])`
+FROM delivery d LEFT JOIN endpoint p ON p.id = d.target WHERE d.id = ANY($1::text[])`
 )
 
 // nextLaneSQL gives the seconds until a target is ready, anyReplaySQL 0 while a replay runs.
@@ -207,6 +208,11 @@ const freeSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_un
 const (
 	validSQL = `SELECT generation, sealed, created_at, expires_at FROM secret
 WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NULL OR expires_at > now()) ORDER BY generation DESC LIMIT 4`
+	// latelySQL has the secrets that may have signed when an endpoint left a URL, revoked ones too: the oldest, because a
+	// thief of a key adds newer ones.
+	latelySQL = `SELECT generation, sealed, created_at, expires_at FROM secret
+WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NULL OR expires_at > now() - $4::bigint * interval '1 microsecond')
+ORDER BY generation LIMIT 4`
 	createSQL = `INSERT INTO secret (merchant_id, mode, endpoint_id, generation, sealed)
 SELECT $1, $2, $3, 1, $4 WHERE NOT EXISTS (SELECT FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3)
 ON CONFLICT DO NOTHING`

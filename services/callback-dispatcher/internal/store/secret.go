@@ -14,7 +14,11 @@ import (
 
 // Valid implements app.Vault.
 func (s *Store) Valid(ctx context.Context, o app.SecretOwner) ([]app.SealedSecret, error) {
-	rows, err := s.db.Query(ctx, validSQL, o.MerchantID, o.Mode, o.EndpointID)
+	sql, args := validSQL, []any{o.MerchantID, o.Mode, o.EndpointID}
+	if o.Earlier {
+		sql, args = latelySQL, append(args, (2*app.EarlierFor).Microseconds())
+	}
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read signing secrets: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -511,4 +512,24 @@ func TestConsole_resets(t *testing.T) {
 	again := link("again")
 	b.send(b.get(again).want(t, 200, again, ada.login), again).want(t, 200, "/overview")
 	b.get("/team/acts").want(t, 200, "/team/acts", "Took away every way to sign in", "operator:obi")
+}
+
+// The form of a new key ticks nothing that moves money or manages webhooks: a key gets that by choice alone.
+func TestConsole_newKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	s.invited(t, b, "ada@acme.example", people.Owner)
+	at := b.get("/keys/new").want(t, 200, "/keys/new")
+	ticked := map[string]bool{}
+	for _, box := range regexp.MustCompile(`name="permissions" value="([a-z:]+)"( checked)?`).FindAllStringSubmatch(at.body, -1) {
+		ticked[box[1]] = box[2] != ""
+	}
+	want := map[string]bool{
+		"payment:create": true, "payment:read": true, "wallet:create": true, "wallet:read": true, "report:create": true, "report:manage": true,
+		"refund:create": false, "settlement:manage": false, "withdrawal:create": false, "wallet:withdraw": false, "webhook:manage": false,
+	}
+	if !maps.Equal(ticked, want) {
+		t.Errorf("the boxes of a new key: got %v, want %v", ticked, want)
+	}
 }

@@ -1,0 +1,149 @@
+//go:build integration
+
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+// standing adds an endpoint that has been at its URL for two days.
+func standing(t *testing.T, db *pgxpool.Pool, s *Store, o tenant.Owner, id, url string) {
+	t.Helper()
+	e := app.Endpoint{ID: id, MerchantID: o.MerchantID, Mode: o.Mode, URL: url, Types: []string{}, Enabled: true, CreatedAt: time.Now()}
+	if _, err := s.AddEndpoint(t.Context(), e, 100, idempotency.Key{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, `UPDATE endpoint SET url_since = now() - interval '2 days' WHERE id = $1`, id)
+}
+
+// places lists where the events of a merchant go: each URL, marked where an endpoint was earlier.
+func places(t *testing.T, s *Store, o tenant.Owner) (urls []string) {
+	t.Helper()
+	found, err := s.Registered(t.Context(), []tenant.Owner{o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found[o] {
+		switch {
+		case e.Earlier:
+			urls = append(urls, "earlier "+e.URL)
+		case e.Enabled:
+			urls = append(urls, e.URL)
+		}
+	}
+	return urls
+}
+
+// A live endpoint that is moved, disabled or deleted leaves its earlier URL to the events that warn of money.
+func TestEarlier_places(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	live, test := tenant.Owner{MerchantID: "m", Mode: tenant.Live}, tenant.Owner{MerchantID: "m", Mode: tenant.Test}
+	standing(t, db, s, live, "whe_a", "https://a")
+	standing(t, db, s, live, "whe_b", "https://b")
+	standing(t, db, s, test, "whe_t", "https://t")
+	change := func(o tenant.Owner, id string, f func(e *app.Endpoint)) {
+		t.Helper()
+		if _, err := s.ChangeEndpoint(t.Context(), o, id, func(e app.Endpoint) app.Endpoint { f(&e); return e }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(o tenant.Owner, id string) {
+		t.Helper()
+		if err := s.DeleteEndpoint(t.Context(), o, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(step string, o tenant.Owner, want ...string) {
+		t.Helper()
+		if got := places(t, s, o); !slices.Equal(got, want) {
+			t.Errorf("%s: events go to %q, want %q", step, got, want)
+		}
+	}
+	want("nothing was changed", live, "https://a", "https://b")
+	change(live, "whe_a", func(e *app.Endpoint) { e.Types = []string{"report.created"} })
+	want("a filter was changed", live, "https://a", "https://b")
+	change(live, "whe_a", func(e *app.Endpoint) { e.URL = "https://thief" })
+	want("a was moved", live, "earlier https://a", "https://thief", "https://b")
+	change(live, "whe_a", func(e *app.Endpoint) { e.URL = "https://more" })
+	want("a was moved again: nobody was there for a day", live, "earlier https://a", "https://more", "https://b")
+	change(live, "whe_b", func(e *app.Endpoint) { e.Enabled = false })
+	want("b was disabled", live, "earlier https://a", "https://more", "earlier https://b")
+	change(live, "whe_b", func(e *app.Endpoint) { e.Enabled = true })
+	want("b was enabled", live, "earlier https://a", "https://more", "https://b")
+	remove(live, "whe_a")
+	remove(live, "whe_b")
+	want("both were deleted", live, "earlier https://a", "earlier https://b")
+	change(test, "whe_t", func(e *app.Endpoint) { e.URL = "https://u" })
+	want("a test endpoint was moved", test, "https://u")
+	do(t, db, `UPDATE earlier_url SET until = now() WHERE url = 'https://a'`)
+	want("two days have gone by", live, "earlier https://b")
+	if err := s.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, db, `earlier_url`); n != 1 {
+		t.Errorf("upkeep leaves %d earlier URLs, want 1", n)
+	}
+}
+
+// A delivery to an earlier URL outlives its endpoint, goes to that URL, and is signed with the secrets of that time,
+// though they were revoked.
+func TestEarlier_delivers(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	o := tenant.Owner{MerchantID: "m", Mode: tenant.Live}
+	standing(t, db, s, o, "whe_a", "https://a")
+	owner := app.SecretOwnerOf(o, "whe_a")
+	if err := s.Create(t.Context(), owner, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rotate(t.Context(), owner, app.SealedSecret{Sealed: []byte("second")}, true, idempotency.Key{}, idempotency.Answer{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteEndpoint(t.Context(), o, "whe_a"); err != nil {
+		t.Fatal(err)
+	}
+	a := arrival(1, "sac_1", 1, false)
+	d := &a.Deliveries[0]
+	a.Event.MerchantID, a.Event.Mode, d.MerchantID, d.Mode, d.EndpointID = "m", tenant.Live, "m", tenant.Live, "whe_a"
+	d.Target, d.URL = delivery.EarlierTargetOf("whe_a", "https://a"), "https://a"
+	accept(t, s, a)
+	if err := s.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Claim(t.Context(), nil, 100, 32)
+	if err != nil || len(jobs) != 1 || jobs[0].URL != "https://a" || !jobs[0].Earlier() {
+		t.Fatalf("claim after the endpoint was deleted: got %v, %v; want the delivery to its earlier URL", jobs, err)
+	}
+	for _, earlier := range []bool{false, true} {
+		owner.Earlier = earlier
+		secrets, err := s.Valid(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, one := range secrets {
+			texts = append(texts, string(one.Sealed))
+		}
+		want := []string{"second"}
+		if earlier {
+			want = []string{"first", "second"}
+		}
+		if !slices.Equal(texts, want) {
+			t.Errorf("secrets that sign, at an earlier URL %t: got %q, want %q", earlier, texts, want)
+		}
+	}
+}
