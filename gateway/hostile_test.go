@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -158,7 +158,7 @@ func TestHostile_unknownKeys(t *testing.T) {
 	const calls = 800
 	keys := make(chan string, calls)
 	for range calls {
-		keys <- apikey.Generate(apikey.Secret, tenant.Test)
+		keys <- credential.Generate(credential.Secret, tenant.Test)
 	}
 	close(keys)
 	var refused atomic.Int64

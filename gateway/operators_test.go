@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/testkit/pg"
@@ -127,8 +127,8 @@ func TestGateway_twoOperators(t *testing.T) {
 	// Neither of the two who make a token can act as its person: they know its digest alone.
 	const tokens = "/v1/admin/operators"
 	w.call(t, "POST", tokens, ada, `{"name":"cy.eze","days":7}`).want(t, 400, "validation_failed")
-	own := apikey.GenerateToken()
-	third := `{"name":"cy.eze","days":7,"digest":"` + apikey.TokenDigest(own) + `"}`
+	own := credential.GenerateToken()
+	third := `{"name":"cy.eze","days":7,"digest":"` + credential.TokenDigest(own) + `"}`
 	w.call(t, "POST", tokens, ada, third).want(t, 202, "")
 	w.call(t, "POST", tokens, ada, third).want(t, 409, again)
 	w.call(t, "POST", tokens, ben, strings.Replace(third, "7", "8", 1)).want(t, 202, "") // another order
@@ -137,7 +137,7 @@ func TestGateway_twoOperators(t *testing.T) {
 		t.Errorf("two operators made the token of a third, and see %s", made.raw)
 	}
 	w.call(t, "GET", tokens, own, "").want(t, 200, "")
-	for _, guess := range []string{apikey.TokenDigest(own), "sha256:" + apikey.TokenDigest(own), "op_" + apikey.TokenDigest(own)} {
+	for _, guess := range []string{credential.TokenDigest(own), "sha256:" + credential.TokenDigest(own), "op_" + credential.TokenDigest(own)} {
 		w.call(t, "GET", tokens, guess, "").want(t, 401, "operator_token_invalid")
 	}
 	w.call(t, "POST", tokens, own, third).want(t, 202, "")

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/version"
 )
 
@@ -141,17 +141,17 @@ func (c *cli) secret(path string) (string, error) {
 	}
 	here := loopback(base.Hostname())
 	live, admin := strings.HasPrefix(c.key, livePrefix), strings.HasPrefix(path, adminPath)
-	kind, _, whole := apikey.Parse(c.key)
+	kind, _, whole := credential.Parse(c.key)
 	switch {
 	case admin && c.admin == "":
 		return "", misused("this needs an operator's token: --admin-token, or CAUSEWAY_ADMIN_TOKEN beside a URL of the environment or --url")
-	case admin && !here && !apikey.IsToken(c.admin):
+	case admin && !here && !credential.IsToken(c.admin):
 		return "", misused("this is no operator's token, which begins with op_: it is not sent to %s", base.Host)
 	case live && !c.live && !admin:
 		return "", misused("this key is live: say --live to use it")
 	case c.live && !live && !admin:
 		return "", misused("--live needs a live key, which begins with %s", livePrefix)
-	case c.key != "" && !here && !admin && (!whole || kind != apikey.Secret):
+	case c.key != "" && !here && !admin && (!whole || kind != credential.Secret):
 		return "", misused("this is no key of Causeway, which begins with %s or %s: it is not sent to %s", testPrefix, livePrefix, base.Host)
 	case (live || admin) && !here && base.Scheme != "https":
 		return "", misused("a live key or an operator's token is sent over https only, not to %s", c.url)

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/tenant"
 )
 
@@ -313,8 +313,8 @@ func far(t *testing.T) (came *atomic.Int32, secrets *sync.Map) {
 
 // A secret that moves real money leaves the machine over https only, and a text that is not Causeway's never does.
 func TestSecrets_leave(t *testing.T) {
-	test, live := apikey.Generate(apikey.Secret, tenant.Test), apikey.Generate(apikey.Secret, tenant.Live)
-	token, foreign := apikey.GenerateToken(), "sk-proj-aVendorOfModels"
+	test, live := credential.Generate(credential.Secret, tenant.Test), credential.Generate(credential.Secret, tenant.Live)
+	token, foreign := credential.GenerateToken(), "sk-proj-aVendorOfModels"
 	for _, tt := range []struct {
 		line     string
 		environ  map[string]string
@@ -353,8 +353,8 @@ func TestSecrets_leave(t *testing.T) {
 
 // A key or a token of the environment does not go to the URL of a profile, which may be another product's.
 func TestSecrets_ofTheEnvironment(t *testing.T) {
-	own, staging := apikey.Generate(apikey.Secret, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
-	token := apikey.GenerateToken()
+	own, staging := credential.Generate(credential.Secret, tenant.Test), credential.Generate(credential.Secret, tenant.Test)
+	token := credential.GenerateToken()
 	environ := map[string]string{"CAUSEWAY_CONFIG": filepath.Join(t.TempDir(), "config.json")}
 	if status, _, errs := typed(t, environ, own, "profiles", "set", "shop", "--url", "http://pay.example"); status != statusDone {
 		t.Fatalf("set a profile: got the status %d, %s", status, errs)

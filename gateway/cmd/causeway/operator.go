@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 )
 
 func (c *cli) operatorTokenCommand() *cobra.Command {
@@ -13,8 +13,8 @@ func (c *cli) operatorTokenCommand() *cobra.Command {
 CAUSEWAY_ADMIN_TOKEN or in a password store, and give the digest to two other operators. Once both have sent it to
 POST /v1/admin/operators with your name, the token is valid, and neither of them can act as you.`,
 		RunE: func(*cobra.Command, []string) error {
-			token := apikey.GenerateToken()
-			digest := apikey.TokenDigest(token)
+			token := credential.GenerateToken()
+			digest := credential.TokenDigest(token)
 			if c.json {
 				c.printJSON(map[string]string{"token": token, "digest": digest})
 				return nil

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
@@ -155,7 +156,7 @@ func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once 
 	if err != nil {
 		return Issued{}, err
 	}
-	secret, public := Generate(Secret, old.Mode), Generate(Public, old.Mode)
+	secret, public := credential.Generate(credential.Secret, old.Mode), credential.Generate(credential.Public, old.Mode)
 	by.Act, by.Object = audit.KeyRotated, object(o.ID)
 	by.Detail = map[string]string{"publicKey": public, "replaces": old.PublicKey, "overlap": o.Overlap.String()}
 	key, err := r.store.Rotate(ctx, o, r.kept(secret, public), by, func(k Key) (idempotency.Key, idempotency.Answer, error) {

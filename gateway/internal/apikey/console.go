@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/tenant"
@@ -56,8 +57,8 @@ func (c *Consoles) Find(ctx context.Context, merchantID string, mode tenant.Mode
 // make makes a console key. Its secret is made and forgotten here, so that nobody can use the key without a person.
 func (c *Consoles) make(ctx context.Context, merchantID string, mode tenant.Mode) error {
 	r := c.registry
-	public := Generate(Public, mode)
-	secrets := r.kept(Generate(Secret, mode), public)
+	public := credential.Generate(credential.Public, mode)
+	secrets := r.kept(credential.Generate(credential.Secret, mode), public)
 	_, _ = rand.Read(secrets.Digest[:]) // not even that of the secret; never fails
 	k := Key{
 		PublicKey: public, MerchantID: merchantID, Shard: r.home, Name: "Console", Mode: mode, Kind: KindConsole, Permissions: []string{"*"}, Tier: Standard,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
 )
@@ -91,7 +92,7 @@ func TestCache_slowLookup(t *testing.T) {
 
 func TestCache_public(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		public, secret := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
+		public, secret := credential.Generate(credential.Public, tenant.Test), credential.Generate(credential.Secret, tenant.Test)
 		old := ring(t, "old")
 		s := &source{
 			public: map[string]*apikey.Key{public: {ID: 7}}, sealed: old.Seal(apikey.SigningKey(secret), apikey.SigningPlace(public)),

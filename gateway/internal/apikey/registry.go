@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
@@ -116,7 +117,7 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 			return Issued{}, cmp.Or[error](err, errTooMany)
 		}
 	}
-	secret, public := Generate(Secret, o.Mode), Generate(Public, o.Mode)
+	secret, public := credential.Generate(credential.Secret, o.Mode), credential.Generate(credential.Public, o.Mode)
 	by.Act = audit.KeyCreated
 	by.Detail = map[string]string{
 		"merchantId": o.MerchantID, "mode": string(o.Mode),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -128,19 +129,19 @@ func public(ip netip.Addr) Caller { return Caller{Subject: httpkit.Public, IP: i
 
 func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (c Caller, err error) {
 	c = Caller{Subject: httpkit.Merchant, IP: ip}
-	text, err := credential(h)
+	text, err := presented(h)
 	if err != nil {
 		return c, err
 	}
 	if person.Is(text) {
 		return r.merchantInPerson(ctx, rt, text, ip)
 	}
-	kind, mode, ok := apikey.Parse(text)
+	kind, mode, ok := credential.Parse(text)
 	if !ok {
 		return c, apikey.ErrInvalid
 	}
 	find := r.keys.Find
-	if kind == apikey.Public {
+	if kind == credential.Public {
 		if c.Signature, err = readSignature(h, r.now()); err != nil {
 			return c, err
 		}
@@ -214,8 +215,8 @@ func whose(key *apikey.Key) string {
 // sent reports whether a request carries a credential.
 func sent(h http.Header) bool { return len(h["Authorization"]) > 0 || len(h["X-Api-Key"]) > 0 }
 
-// credential reads Authorization: Bearer or X-API-Key. If both are sent, they must be equal.
-func credential(h http.Header) (string, error) {
+// presented reads Authorization: Bearer or X-API-Key. If both are sent, they must be equal.
+func presented(h http.Header) (string, error) {
 	auth, keys := h["Authorization"], h["X-Api-Key"]
 	if len(auth) > 1 || len(keys) > 1 {
 		return "", apikey.ErrAmbiguous

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
@@ -71,7 +72,7 @@ func TestParsePrefix(t *testing.T) {
 // and refuses no request.
 func TestResolve_knows(t *testing.T) {
 	now := time.UnixMilli(1775000000000)
-	public := apikey.Generate(apikey.Public, tenant.Test)
+	public := credential.Generate(credential.Public, tenant.Test)
 	key := apikey.Key{ID: 7, MerchantID: "acme", PublicKey: public, Mode: tenant.Test, Signing: apikey.SigningKey(signedSecret)}.Compiled()
 	revoked := key
 	revoked.RevokedAt = now.Add(-time.Hour)
@@ -151,7 +152,7 @@ func (b bearer) FindPublic(context.Context, string, netip.Addr) (*apikey.Key, er
 // A public route answers the same with any credential, and looks none up.
 func TestResolve_openLooksAtNothing(t *testing.T) {
 	r := identity.NewResolver(nil, nil, nil, time.Now) // a look-up would panic
-	h := http.Header{"Authorization": {"Bearer x", "Bearer y"}, "X-Api-Key": {apikey.Generate(apikey.Secret, "live")}}
+	h := http.Header{"Authorization": {"Bearer x", "Bearer y"}, "X-Api-Key": {credential.Generate(credential.Secret, "live")}}
 	if c, err := r.Resolve(t.Context(), &route.Route{Access: route.Open}, h, netip.Addr{}); err != nil || c.Key != nil {
 		t.Errorf("resolve a key on an open route: got %+v, %v, want nobody", c, err)
 	}

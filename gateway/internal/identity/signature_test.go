@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
@@ -85,7 +86,7 @@ func hashed(body string) string {
 }
 
 func TestSignature(t *testing.T) {
-	public := apikey.Generate(apikey.Public, tenant.Test)
+	public := credential.Generate(credential.Public, tenant.Test)
 	key := apikey.Key{PublicKey: public, Mode: tenant.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(signedSecret)}.Compiled()
 	good := request{
 		// the signature comes from Node's crypto, not from this repository
@@ -127,8 +128,8 @@ func TestSignature(t *testing.T) {
 		"another path":              {with(func(q *request) { q.target = "/v1/wallets" }), "signature_invalid"},
 		"another time":              {with(func(q *request) { q.stamp = "1775000000001" }), "signature_invalid"},
 		"the same time, other text": {with(func(q *request) { q.stamp = "01775000000000" }), "signature_invalid"},
-		"another key":               {with(func(q *request) { q.public = apikey.Generate(apikey.Public, tenant.Test) }), "api_key_invalid"},
-		"a live id":                 {with(func(q *request) { q.public = apikey.Generate(apikey.Public, tenant.Live) }), "api_key_invalid"},
+		"another key":               {with(func(q *request) { q.public = credential.Generate(credential.Public, tenant.Test) }), "api_key_invalid"},
+		"a live id":                 {with(func(q *request) { q.public = credential.Generate(credential.Public, tenant.Live) }), "api_key_invalid"},
 		"two signatures":            {with(func(q *request) { q.also = http.Header{"X-Signature": {q.signature, q.signature}} }), "signature_invalid"},
 		"no signature":              {with(func(q *request) { q.also = http.Header{"X-Signature": nil} }), "signature_missing"},
 		"no timestamp":              {with(func(q *request) { q.also = http.Header{"X-Timestamp": nil} }), "signature_missing"},
@@ -148,7 +149,7 @@ func TestSignature(t *testing.T) {
 // Only the holder of a key learns what is wrong with it: a caller who knows the public id learns that the signature is
 // wrong.
 func TestSignature_stateAfterProof(t *testing.T) {
-	public := apikey.Generate(apikey.Public, tenant.Test)
+	public := credential.Generate(credential.Public, tenant.Test)
 	stamp := "1775000000000"
 	good := request{public, stamp, "POST", "/v1/payments", "", sign(signedSecret, stamp+"|POST|/v1/payments|"+hashed("")), nil}
 	forged := good

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/route"
@@ -33,7 +34,7 @@ func (p published) FindPublic(_ context.Context, id string, _ netip.Addr) (*apik
 // other addresses nor other keys at that address, and good signatures cost nothing.
 func TestForgeries(t *testing.T) {
 	clock := &clock{time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
-	one, two := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Public, tenant.Live)
+	one, two := credential.Generate(credential.Public, tenant.Test), credential.Generate(credential.Public, tenant.Live)
 	forgeries := limit.NewForgeries(false, clock.now)
 	for range 500 {
 		if err := forgeries.Allow(1, netip.MustParseAddr(flooder)); err != nil {

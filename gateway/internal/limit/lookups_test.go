@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/route"
@@ -93,7 +94,7 @@ func (d door) call(t *testing.T, key, ip string) error {
 func (d door) flood(t *testing.T, ip string, calls int) (refused int) {
 	t.Helper()
 	for i := range calls {
-		err := d.call(t, apikey.Generate([]apikey.Kind{apikey.Secret, apikey.Public}[i%2], tenant.Test), ip)
+		err := d.call(t, credential.Generate([]credential.Kind{credential.Secret, credential.Public}[i%2], tenant.Test), ip)
 		switch f := fault.As(err); {
 		case f.Kind == fault.RateLimited && f.RetryAfter >= time.Second:
 			refused++
@@ -130,7 +131,7 @@ func TestLookups_flood(t *testing.T) {
 // Floods stop no known key, not even at the same address: neither while it is cached nor when it must be looked up
 // again. A key that is not known yet is admitted from any other address, and from the flooding one when its turn comes.
 func TestLookups_realKeys(t *testing.T) {
-	secret := func() string { return apikey.Generate(apikey.Secret, tenant.Test) }
+	secret := func() string { return credential.Generate(credential.Secret, tenant.Test) }
 	known, fresh, shared := secret(), secret(), secret()
 	d := newDoor(t, known, fresh, shared)
 	if err := d.call(t, known, flooder); err != nil {
@@ -163,7 +164,7 @@ func TestLookups_realKeys(t *testing.T) {
 func TestLookups_manyRealKeys(t *testing.T) {
 	var real []string
 	for range 500 {
-		real = append(real, apikey.Generate(apikey.Secret, tenant.Test))
+		real = append(real, credential.Generate(credential.Secret, tenant.Test))
 	}
 	d := newDoor(t, real...)
 	for _, key := range real {
@@ -208,7 +209,7 @@ func (s *slowSource) count(n int) {
 func TestLookups_manyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, takes = 400, 100 * time.Millisecond
-		known := apikey.Generate(apikey.Secret, tenant.Test)
+		known := credential.Generate(credential.Secret, tenant.Test)
 		d := newDoor(t, known)
 		slow := &slowSource{source: d.source, takes: takes}
 		peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))))
@@ -231,7 +232,7 @@ func TestLookups_manyAddresses(t *testing.T) {
 		for i := range addresses { // of one IPv6 /48, which are as many subscribers
 			prefix[6], prefix[7] = byte(i>>8), byte(i)
 			go func(from netip.Addr) {
-				_, err := cache.Find(t.Context(), apikey.Generate(apikey.Secret, tenant.Test), from)
+				_, err := cache.Find(t.Context(), credential.Generate(credential.Secret, tenant.Test), from)
 				answers <- answer{from, err}
 			}(netip.AddrFrom16(prefix))
 		}

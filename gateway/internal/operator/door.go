@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/libs/fault"
@@ -125,10 +126,10 @@ func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, rea
 	if name, err := d.static.Operator(ctx, token, ip); err == nil {
 		return name, "", nil
 	}
-	if !apikey.IsToken(token) {
+	if !credential.IsToken(token) {
 		return "", unknown, identity.ErrBadToken
 	}
-	digests := append(d.peppers.All(token), d.peppers.All(made(apikey.TokenDigest(token)))...)
+	digests := append(d.peppers.All(token), d.peppers.All(made(credential.TokenDigest(token)))...)
 	found, err := d.store.TokenByDigest(ctx, digests)
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/fault"
@@ -41,7 +42,7 @@ func TestDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, other, revoked, expired, unknown := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
+	good, other, revoked, expired, unknown := credential.GenerateToken(), credential.GenerateToken(), credential.GenerateToken(), credential.GenerateToken(), credential.GenerateToken()
 	b := &book{known: map[apikey.Digest]operator.Token{
 		peppers.Digest(good):    {Name: "ada"},
 		peppers.Digest(other):   {Name: "dan"},

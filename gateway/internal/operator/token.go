@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/libs/fault"
 )
 
@@ -31,7 +32,7 @@ type Token struct {
 type Order struct {
 	Name   string `json:"name"`
 	Days   int    `json:"days"`
-	Digest string `json:"digest,omitempty"` // apikey.TokenDigest of the token that the person has made; "" makes one here
+	Digest string `json:"digest,omitempty"` // credential.TokenDigest of the token that the person has made; "" makes one here
 }
 
 // These bound the days that a token lasts and the tokens that a person holds.
@@ -159,6 +160,6 @@ func (r *Registry) List(ctx context.Context) ([]Token, error) {
 func made(digest string) string { return "sha256:" + digest }
 
 func (r *Registry) fresh() (text string, s Secret) {
-	text = apikey.GenerateToken()
+	text = credential.GenerateToken()
 	return text, Secret{r.peppers.Digest(text), r.peppers.ID()}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
@@ -103,7 +104,7 @@ func TestProxy_budgetOfOneCaller(t *testing.T) {
 	t.Parallel()
 	const size, budget = 200 << 10, 4 << 20
 	big := strings.Repeat("x", size)
-	public, secret := apikey.Generate(apikey.Public, tenant.Live), apikey.Generate(apikey.Secret, tenant.Live)
+	public, secret := credential.Generate(credential.Public, tenant.Live), credential.Generate(credential.Secret, tenant.Live)
 	known := ring()
 	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: tenant.Live, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
 	known[public] = &key

@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
@@ -60,13 +61,13 @@ func (k keys) FindPublic(ctx context.Context, publicKey string, from netip.Addr)
 }
 
 var (
-	testSecret  = apikey.Generate(apikey.Secret, tenant.Test)
-	liveSecret  = apikey.Generate(apikey.Secret, tenant.Live)
-	bareSecret  = apikey.Generate(apikey.Secret, tenant.Test)
-	readSecret  = apikey.Generate(apikey.Secret, tenant.Test)
-	goneSecret  = apikey.Generate(apikey.Secret, tenant.Test)
-	fencedKey   = apikey.Generate(apikey.Secret, tenant.Test)
-	strangeKey  = apikey.Generate(apikey.Secret, tenant.Test)
+	testSecret  = credential.Generate(credential.Secret, tenant.Test)
+	liveSecret  = credential.Generate(credential.Secret, tenant.Live)
+	bareSecret  = credential.Generate(credential.Secret, tenant.Test)
+	readSecret  = credential.Generate(credential.Secret, tenant.Test)
+	goneSecret  = credential.Generate(credential.Secret, tenant.Test)
+	fencedKey   = credential.Generate(credential.Secret, tenant.Test)
+	strangeKey  = credential.Generate(credential.Secret, tenant.Test)
 	operatorKey = "op_token"
 )
 
@@ -351,7 +352,7 @@ func TestProxy_refuses(t *testing.T) {
 		"basic":               {"POST", "/v1/payments", "", "{}", 401, "api_key_missing", []string{"Authorization", "Basic YTpi"}},
 		"mistyped key":        {"POST", "/v1/payments", testSecret + "x", "{}", 401, "api_key_invalid", nil},
 		"unknown key":         {"POST", "/v1/payments", strangeKey, "{}", 401, "api_key_invalid", nil},
-		"public key":          {"POST", "/v1/payments", apikey.Generate(apikey.Public, tenant.Test), "{}", 401, "signature_missing", nil},
+		"public key":          {"POST", "/v1/payments", credential.Generate(credential.Public, tenant.Test), "{}", 401, "signature_missing", nil},
 		"revoked key":         {"POST", "/v1/payments", goneSecret, "{}", 401, "api_key_revoked", nil},
 		"two keys":            {"POST", "/v1/payments", testSecret, "{}", 401, "api_key_ambiguous", []string{"X-Api-Key", liveSecret}},
 		"two headers":         {"POST", "/v1/payments", testSecret, "{}", 401, "api_key_ambiguous", []string{"Authorization", "Bearer " + testSecret}},

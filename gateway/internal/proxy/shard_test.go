@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
@@ -37,9 +38,9 @@ const (
 )
 
 var (
-	otherSecret   = apikey.Generate(apikey.Secret, tenant.Test) // of a merchant in K2
-	movedSecret   = apikey.Generate(apikey.Secret, tenant.Test) // of a merchant in the first whose new payments are in K2
-	missingSecret = apikey.Generate(apikey.Secret, tenant.Test) // of a merchant in a shard that is not in the table
+	otherSecret   = credential.Generate(credential.Secret, tenant.Test) // of a merchant in K2
+	movedSecret   = credential.Generate(credential.Secret, tenant.Test) // of a merchant in the first whose new payments are in K2
+	missingSecret = credential.Generate(credential.Secret, tenant.Test) // of a merchant in a shard that is not in the table
 )
 
 // serving is a service of a shard, at an address and under a key of its own. It has the objects that its names name,

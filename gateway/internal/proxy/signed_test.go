@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
@@ -68,7 +69,7 @@ func signText(secret, stamp, method, path, body string) string {
 // Signed requests reach the service with the key's identity and without credentials, once; forged ones reach neither
 // the service nor the limits of the key.
 func TestProxy_signed(t *testing.T) {
-	public, secret := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
+	public, secret := credential.Generate(credential.Public, tenant.Test), credential.Generate(credential.Secret, tenant.Test)
 	known := ring()
 	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: tenant.Test, Permissions: []string{"payment:*"}, Signing: apikey.SigningKey(secret)}.Compiled()
 	known[public] = &key
@@ -107,7 +108,7 @@ func TestProxy_signed(t *testing.T) {
 		"changed path":      {"POST", "/v1/payments/CW-X/cancel", body, post, 401, "signature_invalid"},
 		"old":               {"POST", "/v1/payments", body, signedHeaders(public, secret, now.Add(-6*time.Minute), "POST", "/v1/payments", body), 401, "signature_expired"},
 		"another's secret":  {"POST", "/v1/payments", body, signedHeaders(public, testSecret, now, "POST", "/v1/payments", body), 401, "signature_invalid"},
-		"an unknown key":    {"POST", "/v1/payments", body, signedHeaders(apikey.Generate(apikey.Public, tenant.Test), secret, now, "POST", "/v1/payments", body), 401, "api_key_invalid"},
+		"an unknown key":    {"POST", "/v1/payments", body, signedHeaders(credential.Generate(credential.Public, tenant.Test), secret, now, "POST", "/v1/payments", body), 401, "api_key_invalid"},
 		"a large body":      {"POST", "/v1/payments", strings.Repeat("x", 256<<10+1), post, 413, "body_too_large"},
 		"an operator's":     {"GET", "/v1/admin/keys", "", post, 401, "operator_token_missing"},
 		"only the public":   {"POST", "/v1/payments", body, []string{"X-Api-Key", public}, 401, "signature_missing"},
@@ -140,7 +141,7 @@ func TestProxy_signed(t *testing.T) {
 
 // Without a memory of signatures no signed change is admitted.
 func TestProxy_signedWithoutMemory(t *testing.T) {
-	public, secret := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
+	public, secret := credential.Generate(credential.Public, tenant.Test), credential.Generate(credential.Secret, tenant.Test)
 	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: tenant.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
 	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) {
 		o.Callers = identity.NewResolver(keys{public: &key}, nil, nil, time.Now)

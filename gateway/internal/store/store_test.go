@@ -19,6 +19,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/gateway/internal/store"
@@ -247,7 +248,7 @@ func TestKey_peppers(t *testing.T) {
 	if err := find("ba"); err != nil {
 		t.Errorf("under the old pepper as the second: %v", err)
 	}
-	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, tenant.Test), netip.Addr{}); !errors.Is(err, apikey.ErrInvalid) {
+	if _, err := w.cache.Find(t.Context(), credential.Generate(credential.Secret, tenant.Test), netip.Addr{}); !errors.Is(err, apikey.ErrInvalid) {
 		t.Errorf("an unknown key: %v", err)
 	}
 }

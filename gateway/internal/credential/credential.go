@@ -1,6 +1,6 @@
-// Package apikey holds API keys: their text, their permissions, and how they are made, revoked and found. It uses no
-// HTTP and no SQL (the store does), and keeps no secret after it has returned it.
-package apikey
+// Package credential holds the texts of API keys and of operators' tokens: how they are made, read and checked. It knows
+// nothing about whose they are, and depends on nothing, so the merchants' tool uses it too.
+package credential
 
 import (
 	"crypto/rand"
