@@ -112,10 +112,14 @@ func newMailingSite(t *testing.T, door people.Door, letters mail.Sender) *site {
 
 // browser keeps cookies and follows redirects.
 type browser struct {
-	t    *testing.T
-	site *site
-	http *http.Client
+	t       *testing.T
+	site    *site
+	http    *http.Client
+	referer string // below the door
 }
+
+// from makes a page the one that the browser's next requests come from.
+func (b *browser) from(path string) *browser { b.referer = path; return b }
 
 func (s *site) browser(t *testing.T) *browser {
 	t.Helper()
@@ -123,7 +127,7 @@ func (s *site) browser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{t, s, &http.Client{Jar: jar}}
+	return &browser{t: t, site: s, http: &http.Client{Jar: jar}}
 }
 
 // page is an answer.
@@ -136,6 +140,9 @@ type page struct {
 func (b *browser) do(r *http.Request) page {
 	b.t.Helper()
 	r.Header.Set("Accept", "text/html")
+	if b.referer != "" {
+		r.Header.Set("Referer", b.site.url+b.referer)
+	}
 	answer, err := b.http.Do(r)
 	if err != nil {
 		b.t.Fatalf("send %s %s: %v", r.Method, r.URL, err)
@@ -289,6 +296,43 @@ func TestConsole_keepsInput(t *testing.T) {
 	b.send(at, "/team/invite", "login", "chi@acme.example", "role", "support").want(t, 200, "/team", "chi@acme.example", "/link/")
 	if strings.Contains(b.get("/team").body, "/link/") {
 		t.Error("the link of an invitation is shown twice")
+	}
+}
+
+// A session alone, with a proof six minutes old, changes nothing that lasts: each of these forms asks for a new proof,
+// sends nothing to the API, and comes back as it was typed.
+func TestConsole_provesWhatLasts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	ada, _ := s.invited(t, b, "ada@acme.example", people.Owner)
+	s.api = func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("the API got %s %s, want nothing before the proof", r.Method, r.URL.Path)
+		}
+		_, _ = io.WriteString(w, `{"merchant":{"name":"Acme"}}`)
+	}
+	const thief = "https://thief.example/hook"
+	for i, c := range []struct {
+		page, path string // where the form is, and where it goes
+		fields     []string
+		kept       string // on the page after the proof
+	}{
+		{"/webhooks/new", "/webhooks/new", []string{"url", thief}, thief},
+		{"/webhooks/we_1/edit", "/webhooks/we_1/edit", []string{"url", thief, "enabled", "yes"}, thief},
+		{"/webhooks/we_1", "/webhooks/we_1/delete", nil, "Deliveries"},
+		{"/replays/new", "/replays/new", []string{"status", "all", "from", "2026-01-02T03:04", "do", "send"}, "2026-01-02T03:04"},
+		{"/settings/branding", "/settings/branding", []string{"support", "help@thief.example"}, "help@thief.example"},
+		{"/accounts", "/accounts/sa_1/delete", nil, "Bank accounts"},
+		{"/addresses", "/addresses/wa_1/remove", nil, "Address book"},
+	} {
+		form := b.get(c.page).want(t, 200, c.page)
+		s.later.Add(int64(6 * time.Minute))
+		at := b.from(c.page).send(form, c.path, c.fields...).want(t, 200, "/prove", "Confirm that it is you")
+		if _, err := s.pool.Exec(t.Context(), `UPDATE people SET totp_used = 0`); err != nil {
+			t.Fatal(err)
+		}
+		b.from("").send(at, "/prove", "password", phrase, "code", code(t, ada.secret, 12*(i+1))).want(t, 200, c.page, c.kept)
 	}
 }
 
