@@ -20,6 +20,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/console/internal/api"
@@ -38,6 +39,7 @@ type Parts struct {
 	Door     people.Door
 	Origin   *url.URL // as browsers see it
 	Store    *store.Store
+	Ring     *keyring.Ring // seals the cookies of browsers that know an account
 	Gateway  *api.Gateway
 	Mail     mail.Sender
 	Area     Area // of the door
@@ -334,7 +336,7 @@ func (v *Visit) registration(merchantID string) api.Person {
 // newKey returns a new Idempotency-Key.
 func newKey() string { return "console-" + rand.Text() }
 
-// countRefusal counts an attempt to sign in that was refused.
+// countRefusal counts an attempt to sign in by its result.
 func (c *Console) countRefusal(way, result string) { c.signIns.WithLabelValues(way, result).Inc() }
 
 // writeJSON answers the script.
