@@ -7,16 +7,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"causeway.internal/libs/person"
 )
 
 // browserLife is the time after a sign-in for which its browser knows the account.
 const browserLife = 30 * 24 * time.Hour
 
-// browserCookie is the name of the cookie of a browser that knows an account: the gateway passes it by this name.
+// browserCookie is the name of the cookie of a browser that knows an account. The gateway passes cookies of such names
+// alone (person.Door.Owns).
 func (c *Console) browserCookie() string {
-	name := cookies[c.Door] + "-browser"
+	name := person.Door(c.Door).Cookie() + "-browser"
 	if c.Origin.Scheme == "https" {
-		name = "__Host-" + name
+		name = person.HostPrefix + name
 	}
 	return name
 }

@@ -76,9 +76,6 @@ func Base(d people.Door) string {
 	return "/console"
 }
 
-// cookies are the names of the sessions' cookies: both doors may have one host.
-var cookies = map[people.Door]string{people.Merchants: "console", people.Operators: "operators"}
-
 // New reads every embedded file, and reports an error in one.
 func New(parts Parts) (*Console, error) {
 	c := &Console{Parts: parts, base: Base(parts.Door), pages: map[string]*Page{}, mux: http.NewServeMux(), live: newLive()}
@@ -90,7 +87,7 @@ func New(parts Parts) (*Console, error) {
 	if c.views, err = viewsOf(c.base, []Area{core, parts.Area}); err != nil {
 		return nil, err
 	}
-	c.sessions = session.New(parts.Store, cookies[parts.Door], parts.Origin.Scheme == "https", parts.Now, c.failSession)
+	c.sessions = session.New(parts.Store, person.Door(parts.Door).Cookie(), parts.Origin.Scheme == "https", parts.Now, c.failSession)
 	c.limits = limits{store: parts.Store, count: c.countRefusal}
 	c.seconds = httpkit.Seconds(parts.Registry)
 	c.signIns = prometheus.NewCounterVec(prometheus.CounterOpts{
