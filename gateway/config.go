@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ type settings struct {
 	ConsoleIdentityKeys config.Secret `env:"CONSOLE_IDENTITY_KEYS" doc:"comma separated base64 keys of identities for the merchants' console; required with CONSOLE_URL"`
 	ConsoleOperatorKeys config.Secret `env:"CONSOLE_OPERATORS_IDENTITY_KEYS" doc:"the same for the operators' console"`
 	ConsoleKeys         string        `env:"CONSOLE_KEYS" doc:"comma separated merchant: or operator: and the base64 of an ed25519 public key: the keys by which the two consoles name the people who call. The other half is DOOR_KEY of that console; several keys of one door verify while one is changed"`
-	OperatorsURL        string        `env:"OPERATORS_URL" doc:"public URL of the host on which operators use their console and its passkeys; empty: PUBLIC_URL. A passkey works for one host, whose name must be no IP address"`
+	OperatorsURL        string        `env:"OPERATORS_URL" doc:"public URL of the host on which operators use their console and its passkeys; empty: PUBLIC_URL. A passkey works for one host, whose name must be no IP address. On https with both consoles and two operators for live keys it must be another host than that of PUBLIC_URL"`
 	LiveMax             int           `env:"LIVE_EVENTS_MAX" envDefault:"256" doc:"browsers that listen to the events of a console at a time, apart from the requests of IN_FLIGHT_MAX"`
 	LivePerAddress      int           `env:"LIVE_EVENTS_PER_ADDRESS_MAX" envDefault:"64" doc:"share of them that one address may have"`
 
@@ -152,8 +153,10 @@ func readInputs(environ map[string]string) (inputs, error) {
 	if in.people, err = person.NewVerifier(cfg.ConsoleKeys); err != nil {
 		return in, fmt.Errorf("CONSOLE_KEYS: %w", err)
 	}
-	in.site, err = cfg.passkeySite()
-	return in, err
+	if in.site, err = cfg.passkeySite(); err != nil {
+		return in, err
+	}
+	return in, cfg.hostsApart()
 }
 
 // callers reads the operators' tokens and the trusted proxies.
@@ -310,15 +313,35 @@ func (s settings) bounds() error {
 
 // passkeySite is where operators use their passkeys; none without a URL.
 func (s settings) passkeySite() (passkey.Site, error) {
-	url := cmp.Or(s.OperatorsURL, s.PublicURL)
-	if url == "" {
+	at := cmp.Or(s.OperatorsURL, s.PublicURL)
+	if at == "" {
 		return passkey.Site{}, nil
 	}
-	site, err := passkey.SiteOf(url)
+	site, err := passkey.SiteOf(at)
 	if err != nil {
 		return site, fmt.Errorf("OPERATORS_URL: %w", err)
 	}
 	return site, nil
+}
+
+// hostsApart refuses one host for both consoles where real money is. A script of a host may send requests in the name
+// of the person who is signed in there, so a merchants' console that somebody has taken over would act for operators.
+func (s settings) hostsApart() error {
+	if !s.https() || !s.SecondOperator || s.ConsoleURL == "" || s.ConsoleOperatorsURL == "" {
+		return nil
+	}
+	merchants, err := url.Parse(s.PublicURL)
+	if err != nil {
+		return fmt.Errorf("PUBLIC_URL: %w", err)
+	}
+	operators, err := url.Parse(cmp.Or(s.OperatorsURL, s.PublicURL))
+	if err != nil {
+		return fmt.Errorf("OPERATORS_URL: %w", err)
+	}
+	if strings.EqualFold(merchants.Hostname(), operators.Hostname()) {
+		return errors.New("OPERATORS_URL: the operators' console needs another host than PUBLIC_URL; only with SECOND_OPERATOR=false both may have one")
+	}
+	return nil
 }
 
 // https reports whether callers reach the gateway over TLS.

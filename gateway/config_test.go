@@ -88,3 +88,31 @@ func TestSettings_shards(t *testing.T) {
 		}
 	}
 }
+
+// Both consoles on one host are for development: where callers use https and live keys take two operators, the gateway
+// does not start.
+func TestSettings_hostsApart(t *testing.T) {
+	apart := settings{
+		PublicURL: "https://pay.example", OperatorsURL: "https://operators.example", ConsoleURL: "http://console", ConsoleOperatorsURL: "http://console-operators",
+		SecondOperator: true,
+	}
+	for name, c := range map[string]struct {
+		change func(*settings)
+		refuse bool
+	}{
+		"two hosts":                    {func(*settings) {}, false},
+		"no host of operators":         {func(s *settings) { s.OperatorsURL = "" }, true},
+		"one host":                     {func(s *settings) { s.OperatorsURL = "https://PAY.example" }, true},
+		"one host with two ports":      {func(s *settings) { s.OperatorsURL = "https://pay.example:8443" }, true}, // cookies know no ports
+		"one host, development":        {func(s *settings) { s.OperatorsURL, s.SecondOperator = "", false }, false},
+		"one host of plain http":       {func(s *settings) { s.OperatorsURL, s.PublicURL = "", "http://localhost:8080" }, false},
+		"one host for one console":     {func(s *settings) { s.OperatorsURL, s.ConsoleOperatorsURL = "", "" }, false},
+		"one host for the other alone": {func(s *settings) { s.OperatorsURL, s.ConsoleURL = "", "" }, false},
+	} {
+		s := apart
+		c.change(&s)
+		if err := s.hostsApart(); (err != nil) != c.refuse || err != nil && !strings.Contains(err.Error(), "OPERATORS_URL") {
+			t.Errorf("%s: got %v, want a refusal: %t", name, err, c.refuse)
+		}
+	}
+}

@@ -28,6 +28,24 @@ const (
 	Operator Door = "operator"
 )
 
+// Cookie is the name of the session's cookie of a door's console. The name of each further cookie of that console
+// begins with it and a hyphen. On https all have HostPrefix.
+func (d Door) Cookie() string {
+	if d == Operator {
+		return "operators"
+	}
+	return "console"
+}
+
+// HostPrefix begins the name of a cookie that browsers take on https only, for one host and all its paths.
+const HostPrefix = "__Host-"
+
+// Owns reports whether the console of a door has made a cookie of a name.
+func (d Door) Owns(name string) bool {
+	name = strings.TrimPrefix(name, HostPrefix)
+	return name == d.Cookie() || strings.HasPrefix(name, d.Cookie()+"-")
+}
+
 // Life is how far from now an assertion may have been issued, in both directions.
 const Life = 10 * time.Second
 

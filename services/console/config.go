@@ -22,7 +22,7 @@ type settings struct {
 	Place
 	Gateway   string        `env:"GATEWAY_URL,required" doc:"base URL of the gateway, whose API the console calls in the name of the person who is signed in"`
 	DoorKey   config.Secret `env:"DOOR_KEY,required" doc:"base64 of the 32 bytes of this door's ed25519 seed; the gateway lists its public half in CONSOLE_KEYS. Each door has a key of its own"`
-	Master    config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the secrets of authenticator apps and the sessions, all open them"`
+	Master    config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the secrets of authenticator apps, the sessions and the cookies of browsers that know an account, all open them"`
 	SignUp    bool          `env:"SIGN_UP" envDefault:"true" doc:"merchants may register themselves; each begins as a draft with test keys. It needs the merchants' door, and on https also SMTP_URL: a letter proves an address"`
 	HTTPAddr  string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the pages, for the gateway alone"`
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`

@@ -85,7 +85,7 @@ func serve(ctx context.Context, in command.Input) error {
 		area = operator.Area()
 	}
 	pages, err := web.New(web.Parts{
-		Door: door, Origin: origin, Store: keep, Gateway: api.New(cfg.Gateway, key, time.Now), Mail: letters, Area: area,
+		Door: door, Origin: origin, Store: keep, Ring: ring, Gateway: api.New(cfg.Gateway, key, time.Now), Mail: letters, Area: area,
 		Log: tel.Log, Registry: tel.Registry, Now: time.Now, Stopping: group.Ready, SignUp: cfg.signUp(origin, letters.Sends()),
 	})
 	if err != nil {

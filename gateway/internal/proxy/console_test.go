@@ -15,27 +15,35 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// console serves pages of the service behind the gateway as the merchants' console.
+// console serves pages of the service behind the gateway as both consoles.
 func console(t *testing.T, w *fixture, options ...option) *fixture {
 	t.Helper()
-	target, err := proxy.Service(w.upstream.URL, otherKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(target.Close)
 	return start(t, http.NotFoundHandler(), append(options, func(o *proxy.Options) {
-		router, err := route.NewRouter(append(table(), route.Consoles(route.MerchantsPath, route.Console)...))
+		all := table()
+		for path, to := range map[string]route.Upstream{route.MerchantsPath: route.Console, route.OperatorsPath: route.ConsoleOperators} {
+			target, err := proxy.Service(w.upstream.URL, otherKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(target.Close)
+			o.Targets[to] = target
+			all = append(all, route.Consoles(path, to)...)
+		}
+		router, err := route.NewRouter(all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Router = router
-		o.Targets[route.Console] = target
 	})...)
 }
 
 // pages plays a console: it verifies the gateway's identity and answers with what it saw.
 func pages(w http.ResponseWriter, r *http.Request) {
-	if _, err := (httpkit.Verifier{Audience: "console", Keys: [][]byte{otherKey}, Now: time.Now}).Verify(r); err != nil {
+	audience := "console"
+	if strings.HasPrefix(r.URL.Path, "/operators") {
+		audience = "console-operators"
+	}
+	if _, err := (httpkit.Verifier{Audience: audience, Keys: [][]byte{otherKey}, Now: time.Now}).Verify(r); err != nil {
 		http.Error(w, err.Error(), http.StatusTeapot)
 		return
 	}
@@ -62,18 +70,18 @@ func TestProxy_console(t *testing.T) {
 	w := console(t, start(t, http.HandlerFunc(pages)))
 	host := strings.TrimPrefix(w.url, "http://")
 	for target, want := range map[string]string{
-		"GET /console":                   "GET /console " + host + "|session=1|https://x.example||",
-		"POST /console/payments/CW-X":    "POST /console/payments/CW-X " + host + "|session=1|https://x.example||a=b",
-		"DELETE /console/keys/1":         "DELETE /console/keys/1 " + host + "|session=1|https://x.example||a=b",
-		"GET /console/a%2Fb/c":           "GET /console/a/b/c " + host + "|session=1|https://x.example||",
-		"GET /console/somewhere/missing": "GET /console/somewhere/missing " + host + "|session=1|https://x.example||",
+		"GET /console":                   "GET /console " + host + "|console=1|https://x.example||",
+		"POST /console/payments/CW-X":    "POST /console/payments/CW-X " + host + "|console=1|https://x.example||a=b",
+		"DELETE /console/keys/1":         "DELETE /console/keys/1 " + host + "|console=1|https://x.example||a=b",
+		"GET /console/a%2Fb/c":           "GET /console/a/b/c " + host + "|console=1|https://x.example||",
+		"GET /console/somewhere/missing": "GET /console/somewhere/missing " + host + "|console=1|https://x.example||",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		body := ""
 		if method != http.MethodGet {
 			body = "a=b"
 		}
-		a := w.do(t, method, path, "", body, "Cookie", "session=1", "Origin", "https://x.example", "X-Api-Key", testSecret, "X-Causeway-Identity", "x")
+		a := w.do(t, method, path, "", body, "Cookie", "console=1", "Origin", "https://x.example", "X-Api-Key", testSecret, "X-Causeway-Identity", "x")
 		if string(a.body) != want {
 			t.Errorf("%s: got %d %s, want %s", target, a.StatusCode, a.body, want)
 		}
@@ -97,9 +105,24 @@ func TestProxy_console(t *testing.T) {
 		t.Errorf("a redirect: got %d to %q", res.StatusCode, res.Header.Get("Location"))
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forcetypeassert // it is one
-	for _, path := range []string{"/console/", "/console/../v1/payments", "/console//x", "/console/%2e%2e/v1", "/consoles", "/operators", "/operators/x"} {
+	for _, path := range []string{"/console/", "/console/../v1/payments", "/console//x", "/console/%2e%2e/v1", "/consoles", "/operator"} {
 		w.do(t, "GET", path, "", "").refused(t, http.StatusNotFound, "route_not_found")
 	}
+	// Each console gets its own cookies and the language, and nothing of the other one, which may have the same host.
+	const both = "__Host-console=m1; __Host-operators=o1;language=fr; console=m2 ; console-browser=m3; __Host-operators-browser=o2; operators=o3; " +
+		"consoles=x; __Host-=x; language2=x; =console; Console=x; a=console=1"
+	for path, want := range map[string]string{
+		"/console/x":   "__Host-console=m1; language=fr; console=m2; console-browser=m3",
+		"/operators/x": "__Host-operators=o1; language=fr; __Host-operators-browser=o2; operators=o3",
+	} {
+		if a := w.do(t, "GET", path, "", "", "Cookie", both); !strings.Contains(string(a.body), "|"+want+"|") {
+			t.Errorf("%s with the cookies of both consoles: got %s, want %s", path, a.body, want)
+		}
+		if a := w.do(t, "GET", path, "", "", "Cookie", "other=1"); !strings.Contains(string(a.body), host+"||") {
+			t.Errorf("%s with a cookie of neither console: got %s, want none", path, a.body)
+		}
+	}
+	start(t, http.NotFoundHandler()).do(t, "GET", "/operators/x", "", "").refused(t, http.StatusNotFound, "route_not_found") // which has no console
 	if a := w.do(t, "OPTIONS", "/console/x", "", "", "Access-Control-Request-Method", "POST", "Origin", "https://x.example"); a.Header.Get("Access-Control-Allow-Methods") != "" {
 		t.Errorf("another origin may call a console: %v", a.Header)
 	}

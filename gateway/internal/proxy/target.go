@@ -25,6 +25,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/passkey"
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/shard"
 	"causeway.internal/libs/telemetry"
 )
@@ -202,8 +203,8 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 // an identity header, no credential, no cookie and no hop-by-hop header passes.
 var passed = []string{"Accept", "Accept-Language", "Content-Type", httpkit.IdempotencyHeader, "If-None-Match", "User-Agent"}
 
-// browsing are the further headers that a console sees.
-var browsing = []string{"Cookie", "Last-Event-Id", "Origin", "Referer", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User"}
+// browsing are the further headers that a console sees, besides its own cookies.
+var browsing = []string{"Last-Event-Id", "Origin", "Referer", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User"}
 
 // withheld are the headers that never pass, not even on routes that pass all others.
 var withheld = []string{
@@ -243,6 +244,9 @@ func forwarded(in *http.Request, c *Call) http.Header {
 				h[name] = v
 			}
 		}
+		if kept := cookies(in, c.Route); kept != "" {
+			h["Cookie"] = []string{kept}
+		}
 	}
 	if approval := in.Header[passkey.Header]; c.Caller.Approver != nil && len(approval) == 1 {
 		h[passkey.Header] = approval
@@ -252,6 +256,28 @@ func forwarded(in *http.Request, c *Call) http.Header {
 	}
 	h[httpkit.RequestIDHeader] = []string{c.RequestID}
 	return h
+}
+
+// doors are the consoles by upstream.
+var doors = map[route.Upstream]person.Door{route.Console: person.Merchant, route.ConsoleOperators: person.Operator}
+
+// cookies are those of a request that its console sees: its own, and the language of the reader. Both consoles may have
+// one host, and neither may have the sessions of the other.
+func cookies(in *http.Request, to *route.Route) string {
+	door, ok := doors[to.Upstream]
+	if !ok || !to.Browser {
+		return ""
+	}
+	var kept []string
+	for _, line := range in.Header["Cookie"] {
+		for one := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(one, "=")
+			if name = strings.TrimSpace(name); name == "language" || door.Owns(name) {
+				kept = append(kept, strings.TrimSpace(one))
+			}
+		}
+	}
+	return strings.Join(kept, "; ")
 }
 
 // The answers when a service does not.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alexedwards/scs/v2"
 
+	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/console/internal/store"
 )
@@ -72,7 +73,7 @@ func New(keep Store, cookie string, secure bool, now func() time.Time, fail func
 	m.ErrorFunc = fail
 	m.Cookie.Name, m.Cookie.Secure = cookie, secure
 	if secure {
-		m.Cookie.Name = "__Host-" + cookie
+		m.Cookie.Name = person.HostPrefix + cookie
 	}
 	m.Store = adapter{keep: keep, scs: m}
 	return &Manager{scs: m, keep: keep, now: now}

@@ -114,12 +114,6 @@ func (s *Store) TakeBack(ctx context.Context, subject string) error {
 	return err
 }
 
-// Succeeded forgets the failed attempts against a subject.
-func (s *Store) Succeeded(ctx context.Context, subject string) error {
-	_, err := s.pool.Exec(ctx, `DELETE FROM attempts WHERE subject = $1`, subject)
-	return err
-}
-
 const linkColumns = `id, purpose, login, merchant_id, merchant_name, role, created_by, created_at, expires_at`
 
 func readLink(row pgx.CollectableRow) (l people.Link, err error) {

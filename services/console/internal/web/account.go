@@ -158,7 +158,11 @@ func changePassword(v *Visit) error {
 	if !f.OK() {
 		return v.Refuse("account-password", "account.password", accountPage{Form: f})
 	}
-	if err := c.Store.SetPassword(ctx, v.Person.ID, password.Hash(f.Values.Get("password"))); err != nil {
+	hash, err := password.Hash(ctx, f.Values.Get("password"))
+	if err != nil {
+		return err
+	}
+	if err := c.Store.SetPassword(ctx, v.Person.ID, hash); err != nil {
 		return err
 	}
 	if err := c.Store.RevokeOthers(ctx, v.Person.ID, c.sessions.ID(ctx)); err != nil {

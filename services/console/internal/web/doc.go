@@ -23,7 +23,7 @@
 // page of every role with axe.
 //
 // Lists page by the API's cursor: NewPager reads ?after and writes the next page's address, with the filters kept.
-// Acts that move money or show a secret set Fresh on both routes of their path. A page that changes by itself has Live:
-// a short text that differs when the page does. The script then fetches the page again and swaps the elements that have
-// data-part.
+// Acts that move money, show a secret, change who may act, or have a lasting effect set Fresh on both routes of their
+// path; TestProofs decides for each POST. A page that changes by itself has Live: a short text that differs when the
+// page does. The script then fetches the page again and swaps the elements that have data-part.
 package web

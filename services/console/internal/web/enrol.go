@@ -94,8 +94,11 @@ func enrol(v *Visit) error {
 	if !f.OK() {
 		return v.Refuse("enrol", "enrol.title", enrolPage{Form: f, enrolment: e})
 	}
-	e.Name, e.Password = name, password.Hash(f.Values.Get("password"))
+	e.Name = name
 	var err error
+	if e.Password, err = password.Hash(v.Context(), f.Values.Get("password")); err != nil {
+		return err
+	}
 	if e.Secret, e.Address, err = newTOTP(e.Login); err != nil {
 		return err
 	}
@@ -290,7 +293,7 @@ func register(v *Visit) error {
 		f.Err("email", v.T("register.email.wrong"))
 		return v.Refuse("register", "register.title", registerPage{Form: f})
 	}
-	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil { // it is not taken back, so that nobody can mail a list of addresses
+	if err := c.limits.begin(ctx, "link", v.anybody()); err != nil { // it is not taken back, so that nobody can mail a list of addresses
 		return err
 	}
 	if err := c.limits.letter(ctx, "", login); err != nil { // nor floods one

@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/services/console/internal/api"
+	"causeway.internal/services/console/internal/password"
 	"causeway.internal/services/console/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (v *Visit) fail(err error) {
 		v.speech = c.views.languages[0]
 	}
 	status, f := v.explain(err)
-	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && !errors.Is(err, password.ErrBusy) {
 		c.Log.ErrorContext(ctx, "page failed", "route", v.Page.Name(), "request_id", f.RequestID, "err", err)
 	}
 	if rec, ok := v.W.(*recorder); ok && rec.status != 0 { // a part is sent already: the reader must see that it is not complete
@@ -72,6 +73,8 @@ func (v *Visit) explain(err error) (int, Failure) {
 		status, f.Code = http.StatusNotFound, store.ErrUnknown.Code
 	case errors.As(err, &own) && own.Kind != fault.Internal:
 		status, f.Code, f.Text = httpkit.Status(own.Kind), own.Code, own.Message
+	case errors.Is(err, password.ErrBusy):
+		status, f.Code, key = http.StatusServiceUnavailable, "overloaded", "error.many"
 	case errors.Is(err, context.DeadlineExceeded):
 		status, f.Code = http.StatusGatewayTimeout, "timeout"
 	default:

@@ -9,16 +9,17 @@ import (
 	"causeway.internal/services/console/internal/store"
 )
 
-// accountMax and addressMax bound the failed attempts in store's window, against one account and from one address,
-// which may be that of a whole office. letterMax bounds the letters to one address, lettersMax the letters that one
-// person sends.
+// The bounds of failed attempts in store's window; docs/threat-model.md has the guesses of a day that they leave.
 const (
-	accountMax = 10
-	addressMax = 60
-	letterMax  = 5
-	lettersMax = 30
+	ownMax     = 10 // against an account from one network, in a browser that knows the account, and in a session
+	addressMax = 60 // from one network, which may be that of a whole office, against all accounts
+	letterMax  = 5  // letters to one address
+	lettersMax = 30 // letters that one person sends
 	limitAfter = 15 * time.Minute
 )
+
+// accountMax bounds the failures against an account from all networks together. To try a code one needs the password.
+var accountMax = map[string]int{"password": 100, "code": 10}
 
 var errLimited = fault.New(fault.RateLimited, "too_many_attempts", "Too many failed attempts. Wait a quarter of an hour and try again.").After(limitAfter)
 
@@ -30,15 +31,28 @@ type limits struct {
 	count func(way, result string)
 }
 
-func subjects(account, address string) map[string]int {
-	out := map[string]int{}
-	if account != "" {
-		out["account "+account] = accountMax
+// bound is the most failed attempts that count against a subject.
+type bound struct {
+	subject string
+	most    int
+}
+
+// anybody are the bounds of an attempt that names no account.
+func (v *Visit) anybody() []bound { return []bound{{"address " + network(v.Address()), addressMax}} }
+
+// guesses are the bounds of an attempt to sign in to an account. A browser that knows the account counts alone, so that
+// the failures of others do not lock its person out.
+func (v *Visit) guesses(way, login string) []bound {
+	if id := v.knownBrowser(login); id != "" {
+		return []bound{{"browser " + id, ownMax}}
 	}
-	if address != "" {
-		out["address "+network(address)] = addressMax
-	}
-	return out
+	return append(v.anybody(), bound{way + " of " + login + " at " + network(v.Address()), ownMax}, bound{way + " of " + login, accountMax[way]})
+}
+
+// proofs are the bounds of a person who is signed in and proves their identity again. They belong to the session, so
+// that nobody else can use them up.
+func (v *Visit) proofs() []bound {
+	return []bound{{"session " + v.console.sessions.ID(v.Context()), ownMax}}
 }
 
 // network returns the unit that counts as one address: of an IPv6 address the /64, because one subscriber has all of
@@ -52,29 +66,27 @@ func network(address string) string {
 }
 
 // begin counts an attempt. If too many have failed, it refuses the attempt and does not count it.
-func (l limits) begin(ctx context.Context, way, account, address string) error {
-	limited := false
-	for subject, most := range subjects(account, address) {
-		n, err := l.store.Attempt(ctx, subject)
+func (l limits) begin(ctx context.Context, way string, bounds []bound) error {
+	for i, b := range bounds {
+		n, err := l.store.Attempt(ctx, b.subject)
 		if err != nil {
 			return err
 		}
-		limited = limited || n > most
+		if n > b.most {
+			l.count(way, "limited")
+			if err := l.takeBack(ctx, bounds[:i+1]); err != nil {
+				return err
+			}
+			return errLimited
+		}
 	}
-	if !limited {
-		return nil
-	}
-	l.count(way, "limited")
-	if err := l.takeBack(ctx, account, address); err != nil {
-		return err
-	}
-	return errLimited
+	return nil
 }
 
 // takeBack uncounts an attempt that succeeded or was none.
-func (l limits) takeBack(ctx context.Context, account, address string) error {
-	for subject := range subjects(account, address) {
-		if err := l.store.TakeBack(ctx, subject); err != nil {
+func (l limits) takeBack(ctx context.Context, bounds []bound) error {
+	for _, b := range bounds {
+		if err := l.store.TakeBack(ctx, b.subject); err != nil {
 			return err
 		}
 	}
@@ -84,26 +96,20 @@ func (l limits) takeBack(ctx context.Context, account, address string) error {
 // failed records that an attempt was refused. begin has counted it.
 func (l limits) failed(way string) { l.count(way, "refused") }
 
-// done counts a sign-in and forgets the failures of the account.
-func (l limits) done(ctx context.Context, way, account string) error {
-	l.count(way, "done")
-	return l.store.Succeeded(ctx, "account "+account)
-}
-
 var errLetters = fault.New(fault.RateLimited, "too_many_letters", "Too many letters were sent. Wait a quarter of an hour and try again.").After(limitAfter)
 
 // letter counts a letter to an address, and by the person who sends it, "" without a sign-in.
 func (l limits) letter(ctx context.Context, by, to string) error {
-	bounds := map[string]int{"letter to " + to: letterMax}
+	bounds := []bound{{"letter to " + to, letterMax}}
 	if by != "" {
-		bounds["letter by "+by] = lettersMax
+		bounds = append(bounds, bound{"letter by " + by, lettersMax})
 	}
-	for subject, most := range bounds {
-		n, err := l.store.Attempt(ctx, subject)
+	for _, b := range bounds {
+		n, err := l.store.Attempt(ctx, b.subject)
 		if err != nil {
 			return err
 		}
-		if n > most {
+		if n > b.most {
 			return errLetters
 		}
 	}

@@ -106,7 +106,11 @@ func signIn(v *Visit) error {
 	if !ok { // no valid login, of any length: it counts against the address alone
 		login = ""
 	}
-	who, err := c.check(v, "password", login, f.Values.Get("password"))
+	bounds := v.anybody()
+	if ok {
+		bounds = v.guesses("password", login)
+	}
+	who, err := c.check(v, bounds, login, f.Values.Get("password"))
 	if errors.Is(err, errWrong) || errors.Is(err, errLimited) {
 		f.Problem = v.T("sign.wrong")
 		if errors.Is(err, errLimited) {
@@ -126,9 +130,10 @@ func signIn(v *Visit) error {
 var errWrong = errors.New("the login or its proof is wrong")
 
 // check verifies a password under the limits. It returns errWrong for a wrong password, and for an account without one.
-func (c *Console) check(v *Visit, way, login, typed string) (people.Person, error) {
+// A password that was not looked at, because too many wait, does not count.
+func (c *Console) check(v *Visit, bounds []bound, login, typed string) (people.Person, error) {
 	ctx := v.Context()
-	if err := c.limits.begin(ctx, way, login, v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "password", bounds); err != nil {
 		return people.Person{}, err
 	}
 	who, err := c.Store.PersonOf(ctx, login)
@@ -141,11 +146,17 @@ func (c *Console) check(v *Visit, way, login, typed string) (people.Person, erro
 			return who, err
 		}
 	}
-	if len(typed) > 4*people.PasswordMax || !password.Verify(hash, typed) {
-		c.limits.failed(way)
+	right := false
+	if len(typed) <= 4*people.PasswordMax {
+		if right, err = password.Verify(ctx, hash, typed); err != nil {
+			return who, errors.Join(err, c.limits.takeBack(ctx, bounds))
+		}
+	}
+	if !right {
+		c.limits.failed("password")
 		return who, errWrong
 	}
-	return who, c.limits.takeBack(ctx, login, v.Address())
+	return who, c.limits.takeBack(ctx, bounds)
 }
 
 func showCode(v *Visit) error {
@@ -168,7 +179,7 @@ func signInCode(v *Visit) error {
 	}
 	f := v.Form(nil)
 	if v.Need(f, "code") {
-		err := c.checkCode(v, who, f.Get("code"))
+		err := c.checkCode(v, v.guesses("code", who.Login), who, f.Get("code"))
 		switch {
 		case err == nil:
 			return v.lead(v.begin(who, "password"))
@@ -184,9 +195,9 @@ func signInCode(v *Visit) error {
 }
 
 // checkCode verifies a second factor under the limits.
-func (c *Console) checkCode(v *Visit, who people.Person, typed string) error {
+func (c *Console) checkCode(v *Visit, bounds []bound, who people.Person, typed string) error {
 	ctx := v.Context()
-	if err := c.limits.begin(ctx, "code", who.Login, v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "code", bounds); err != nil {
 		return err
 	}
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
@@ -207,7 +218,7 @@ func (c *Console) checkCode(v *Visit, who people.Person, typed string) error {
 		c.limits.failed("code")
 		return errWrong
 	}
-	return c.limits.takeBack(ctx, who.Login, v.Address())
+	return c.limits.takeBack(ctx, bounds)
 }
 
 // begin signs a person in and returns the path of the page that waits.
@@ -220,9 +231,8 @@ func (v *Visit) begin(who people.Person, way string) (to string, err error) {
 	if err := c.sessions.Begin(ctx, who.ID, v.Address(), v.R.UserAgent()); err != nil {
 		return "", err
 	}
-	if err := c.limits.done(ctx, way, who.Login); err != nil {
-		return "", err
-	}
+	c.countRefusal(way, "done")
+	v.rememberBrowser(who.Login)
 	if err := v.identify(); err != nil {
 		return "", err
 	}
@@ -295,10 +305,10 @@ var errCeremony = fault.New(fault.Conflict, "ceremony_over", "That took too long
 
 var errPasskey = fault.New(fault.Forbidden, "passkey_refused", "This passkey is not known here. Try another way to sign in.")
 
-// verifyPasskey ends the ceremony of a passkey and returns its person.
-func (v *Visit) verifyPasskey() (people.Person, error) {
+// verifyPasskey ends the ceremony of a passkey under the limits and returns its person.
+func (v *Visit) verifyPasskey(bounds []bound) (people.Person, error) {
 	c, ctx := v.console, v.Context()
-	if err := c.limits.begin(ctx, "passkey", "", v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "passkey", bounds); err != nil {
 		return people.Person{}, err
 	}
 	state, ok := c.sessions.Finish(ctx, "sign in")
@@ -328,7 +338,7 @@ func (v *Visit) verifyPasskey() (people.Person, error) {
 	if who.Disabled {
 		return who, errPasskey
 	}
-	if err := c.limits.takeBack(ctx, "", v.Address()); err != nil {
+	if err := c.limits.takeBack(ctx, bounds); err != nil {
 		return who, err
 	}
 	return who, c.Store.UsedPasskey(ctx, credentialID, credential)
@@ -348,7 +358,7 @@ func (c *Console) credentials(v *Visit, personID string) ([][]byte, error) {
 
 // finishSignIn signs the person of a passkey in and sends the script the next address.
 func finishSignIn(v *Visit) error {
-	who, err := v.verifyPasskey()
+	who, err := v.verifyPasskey(v.anybody())
 	if err != nil {
 		return err
 	}
@@ -380,16 +390,14 @@ func prove(v *Visit) error {
 	c := v.console
 	f := v.Form(nil)
 	if v.Need(f, "password", "code") {
-		_, err := c.check(v, "password", v.Person.Login, f.Values.Get("password"))
+		_, err := c.check(v, v.proofs(), v.Person.Login, f.Values.Get("password"))
 		if err == nil {
-			err = c.checkCode(v, v.Person, f.Get("code"))
+			err = c.checkCode(v, v.proofs(), v.Person, f.Get("code"))
 		}
 		switch {
 		case err == nil:
 			c.sessions.Prove(v.Context())
-			if err := c.limits.done(v.Context(), "password", v.Person.Login); err != nil {
-				return err
-			}
+			c.countRefusal("password", "done")
 			return v.Redirect(v.resume())
 		case errors.Is(err, errLimited):
 			f.Problem = v.T("sign.limited")
@@ -403,7 +411,7 @@ func prove(v *Visit) error {
 }
 
 func finishProve(v *Visit) error {
-	who, err := v.verifyPasskey()
+	who, err := v.verifyPasskey(v.proofs())
 	if err != nil {
 		return err
 	}
@@ -450,7 +458,7 @@ func LinkHash(secret string) []byte {
 
 func showLink(v *Visit) error {
 	c, ctx := v.console, v.Context()
-	if err := c.limits.begin(ctx, "link", "", v.Address()); err != nil {
+	if err := c.limits.begin(ctx, "link", v.anybody()); err != nil {
 		return err
 	}
 	link, err := c.Store.FindLink(ctx, LinkHash(v.Param("secret")))
@@ -461,7 +469,7 @@ func showLink(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.limits.takeBack(ctx, "", v.Address()); err != nil {
+	if err := c.limits.takeBack(ctx, v.anybody()); err != nil {
 		return err
 	}
 	return v.Render("link", "link.title", signForm{Form: &Form{}, Link: link})

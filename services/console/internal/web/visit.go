@@ -115,15 +115,17 @@ func (v *Visit) askToSignIn() error {
 	return errors.Join(v.Redirect("/sign-in"), errAnswered)
 }
 
-// askToProve keeps the form and asks the person for a proof of identity.
+// askToProve keeps the form and asks the person for a proof of identity. A POST without a page of its own, by the
+// script or by a button, leads back to the page that it came from.
 func (v *Visit) askToProve() error {
-	if v.Page.JSON { // the script goes there, and comes back to the page that it is on
-		if from, err := url.Parse(v.R.Referer()); err == nil && strings.HasPrefix(from.Path, v.console.base+"/") {
-			v.console.sessions.Park(v.Context(), v.Person.ID, strings.TrimPrefix(from.Path, v.console.base), nil)
-		}
+	if !v.Page.Alone {
+		v.park(v.Person.ID)
+	} else if from, err := url.Parse(v.R.Referer()); err == nil && strings.HasPrefix(from.Path, v.console.base+"/") {
+		v.console.sessions.Park(v.Context(), v.Person.ID, strings.TrimPrefix(from.Path, v.console.base), nil)
+	}
+	if v.Page.JSON {
 		return errors.Join(v.writeJSON(http.StatusOK, map[string]string{"to": v.Link("/prove")}), errAnswered)
 	}
-	v.park(v.Person.ID)
 	return errors.Join(v.Redirect("/prove"), errAnswered)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/person"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/console/internal/api"
@@ -38,6 +39,7 @@ type Parts struct {
 	Door     people.Door
 	Origin   *url.URL // as browsers see it
 	Store    *store.Store
+	Ring     *keyring.Ring // seals the cookies of browsers that know an account
 	Gateway  *api.Gateway
 	Mail     mail.Sender
 	Area     Area // of the door
@@ -74,9 +76,6 @@ func Base(d people.Door) string {
 	return "/console"
 }
 
-// cookies are the names of the sessions' cookies: both doors may have one host.
-var cookies = map[people.Door]string{people.Merchants: "console", people.Operators: "operators"}
-
 // New reads every embedded file, and reports an error in one.
 func New(parts Parts) (*Console, error) {
 	c := &Console{Parts: parts, base: Base(parts.Door), pages: map[string]*Page{}, mux: http.NewServeMux(), live: newLive()}
@@ -88,7 +87,7 @@ func New(parts Parts) (*Console, error) {
 	if c.views, err = viewsOf(c.base, []Area{core, parts.Area}); err != nil {
 		return nil, err
 	}
-	c.sessions = session.New(parts.Store, cookies[parts.Door], parts.Origin.Scheme == "https", parts.Now, c.failSession)
+	c.sessions = session.New(parts.Store, person.Door(parts.Door).Cookie(), parts.Origin.Scheme == "https", parts.Now, c.failSession)
 	c.limits = limits{store: parts.Store, count: c.countRefusal}
 	c.seconds = httpkit.Seconds(parts.Registry)
 	c.signIns = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -334,7 +333,7 @@ func (v *Visit) registration(merchantID string) api.Person {
 // newKey returns a new Idempotency-Key.
 func newKey() string { return "console-" + rand.Text() }
 
-// countRefusal counts an attempt to sign in that was refused.
+// countRefusal counts an attempt to sign in by its result.
 func (c *Console) countRefusal(way, result string) { c.signIns.WithLabelValues(way, result).Inc() }
 
 // writeJSON answers the script.

@@ -39,8 +39,8 @@ func pages() []web.Page {
 		web.Get("/settlements/{month}/csv", people.PaymentRead, invoiceCSV),
 
 		web.Get("/settings", "", settings),
-		web.Get("/settings/branding", people.MerchantManage, showBranding),
-		web.Post("/settings/branding", people.MerchantManage, changeBranding),
+		web.Get("/settings/branding", people.MerchantManage, showBranding).WithFresh(),
+		web.Post("/settings/branding", people.MerchantManage, changeBranding).WithFresh(),
 	})
 }
 
