@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,9 @@ var (
 // programs are those with commands that an operator types. The page of the merchants' tool, causeway, is written from
 // its help (TestHelp_everywhere).
 var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "console", "signer"}
+
+// aliases are the words of runbooks/commands.md for a program in another pod than that of its name.
+var aliases = map[string]string{"payments-serve": "payments", "console-operators": "console"}
 
 // usages are the commands of the programs, each with its flags.
 type usages map[string][]string
@@ -90,6 +94,54 @@ func TestCommands_wrong(t *testing.T) {
 	}
 }
 
+// secrets are the settings of a command that one role of its service alone has (TestSettings, TestOrderKeys).
+var secrets = map[string][]string{
+	"payments refunds send": {"ORDER_AUTOMATIC_KEY", "ORDER_OPERATOR_KEY"},
+	"dead list":             {"AMQP_URL"},
+	"dead redrive":          {"AMQP_URL"},
+}
+
+// TestCommands_pods: the word of a command in a page leads to a pod that has every setting which the command reads.
+func TestCommands_pods(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	if err != nil {
+		t.Fatalf("read the page of the words: %v", err)
+	}
+	all := build(t, "prod")
+	sources, sets := given(t, all), map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)\(\) \{ in_pod ([a-z-]+) `).FindAllStringSubmatch(string(page), -1) {
+		for _, w := range workloads(all) {
+			if w.kind == "Deployment" && w.name == m[2] {
+				sets[m[1]] = variables(t, w, sources)
+			}
+		}
+	}
+	checked := 0
+	for _, name := range texts(t) {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range commands(string(raw)) {
+			program, verb := cmp.Or(aliases[words[0]], words[0]), strings.Join(leading(words[1:]), " ")
+			for _, setting := range slices.Concat(secrets[program+" "+verb], secrets[verb]) {
+				if program == "callback-dispatcher" && setting == "AMQP_URL" && !slices.Contains(words, "--broker") {
+					continue // its dead messages are in its database
+				}
+				if checked++; !slices.Contains(sets[words[0]], setting) {
+					t.Errorf("%s: `%s` runs in a pod without %s", name, strings.Join(words, " "), setting)
+				}
+			}
+		}
+	}
+	if least := 12; checked < least {
+		t.Errorf("the pages type %d commands that need a secret of a role, want at least %d", checked, least)
+	}
+}
+
 // read adds the commands of a program from its usage: a form a line. A form is words, and then what they take. The
 // first one lists the commands that take nothing.
 func (u usages) read(program, usage string) {
@@ -109,6 +161,17 @@ func (u usages) read(program, usage string) {
 
 // wrong lists the commands in the code of a page that do not exist, and counts all.
 func (u usages) wrong(page string) (checked int, problems []string) {
+	for _, words := range commands(page) {
+		checked++
+		if !u.has(cmp.Or(aliases[words[0]], words[0]), words[1:]) {
+			problems = append(problems, strings.Join(words, " "))
+		}
+	}
+	return checked, problems
+}
+
+// commands are the commands in the code of a page, each with the name of its program first.
+func commands(page string) (all [][]string) {
 	code := blocks.FindAllString(page, -1)
 	for _, s := range span.FindAllString(blocks.ReplaceAllString(page, ""), -1) {
 		code = append(code, strings.ReplaceAll(s, "\n", " "))
@@ -117,18 +180,16 @@ func (u usages) wrong(page string) (checked int, problems []string) {
 		for _, command := range between.Split(strings.ReplaceAll(c, "\\\n", " "), -1) {
 			words := strings.Fields(strings.Trim(command, "`"))
 			i := slices.IndexFunc(words, func(w string) bool {
-				return w == "make" || filepath.Base(w) == "causeway" || slices.Contains(programs, filepath.Base(w))
+				name := filepath.Base(w)
+				return name == "make" || name == "causeway" || aliases[name] != "" || slices.Contains(programs, name)
 			})
-			if i < 0 || i+1 == len(words) || words[0] == "for" || filepath.Base(words[i]) == "causeway" || !word.MatchString(strings.ReplaceAll(words[i+1], "/", "")) {
+			if i < 0 || i+1 == len(words) || slices.Contains([]string{"for", "k8s/rollout"}, words[0]) || filepath.Base(words[i]) == "causeway" || !word.MatchString(strings.ReplaceAll(words[i+1], "/", "")) {
 				continue
 			}
-			checked++
-			if !u.has(filepath.Base(words[i]), words[i+1:]) {
-				problems = append(problems, strings.Join(words[i:], " "))
-			}
+			all = append(all, append([]string{filepath.Base(words[i])}, words[i+1:]...))
 		}
 	}
-	return checked, problems
+	return all
 }
 
 // has says whether a program has a command with these flags. A page may name the beginning of several commands.
