@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 var (
@@ -25,7 +29,7 @@ var (
 var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "console", "signer"}
 
 // aliases are the words of runbooks/commands.md for a program in another pod than that of its name.
-var aliases = map[string]string{"payments-serve": "payments", "console-operators": "console"}
+var aliases = map[string]string{"payments-serve": "payments", "payments-archive": "payments", "console-operators": "console"}
 
 // usages are the commands of the programs, each with its flags.
 type usages map[string][]string
@@ -140,6 +144,66 @@ func TestCommands_pods(t *testing.T) {
 	if least := 12; checked < least {
 		t.Errorf("the pages type %d commands that need a secret of a role, want at least %d", checked, least)
 	}
+}
+
+// TestCommands_disks: in each installation the pod to which the word of a command leads has a volume where the command
+// writes files, which outlives the pod and which the pod's user may write to.
+func TestCommands_disks(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "archive.md"))
+	if err != nil {
+		t.Fatalf("read the page of the archives: %v", err)
+	}
+	found := regexp.MustCompile("`DIRECTORY` is `(/[a-z/]+)`").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/runbooks/archive.md does not say where DIRECTORY is")
+	}
+	folder := filepath.Dir(string(found[1])) // an owner can make it there: the volume's own may have lost+found
+	for _, words := range commands(string(page)) {
+		if !slices.Contains(words, "--directory") {
+			continue
+		}
+		for _, overlay := range overlays {
+			if pod := podOf(t, overlay, words[0]); !keeps(pod, folder) {
+				t.Errorf("%s: `%s` runs in a pod without a lasting %s", overlay, strings.Join(words, " "), folder)
+			}
+		}
+	}
+	dir, _ := installed(t)
+	for place, project := range map[string]*types.Project{"compose": compose(t), "one server": vps(t, dir)} {
+		// A new volume takes the owner of the image's directory, and this one is of the image's user.
+		if !slices.ContainsFunc(project.Services["payments"].Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Target == folder && !v.ReadOnly && folder == "/home/nonroot"
+		}) {
+			t.Errorf("%s: payments has no lasting %s", place, folder)
+		}
+	}
+}
+
+// podOf is the pod to which a word of runbooks/commands.md leads in a cluster.
+func podOf(t *testing.T, overlay, word string) (pod corev1.PodSpec) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	if err != nil {
+		t.Fatalf("read the page of the words: %v", err)
+	}
+	m := regexp.MustCompile(`(?m)^` + word + `\(\) \{ in_pod ([a-z-]+) `).FindSubmatch(page)
+	for _, d := range of[appsv1.Deployment](build(t, overlay)) {
+		if m != nil && d.Name == string(m[1]) {
+			return d.Spec.Template.Spec
+		}
+	}
+	t.Fatalf("%s: no Deployment for the word %s", overlay, word)
+	return pod
+}
+
+// keeps says whether a pod's user may write to a volume in a directory, and the volume outlives the pod.
+func keeps(pod corev1.PodSpec, directory string) bool {
+	group := pod.SecurityContext.FSGroup
+	return slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.MountPath == directory && !m.ReadOnly && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+			return v.Name == m.Name && v.PersistentVolumeClaim != nil && group != nil && *group == *pod.SecurityContext.RunAsUser
+		})
+	})
 }
 
 // read adds the commands of a program from its usage: a form a line. A form is words, and then what they take. The

@@ -208,7 +208,7 @@ func TestMissing(t *testing.T) {
 	}
 	for _, d := range of[appsv1.Deployment](build(t, "prod")) {
 		labels := d.Spec.Template.Labels
-		if labels["causeway/ops"] != "true" {
+		if labels["causeway/ops"] != "true" || idle(d) {
 			continue
 		}
 		service, role := labels["app.kubernetes.io/name"], labels["app.kubernetes.io/component"]
