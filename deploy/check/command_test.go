@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 var (
@@ -22,6 +27,9 @@ var (
 // programs are those with commands that an operator types. The page of the merchants' tool, causeway, is written from
 // its help (TestHelp_everywhere).
 var programs = []string{"payments", "wallets", "gateway", "reports", "callback-dispatcher", "console", "signer"}
+
+// aliases are the words of runbooks/commands.md for a program in another pod than that of its name.
+var aliases = map[string]string{"payments-serve": "payments", "payments-archive": "payments", "console-operators": "console"}
 
 // usages are the commands of the programs, each with its flags.
 type usages map[string][]string
@@ -90,6 +98,114 @@ func TestCommands_wrong(t *testing.T) {
 	}
 }
 
+// secrets are the settings of a command that one role of its service alone has (TestSettings, TestOrderKeys).
+var secrets = map[string][]string{
+	"payments refunds send": {"ORDER_AUTOMATIC_KEY", "ORDER_OPERATOR_KEY"},
+	"dead list":             {"AMQP_URL"},
+	"dead redrive":          {"AMQP_URL"},
+}
+
+// TestCommands_pods: the word of a command in a page leads to a pod that has every setting which the command reads.
+func TestCommands_pods(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	if err != nil {
+		t.Fatalf("read the page of the words: %v", err)
+	}
+	all := build(t, "prod")
+	sources, sets := given(t, all), map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)\(\) \{ in_pod ([a-z-]+) `).FindAllStringSubmatch(string(page), -1) {
+		for _, w := range workloads(all) {
+			if w.kind == "Deployment" && w.name == m[2] {
+				sets[m[1]] = variables(t, w, sources)
+			}
+		}
+	}
+	checked := 0
+	for _, name := range texts(t) {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range commands(string(raw)) {
+			program, verb := cmp.Or(aliases[words[0]], words[0]), strings.Join(leading(words[1:]), " ")
+			for _, setting := range slices.Concat(secrets[program+" "+verb], secrets[verb]) {
+				if program == "callback-dispatcher" && setting == "AMQP_URL" && !slices.Contains(words, "--broker") {
+					continue // its dead messages are in its database
+				}
+				if checked++; !slices.Contains(sets[words[0]], setting) {
+					t.Errorf("%s: `%s` runs in a pod without %s", name, strings.Join(words, " "), setting)
+				}
+			}
+		}
+	}
+	if least := 12; checked < least {
+		t.Errorf("the pages type %d commands that need a secret of a role, want at least %d", checked, least)
+	}
+}
+
+// TestCommands_disks: in each installation the pod to which the word of a command leads has a volume where the command
+// writes files, which outlives the pod and which the pod's user may write to.
+func TestCommands_disks(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "archive.md"))
+	if err != nil {
+		t.Fatalf("read the page of the archives: %v", err)
+	}
+	found := regexp.MustCompile("`DIRECTORY` is `(/[a-z/]+)`").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/runbooks/archive.md does not say where DIRECTORY is")
+	}
+	folder := filepath.Dir(string(found[1])) // an owner can make it there: the volume's own may have lost+found
+	for _, words := range commands(string(page)) {
+		if !slices.Contains(words, "--directory") {
+			continue
+		}
+		for _, overlay := range overlays {
+			if pod := podOf(t, overlay, words[0]); !keeps(pod, folder) {
+				t.Errorf("%s: `%s` runs in a pod without a lasting %s", overlay, strings.Join(words, " "), folder)
+			}
+		}
+	}
+	dir, _ := installed(t)
+	for place, project := range map[string]*types.Project{"compose": compose(t), "one server": vps(t, dir)} {
+		// A new volume takes the owner of the image's directory, and this one is of the image's user.
+		if !slices.ContainsFunc(project.Services["payments"].Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Target == folder && !v.ReadOnly && folder == "/home/nonroot"
+		}) {
+			t.Errorf("%s: payments has no lasting %s", place, folder)
+		}
+	}
+}
+
+// podOf is the pod to which a word of runbooks/commands.md leads in a cluster.
+func podOf(t *testing.T, overlay, word string) (pod corev1.PodSpec) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	if err != nil {
+		t.Fatalf("read the page of the words: %v", err)
+	}
+	m := regexp.MustCompile(`(?m)^` + word + `\(\) \{ in_pod ([a-z-]+) `).FindSubmatch(page)
+	for _, d := range of[appsv1.Deployment](build(t, overlay)) {
+		if m != nil && d.Name == string(m[1]) {
+			return d.Spec.Template.Spec
+		}
+	}
+	t.Fatalf("%s: no Deployment for the word %s", overlay, word)
+	return pod
+}
+
+// keeps says whether a pod's user may write to a volume in a directory, and the volume outlives the pod.
+func keeps(pod corev1.PodSpec, directory string) bool {
+	group := pod.SecurityContext.FSGroup
+	return slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.MountPath == directory && !m.ReadOnly && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+			return v.Name == m.Name && v.PersistentVolumeClaim != nil && group != nil && *group == *pod.SecurityContext.RunAsUser
+		})
+	})
+}
+
 // read adds the commands of a program from its usage: a form a line. A form is words, and then what they take. The
 // first one lists the commands that take nothing.
 func (u usages) read(program, usage string) {
@@ -109,6 +225,17 @@ func (u usages) read(program, usage string) {
 
 // wrong lists the commands in the code of a page that do not exist, and counts all.
 func (u usages) wrong(page string) (checked int, problems []string) {
+	for _, words := range commands(page) {
+		checked++
+		if !u.has(cmp.Or(aliases[words[0]], words[0]), words[1:]) {
+			problems = append(problems, strings.Join(words, " "))
+		}
+	}
+	return checked, problems
+}
+
+// commands are the commands in the code of a page, each with the name of its program first.
+func commands(page string) (all [][]string) {
 	code := blocks.FindAllString(page, -1)
 	for _, s := range span.FindAllString(blocks.ReplaceAllString(page, ""), -1) {
 		code = append(code, strings.ReplaceAll(s, "\n", " "))
@@ -117,18 +244,16 @@ func (u usages) wrong(page string) (checked int, problems []string) {
 		for _, command := range between.Split(strings.ReplaceAll(c, "\\\n", " "), -1) {
 			words := strings.Fields(strings.Trim(command, "`"))
 			i := slices.IndexFunc(words, func(w string) bool {
-				return w == "make" || filepath.Base(w) == "causeway" || slices.Contains(programs, filepath.Base(w))
+				name := filepath.Base(w)
+				return name == "make" || name == "causeway" || aliases[name] != "" || slices.Contains(programs, name)
 			})
-			if i < 0 || i+1 == len(words) || words[0] == "for" || filepath.Base(words[i]) == "causeway" || !word.MatchString(strings.ReplaceAll(words[i+1], "/", "")) {
+			if i < 0 || i+1 == len(words) || slices.Contains([]string{"for", "k8s/rollout"}, words[0]) || filepath.Base(words[i]) == "causeway" || !word.MatchString(strings.ReplaceAll(words[i+1], "/", "")) {
 				continue
 			}
-			checked++
-			if !u.has(filepath.Base(words[i]), words[i+1:]) {
-				problems = append(problems, strings.Join(words[i:], " "))
-			}
+			all = append(all, append([]string{filepath.Base(words[i])}, words[i+1:]...))
 		}
 	}
-	return checked, problems
+	return all
 }
 
 // has says whether a program has a command with these flags. A page may name the beginning of several commands.

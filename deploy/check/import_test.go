@@ -30,7 +30,7 @@ const (
 	inside = `services/[^/]+/internal/`
 	within = `(services/[^/]+|gateway)/internal/`
 	noIO   = `net/http|os|log|database/sql`
-	pure   = `(payment|quote|ledger|payout|refund|wallet|report|delivery|intent|sweep|people)`
+	pure   = `(alert|payment|quote|ledger|payout|refund|wallet|report|delivery|intent|sweep|people)`
 	keys   = `(derivation|evmtx|trontx|soltx|btctx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
 	screen = `(web|session|passkey|api|mail)`          // the drivers of a console
@@ -42,7 +42,7 @@ var importRules = []importRule{
 	{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
-		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|order|tenant)|services/payments/internal/(payment|quote|ledger|payout|refund)|` +
+		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|order|tenant)|services/payments/internal/(alert|payment|quote|ledger|payout|refund)|` +
 			`services/wallets/internal/(wallet|derivation|evmtx|trontx|soltx|btctx|intent)`,
 	},
 	{

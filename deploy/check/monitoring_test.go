@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -152,6 +155,67 @@ func TestCompose_rules(t *testing.T) {
 		name := filepath.Join("rules", filepath.Base(path))
 		if slices.Contains(config.Files, name) == (name == "rules/cluster.yml") {
 			t.Errorf("prometheus.yml and %s: loaded %t", name, slices.Contains(config.Files, name))
+		}
+	}
+}
+
+// TestCompose_scraped: in both files of compose Prometheus scrapes every service under the name and the role that the
+// rules use.
+func TestCompose_scraped(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root, "deploy", "prometheus", "prometheus.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Jobs []struct {
+			Name    string `json:"job_name"`
+			Targets []struct {
+				Targets []string          `json:"targets"`
+				Labels  map[string]string `json:"labels"`
+			} `json:"static_configs"`
+		} `json:"scrape_configs"`
+	}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		t.Fatalf("read prometheus.yml: %v", err)
+	}
+	scraped := map[string]string{}
+	for _, job := range config.Jobs {
+		for _, one := range job.Targets {
+			for _, target := range one.Targets {
+				scraped[target] = strings.TrimSpace(job.Name + " " + one.Labels["service"] + " " + one.Labels["role"])
+			}
+		}
+	}
+	dir, _ := installed(t)
+	want := map[string]string{"rabbitmq:15692": "rabbitmq"}
+	for _, project := range []*types.Project{compose(t), vps(t, dir)} {
+		for name, service := range project.Services {
+			if service.HealthCheck != nil && slices.Contains(service.HealthCheck.Test, "/app") {
+				want[name+":9090"] = "causeway " + name + " all"
+			}
+		}
+	}
+	if !maps.Equal(scraped, want) {
+		t.Errorf("prometheus.yml scrapes %v, want %v", scraped, want)
+	}
+}
+
+// TestMissing: an alert fires for each service of which Prometheus sees no process, in each of its roles.
+func TestMissing(t *testing.T) {
+	exprs := map[string]string{}
+	for _, rule := range rules(t) {
+		exprs[rule.Alert] = rule.Expr
+	}
+	for _, d := range of[appsv1.Deployment](build(t, "prod")) {
+		labels := d.Spec.Template.Labels
+		if labels["causeway/ops"] != "true" || idle(d) {
+			continue
+		}
+		service, role := labels["app.kubernetes.io/name"], labels["app.kubernetes.io/component"]
+		alert := map[string]string{"serve": "ServersMissing", "work": "WorkersMissing", "sweep": "SweeperMissing"}[role]
+		seen := regexp.MustCompile(`absent\(up\{job="causeway", service="` + service + `", role=~?"` + role + `[|"]`)
+		if !seen.MatchString(exprs[alert]) {
+			t.Errorf("no alert fires while %s has no process with the role %s, want %q to", service, role, alert)
 		}
 	}
 }

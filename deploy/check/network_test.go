@@ -175,7 +175,7 @@ func portsOf(pod corev1.PodSpec) map[string]int32 {
 func designed(from, to peer, port int32) bool {
 	role := func(p peer) string { return p.pod["app.kubernetes.io/component"] }
 	service := func(p peer) string { return p.pod["app.kubernetes.io/name"] }
-	works := role(from) == "work" || role(from) == "sweep"
+	works := slices.Contains([]string{"work", "sweep", "archive"}, role(from))
 	mine := from.pod["app.kubernetes.io/part-of"] == "causeway"
 	theirs := to.pod["app.kubernetes.io/part-of"] == "causeway"
 	public := to.address.IsValid() && (to.name == "8.8.8.8" || to.name == "2606:4700::1111")

@@ -63,6 +63,7 @@ var roleless = map[string][]string{
 	"serve":   {"AMQP_URL", "DATABASE_OWNER_URL"},
 	"work":    {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
 	"sweep":   {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
+	"archive": {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
 	"migrate": nil,
 }
 

@@ -75,6 +75,10 @@ func docker(args []string) error {
 		_, err := os.Stat(h.data())
 		return err
 	}
+	if args[0] == "info" {
+		fmt.Println(h.dir)
+		return nil
+	}
 	args = args[1:] // compose
 	flags := map[string]string{}
 	for strings.HasPrefix(args[0], "--") {

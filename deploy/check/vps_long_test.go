@@ -92,7 +92,7 @@ func TestVPS_restore(t *testing.T) {
 	s.sell("elsewhere")
 	out, _ := causewayCommand(t, dir, "status").CombinedOutput()
 	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "!!") && !strings.Contains(line, "Prometheus") && !strings.Contains(line, "alerts are not loaded") && !strings.Contains(line, "the disk is") {
+		if strings.HasPrefix(line, "!!") && !strings.Contains(line, "Prometheus") && !strings.Contains(line, "alerts are not loaded") && !strings.Contains(line, "the disk of") {
 			t.Errorf("status finds %s", line)
 		}
 	}

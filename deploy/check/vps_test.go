@@ -282,6 +282,56 @@ func bounded(t *testing.T, project *types.Project, dir string) {
 	}
 }
 
+// TestVPS_disks: status looks at every disk that the installation fills, that of Docker's volumes and that of the
+// backups too, each once.
+func TestVPS_disks(t *testing.T) {
+	t.Parallel()
+	dir, _ := installed(t)
+	place := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	docker, backups := place("docker"), place("backups")
+	fillIn(t, dir, map[string]string{"BACKUP_DIRECTORY": backups})
+	engine(t, dir, `case "$*" in info*) echo `+docker+` ;; *" ps "*) ;; *) exit 1 ;; esac`)
+	df := func(full string) string {
+		script := `#!/bin/sh
+echo Filesystem 1024-blocks Used Available Capacity Mounted on
+for place; do
+	case $place in
+	-P) ;;
+	` + full + `) echo /dev/full 100 97 3 97% $place ;;
+	` + docker + " | " + backups + `) echo /dev/wide 100 40 60 40% /mnt/wide ;;
+	*) echo /dev/root 100 50 50 50% / ;;
+	esac
+done
+`
+		if err := os.WriteFile(filepath.Join(dir, "path", "df"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, err := causewayCommand(t, dir, "status").CombinedOutput()
+		if err == nil {
+			t.Errorf("status succeeds where nothing runs: %s", out)
+		}
+		return string(out)
+	}
+	for _, full := range []string{docker, backups, filepath.Join(dir, "run")} {
+		if said := df(full); !strings.Contains(said, "!! the disk of "+full+" is 97 % full") {
+			t.Errorf("status says %s, want that the disk of %s is full", said, full)
+		}
+	}
+	if said := df("nothing"); strings.Count(said, "disk of /mnt/wide: 40 % full") != 1 || strings.Contains(said, "!! the disk") {
+		t.Errorf("status says %s, want each disk once and none full", said)
+	}
+	engine(t, dir, `case "$*" in *" ps "*) ;; *) exit 1 ;; esac`)
+	if said := df("nothing"); !strings.Contains(said, "!! Docker does not say where its volumes are") {
+		t.Errorf("status says %s, want that it does not know the disk of Docker's volumes", said)
+	}
+}
+
 // TestVPS_names: the names in compose.yml and in env.example are the same, so that no setting is without effect, and no
 // secret has a value in either.
 func TestVPS_names(t *testing.T) {

@@ -445,7 +445,7 @@ esac
 [ "${*:1:4}" = "-n causeway exec -i" ] && [ "${*:6:2}" = "-- /app" ] || { echo "kubectl: $*" >&2; exit 64; }
 pod=${5#deploy/}
 grep -qsx "  name: $pod" "$MANIFESTS"/*/*.yaml || { echo "no Deployment $pod" >&2; exit 64; }
-service=${pod%-work}; shift 7
+service=${pod%-work} service=${service%-serve} service=${service%-archive}; shift 7
 `,
 		"docker": `known() { grep -qsx "  $1:" "$COMPOSE" || { echo "no service $1" >&2; exit 64; }; }
 change() { "$CAUSEWAY_STACK" "$@" --dir "$CAUSEWAY_STACK_DIR"; }
@@ -479,7 +479,7 @@ var (
 func mentioned(t *testing.T, typed string) {
 	t.Helper()
 	service, rest, _ := strings.Cut(typed, " ")
-	programs := []string{service}
+	programs := []string{strings.TrimSuffix(strings.TrimSuffix(service, "-serve"), "-archive")} // words for a program in another pod
 	if !verb.MatchString(service) {
 		programs = []string{"payments", "wallets", "callback-dispatcher"} // "<service> dead list"
 	}

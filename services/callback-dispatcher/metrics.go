@@ -61,6 +61,7 @@ func newMetrics(registry prometheus.Registerer, unopened prometheus.Counter, now
 		Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
 	}, []string{"phase"})
 	for _, mode := range tenant.Modes() { // looked up once, not for each attempt
+		m.attempts.WithLabelValues(string(mode), delivery.Blocked, string(delivery.Exhausted)) // 0 from the start: increase() does not see a series appear
 		m.lag[mode], m.delivered[mode] = lag.WithLabelValues(string(mode)), delivered.WithLabelValues(string(mode))
 	}
 	m.phases = phases{

@@ -10,26 +10,24 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/books"
-	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/refund"
-	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 )
 
 // alertCounter counts the alerts to operators.
-func alertCounter(registry prometheus.Registerer) func(code string) {
+func alertCounter(registry prometheus.Registerer) func(alert.Code) {
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
 	registry.MustRegister(alerts)
-	for _, code := range []string{"stray_deposit", payout.AlertContradicted, refunds.AlertContradicted, draws.AlertContradicted} { // 0 from the start: increase() does not see a series appear
-		alerts.WithLabelValues(code)
+	for _, code := range alert.Codes() { // 0 from the start: increase() does not see a series appear
+		alerts.WithLabelValues(code.String())
 	}
-	return func(code string) { alerts.WithLabelValues(code).Inc() }
+	return func(code alert.Code) { alerts.WithLabelValues(code.String()).Inc() }
 }
 
 // attachCounter counts the archived payments that come back.
@@ -49,6 +47,9 @@ func moveMetrics(registry prometheus.Registerer) func(store.Move) {
 		Buckets: []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600, 72 * 3600},
 	}, []string{"mode", "status"})
 	registry.MustRegister(entered, stayed)
+	for _, mode := range tenant.Modes() { // 0 from the start: the objective of payouts sees the first one
+		stayed.WithLabelValues(string(mode), string(payment.StatusSettling))
+	}
 	return func(m store.Move) {
 		entered.WithLabelValues(string(m.Mode), string(m.Type), string(m.To)).Inc()
 		if m.From != payment.StateNone {

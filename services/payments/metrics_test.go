@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/refund"
 	"causeway.internal/services/payments/internal/store"
@@ -43,6 +45,37 @@ func TestRailMetrics(t *testing.T) {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
+	}
+}
+
+// A rule sees a counter grow from 0 and never sees it appear, so each counter that a rule is about is there from the
+// start.
+func TestMetrics_start(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	raise := alertCounter(registry)
+	moveMetrics(registry)
+	raise(alert.PayoutVanished)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatalf("Gather() = %v, want no error", err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	want := map[string]float64{"payments_status_seconds live settling": 0, "payments_status_seconds test settling": 0}
+	for _, code := range alert.Codes() {
+		want["payments_alerts_total "+code.String()] = 0
+	}
+	want["payments_alerts_total payout_vanished"] = 1
+	if !maps.Equal(got, want) {
+		t.Errorf("a process in which one payout has vanished shows %v, want %v", got, want)
 	}
 }
 

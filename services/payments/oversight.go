@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/draw"
 	"causeway.internal/services/payments/internal/draws"
 	"causeway.internal/services/payments/internal/refund"
+	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/store"
 )
 
@@ -223,11 +224,25 @@ func sendOrders(in command.Input) (operation, error) {
 	}
 	return func(ctx context.Context, s *store.Store) error {
 		return errors.Join(s.SendOrders(ctx, func(r refund.Refund) (change.Command, error) {
+			if err := signable(keys, r.Mode); err != nil {
+				return change.Command{}, err
+			}
 			return keys.Command(r, "", time.Now()) // without its currency any pause holds it
 		}, func(r refund.Refund, failed error) { tellOrder(in.Out, r, failed) }), s.SendDraws(ctx, since, func(w draw.Draw) (change.Command, error) {
+			if err := signable(keys, w.Mode); err != nil {
+				return change.Command{}, err
+			}
 			return draws.Command(keys, w, time.Now())
 		}, func(w draw.Draw, failed error) { tellOrder(in.Out, w.Refund, failed) }))
 	}, nil
+}
+
+// signable refuses an order of live mode where no key signs it: in a cluster, workers have none.
+func signable(keys refunds.Keys, mode tenant.Mode) error {
+	if keys == nil && mode == tenant.Live {
+		return errors.New("ORDER_AUTOMATIC_KEY and ORDER_OPERATOR_KEY are not set here, so no order of live mode is signed")
+	}
+	return nil
 }
 
 // tellOrder prints a refund whose order was sent again, or could not be. A cancelled one waits at wallets for a person.

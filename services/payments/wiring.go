@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/banks"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/payouts"
@@ -85,12 +86,12 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	if err := p.openProviders(ctx); err != nil {
 		return nil, err
 	}
-	alert := alertCounter(tel.Registry)
+	raise := alertCounter(tel.Registry)
 	p.terms = admission.NewTerms(func(ctx context.Context) ([]admission.Term, error) { return p.store.BindingTerms(ctx) })
 	p.daily.Terms = p.terms
 	p.store = store.New(db, store.Options{
 		Render: p.render(), Keys: p.keys, EventKeys: p.eventKeys, TokenKeys: p.tokenKeys, TokenLife: p.policy.TokenLife, Daily: p.daily,
-		Wake: wake, Alert: alert, Moved: moveMetrics(tel.Registry), Attached: attachCounter(tel.Registry), Log: tel.Log,
+		Wake: wake, Alert: raise, Moved: moveMetrics(tel.Registry), Attached: attachCounter(tel.Registry), Log: tel.Log,
 	})
 	p.present = (&presence.Reporter{DB: db, Checks: func() []telemetry.Check { return p.checks }}).Start()
 	p.processes = presence.Lister(db, wire.Payments)
@@ -102,7 +103,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 			return nil, err
 		}
 	}
-	if err := p.openAdmission(ctx, alert); err != nil {
+	if err := p.openAdmission(ctx, raise); err != nil {
 		return nil, err
 	}
 	p.checks = []telemetry.Check{
@@ -181,7 +182,7 @@ const (
 )
 
 // openAdmission loads pauses, scans and open amounts, and reads them again in the background.
-func (p *process) openAdmission(ctx context.Context, alert func(code string)) error {
+func (p *process) openAdmission(ctx context.Context, raise func(alert.Code)) error {
 	sanctions, err := screen.OpenFile(p.cfg.SanctionsFile, p.cfg.SanctionsMaxAge, time.Now, p.tel.Log)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ func (p *process) openAdmission(ctx context.Context, alert func(code string)) er
 	p.outages = admission.NewOutages(p.store.Outages)
 	p.scans.Outages = p.outages
 	p.capacity = admission.NewCapacity(p.store.Exposure, p.caps.Crypto, p.caps.Fiat, capacityGauge(p.tel.Registry),
-		func(string, string) { alert("capacity_near") })
+		func(string, string) { raise(alert.CapacityNear) })
 	p.banks = &banks.Banks{Store: p.store, Sets: p.providers, Log: p.tel.Log}
 	p.group.Every("bank lists", banksEvery, p.banks.Load)
 	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.outages.Load, p.capacity.Load} {

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -46,6 +48,9 @@ func TestParts(t *testing.T) {
 		t.Fatalf("open the process: %v", err)
 	}
 	t.Cleanup(func() { p.close(t.Context()) })
+	if shown := counted(t, p.tel); shown != len(alert.Codes()) {
+		t.Errorf("open the process: got %d alerts in its metrics, want all %d in each role", shown, len(alert.Codes()))
+	}
 	a, err := p.openAPI(t.Context(), environ)
 	if err != nil {
 		t.Fatalf("open the API: %v", err)
@@ -56,6 +61,21 @@ func TestParts(t *testing.T) {
 			t.Errorf("put the parts together: got no %s, want one", f.Name)
 		}
 	}
+}
+
+// counted counts the alerts in a process' metrics.
+func counted(t *testing.T, tel *telemetry.Telemetry) int {
+	t.Helper()
+	families, err := tel.Registry.Gather()
+	if err != nil {
+		t.Fatalf("read the metrics: %v", err)
+	}
+	for _, f := range families {
+		if f.GetName() == "payments_alerts_total" {
+			return len(f.GetMetric())
+		}
+	}
+	return 0
 }
 
 // Each daily limit of the settings refuses a payment of live mode that exceeds it.

@@ -261,13 +261,13 @@ func (s *Stack) Services() []string {
 // role.
 type Metrics struct{ URL, Service, Role string }
 
-// Metrics lists them.
+// Metrics lists them, those of the consoles too.
 func (s *Stack) Metrics() ([]Metrics, error) {
 	state, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	services := s.Services()
+	services := append(s.Services(), "console", "console-operators")
 	var all []Metrics
 	for _, p := range state.Processes {
 		base, ok := strings.CutSuffix(p.Ready, "/readyz")

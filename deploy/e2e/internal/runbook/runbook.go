@@ -45,11 +45,11 @@ var languages = map[string]bool{"yaml": true, "json": true, "ini": true, "text":
 
 var (
 	span    = regexp.MustCompile("`([^`]+)`")
-	program = regexp.MustCompile(`^(payments|wallets|reports|gateway|callback-dispatcher|<service>|…) [a-z]`)
+	program = regexp.MustCompile(`^(payments|payments-archive|payments-serve|wallets|reports|gateway|callback-dispatcher|<service>|…) [a-z]`)
 	sql     = regexp.MustCompile(`(?i)\b(select\s.+\sfrom|update\s.+\sset|insert\s+into|delete\s+from)\s`)
 	shell   = regexp.MustCompile(`^(kubectl|docker compose) exec .`)
 	item    = regexp.MustCompile(`^\s*([*+-]|\d+[.)]) `)
-	command = regexp.MustCompile(`^\s*(\$ )?(payments|wallets|reports|gateway|callback-dispatcher|api|kubectl|docker) +[a-zA-Z-]`)
+	command = regexp.MustCompile(`^\s*(\$ )?(payments|payments-archive|payments-serve|wallets|reports|gateway|callback-dispatcher|api|kubectl|docker) +[a-zA-Z-]`)
 	hidden  = regexp.MustCompile("```|~~~|<pre")                  // a block where this package looks for none
 	tabbed  = regexp.MustCompile(`^ *\t|^\s*>(\s*>)*( {5}| ?\t)`) // indented as code, by a tab or in a quotation
 )

@@ -60,9 +60,9 @@ func (d *Delivery) Earlier() bool { return d.EndpointID != "" && strings.HasPref
 
 // The classes of an attempt's end that the rules look at; others are only recorded.
 const (
-	classOK      = "ok"
-	classGone    = "gone"
-	classBlocked = "blocked_ssrf"
+	classOK   = "ok"
+	classGone = "gone"
+	Blocked   = "blocked_ssrf" // the address is none that callbacks go to
 )
 
 // Outcome is what one attempt came to.
@@ -109,7 +109,7 @@ func (s Schedule) Judge(d Delivery, o Outcome, jitter func(n int64) int64) Verdi
 	switch {
 	case o.Class == classOK:
 		return Verdict{State: Delivered}
-	case o.Class == classBlocked, o.Class == classGone && !gone:
+	case o.Class == Blocked, o.Class == classGone && !gone:
 		return Verdict{State: Exhausted}
 	}
 	delay, more := s.Next(d.Attempts+1-d.Base, o, jitter)

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/draw"
 	"causeway.internal/services/payments/internal/payment"
@@ -211,9 +212,6 @@ func (a *Draws) Waiting(ctx context.Context, before string, limit int) ([]byte, 
 	return views.Encode(views.WaitingDraws{Success: true, Withdrawals: out, Pagination: p})
 }
 
-// AlertContradicted is the alert about a report of wallets that the state of its withdrawal refuses.
-const AlertContradicted = "withdrawal_contradicted"
-
 // Changed applies a report of wallets. It drops an old one, and raises an alert for one that the state refuses.
 func Changed(ctx context.Context, s Store, messageID string, m wire.RefundChanged) error {
 	trigger, err := refunds.TriggerOf(m)
@@ -227,7 +225,7 @@ func Changed(ctx context.Context, s Store, messageID string, m wire.RefundChange
 		next, _, err := c.Draw.Apply(trigger, c.Now)
 		if fault.Is(err, refund.CodeNotOpen) {
 			text := fmt.Sprintf("wallets reports a withdrawal as %s that is %s: %s", m.State, c.Draw.State, c.Draw.ID)
-			return Ruling{Alerts: []payment.Alert{{Code: AlertContradicted, Text: text}}}, nil
+			return Ruling{Alerts: []payment.Alert{{Code: alert.WithdrawalContradicted, Text: text}}}, nil
 		}
 		if err != nil || next.Version == c.Draw.Version {
 			return Ruling{}, err

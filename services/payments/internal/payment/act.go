@@ -8,6 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/refund"
@@ -198,7 +199,7 @@ func (c *change) screened(t Screened) error {
 	}
 	switch state := c.p.State(); {
 	case c.p.Payout.Left():
-		c.alert("screening_hit_after_payout", "screening hit after the payout left")
+		c.alert(alert.ScreeningHit, "screening hit after the payout left")
 	case state == State(StatusConfirming), state == State(StatusConfirmed), state == StateUnfunded, state == State(StatusSettling),
 		state == State(StatusPending) && c.p.Transfers > 0:
 		c.voidPayout()
@@ -238,12 +239,12 @@ func (c *change) succeeded(t Succeeded) error {
 	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
 		return refusal(c.p, OnPayoutSucceeded)
 	case t.Attempt < c.p.Attempt, c.p.End == Refunded, c.p.Payout == PayoutFailed && !c.p.Credit.Frozen: // a refund took the money
-		c.alert("paid_after_decision", "success of a payout attempt that had failed and was then paid again or refunded")
+		c.alert(alert.PaidAfterDecision, "success of a payout attempt that had failed and was then paid again or refunded")
 		return nil
 	}
 	switch c.p.Payout {
 	case PayoutFailed:
-		c.alert("paid_after_failure", "success of a payout attempt that had failed")
+		c.alert(alert.PaidAfterFailure, "success of a payout attempt that had failed")
 		if err := c.endRequests(failedPaid, refund.Refund.Reserves); err != nil {
 			return err
 		}
@@ -285,7 +286,7 @@ func (c *change) failOver(rail string) {
 	if rail == "" || c.from != settling || c.p.Hold != NotHeld || c.p.Reorged {
 		return
 	}
-	c.alert("payout_failed_over", "payout failed at "+c.p.Rail+" and goes over "+rail)
+	c.alert(alert.PayoutFailedOver, "payout failed at "+c.p.Rail+" and goes over "+rail)
 	c.p.Rail, c.p.Attempt, c.p.Holds = rail, c.p.Attempt+1, 0
 	c.holdPayout()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/refund"
@@ -207,7 +208,9 @@ func (c *change) post(j ledger.Journal) {
 	}
 }
 
-func (c *change) alert(code, text string) { c.facts = append(c.facts, Alert{Code: code, Text: text}) }
+func (c *change) alert(code alert.Code, text string) {
+	c.facts = append(c.facts, Alert{Code: code, Text: text})
+}
 
 // payoutEntry is the current attempt for the ledger.
 func (c *change) payoutEntry() ledger.Payout {

@@ -4,6 +4,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/refund"
 )
@@ -58,8 +59,11 @@ type Mark struct {
 // KeepRefund writes one refund. Version 1 is a new row; a later version replaces the one before it.
 type KeepRefund struct{ Refund refund.Refund }
 
-// Alert is a message to operators. Code is stable. Text contains no secret and no personal data.
-type Alert struct{ Code, Text string }
+// Alert is a message to operators. Text contains no secret and no personal data.
+type Alert struct {
+	Code alert.Code
+	Text string
+}
 
 func (Change) fact()     {}
 func (Event) fact()      {}

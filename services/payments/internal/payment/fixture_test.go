@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -38,7 +39,7 @@ type fixture struct {
 	rate     decimal.Decimal
 	events   []Event
 	changes  []Change
-	alerts   []string
+	alerts   []alert.Code
 	journals map[string]bool
 	balances map[string]decimal.Decimal
 	held     *HoldPayout // the payout row that may be sent

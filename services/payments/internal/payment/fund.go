@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -258,7 +259,7 @@ func (c *change) mark(d Deposit) {
 func (c *change) watchFrozen() {
 	gone := c.anyLost()
 	if gone && !c.p.Reorged {
-		c.alert("deposit_reorged_after_payout", "converted deposit reorged away")
+		c.alert(alert.DepositReorged, "converted deposit reorged away")
 	}
 	c.p.Reorged = gone
 	if c.p.End == NotEnded && c.p.Status() != StatusNeedsReview {

@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
 )
@@ -179,7 +180,7 @@ func TestRefund_ofReview(t *testing.T) {
 	}
 	refused(t, w.apply(Retry{}), fault.Conflict, "refund_begun", "")
 	w.must(Succeeded{Attempt: 1}) // the rail contradicts itself after the money was given back
-	if w.is(StatusNeedsReview, ExceptionPayoutFailed); !slices.Contains(w.alerts, "paid_after_decision") {
+	if w.is(StatusNeedsReview, ExceptionPayoutFailed); !slices.Contains(w.alerts, alert.PaidAfterDecision) {
 		t.Errorf("alerts %v, want paid_after_decision", w.alerts)
 	}
 
@@ -237,7 +238,7 @@ func TestRefund_ofMoneyThatWasPaidOut(t *testing.T) {
 	w.must(Succeeded{Attempt: 1})
 	w.said("refund_failed", "refund_failed", "settled")
 	w.is(StatusSettled, ExceptionOverpaid)
-	if !slices.Equal(w.alerts, []string{"paid_after_failure"}) {
+	if !slices.Equal(w.alerts, []alert.Code{alert.PaidAfterFailure}) {
 		t.Errorf("alerts %v, want paid_after_failure", w.alerts)
 	}
 	for i, want := range []refund.State{refund.Requested, refund.Failed, refund.Failed} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/services/payments/internal/alert"
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 )
@@ -129,7 +130,7 @@ func TestConcludedIsRechecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			queries, alerts, outcomes := 0, []string{}, []Outcome{}
+			queries, alerts, outcomes := 0, []alert.Code{}, []Outcome{}
 			for !p.NextAt.IsZero() && queries < 1000 {
 				now = p.NextAt
 				var d Decision
@@ -139,7 +140,7 @@ func TestConcludedIsRechecked(t *testing.T) {
 				queries++
 				o := answer(p, c.answers)
 				o.Sends = p.Sends
-				if p, d = timing.Next(p, o, now); d.Alert != "" {
+				if p, d = timing.Next(p, o, now); d.Alert != 0 {
 					alerts = append(alerts, d.Alert)
 				}
 				if d.Outcome != None {
@@ -152,8 +153,8 @@ func TestConcludedIsRechecked(t *testing.T) {
 			if p.State != c.ends || (len(outcomes) > 0) != (c.outcome != None) || len(outcomes) > 1 {
 				t.Errorf("state %s, outcomes %q", p.State, outcomes)
 			}
-			if p.Contradicted != c.contrary || (len(alerts) == 1 && alerts[0] == AlertContradicted) != c.contrary || (len(alerts) > 0) != c.contrary {
-				t.Errorf("contradicted %v, alerts %q", p.Contradicted, alerts)
+			if p.Contradicted != c.contrary || (len(alerts) == 1 && alerts[0] == alert.PayoutContradicted) != c.contrary || (len(alerts) > 0) != c.contrary {
+				t.Errorf("contradicted %v, alerts %v", p.Contradicted, alerts)
 			}
 		})
 	}
@@ -171,7 +172,7 @@ func TestConcludedIsNotFrozenAgain(t *testing.T) {
 		t.Fatal(outcome, err)
 	}
 	p, d := timing.Next(p, other, start.Add(2*time.Hour))
-	if p.Frozen || d.Alert != "" || d.Outcome != None || p.NextAt.IsZero() {
+	if p.Frozen || d.Alert != 0 || d.Outcome != None || p.NextAt.IsZero() {
 		t.Errorf("Next() of a concluded payout = %+v, %+v; want it queried again, without an alert or an outcome", p, d)
 	}
 }

@@ -1,19 +1,9 @@
 package payout
 
-import "time"
+import (
+	"time"
 
-// The alerts of Next, for the operator.
-const (
-	AlertMismatch     = "payout_answer_mismatch" // reference, amount or currency differ from the order's: frozen (R7)
-	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6, or after the most sends
-	AlertContradicted = "payout_contradicted"    // the rail contradicts the operator who concluded it
-	AlertVanished     = "payout_vanished"        // the rail had accepted it and no longer knows it
-	AlertNoFloat      = "rail_float_short"       // the balance at the rail is too low
-	AlertLateSuccess  = "payout_paid_after_failure"
-	AlertLateFailure  = "payout_failed_after_success"
-	AlertPaidUnheld   = "withdrawn_payout_paid"
-	AlertLeaseExpired = "payout_lease_expired"
-	AlertFound        = "payout_found_at_rail" // made before a restore; an operator compares the account, which the rail does not return
+	"causeway.internal/services/payments/internal/alert"
 )
 
 // Next decides on an observation: it returns the row after it, the next step, and the outcome for the payment. The
@@ -44,9 +34,9 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	p.Answer, p.AnswerAt = p.said(o), now
 	next, d := t.answered(p, o, now)
 	if p.contradictedBy(o) {
-		d.Alert = "" // one alert, not one each day for 90 days
+		d.Alert = 0 // one alert, not one each day for 90 days
 		if !p.Contradicted {
-			next.Contradicted, d.Alert = true, AlertContradicted
+			next.Contradicted, d.Alert = true, alert.PayoutContradicted
 		}
 	}
 	return next, d
@@ -61,7 +51,7 @@ func (t Timing) answered(p Payout, o Observation, now time.Time) (Payout, Decisi
 		return t.follow(p, now)
 	case !p.agrees(o):
 		p.Frozen = true
-		return t.later(p, now), Decision{Step: Wait, Alert: AlertMismatch}
+		return t.later(p, now), Decision{Step: Wait, Alert: alert.PayoutMismatch}
 	case o.Seen != Success && o.Seen != Failure && o.Seen != GaveBack && (p.State == Succeeded || p.State == Failed || p.State == Withdrawn):
 		if o.Seen == Unsure && p.State != Withdrawn && p.Concluded == "" {
 			return t.askAgain(p, now)
@@ -153,7 +143,7 @@ func (t Timing) Alone(p Payout, o Observation, now time.Time) (next Payout, step
 	case Accepted, Success, Failure, GaveBack, NoSuchRef, Unsure, Refused, NoFunds, NotSent:
 	}
 	next, d := t.Next(p, o, now)
-	ok = !p.Unsent() && d.Outcome == None && d.Alert == "" && (d.Step == Wait || d.Step == Done)
+	ok = !p.Unsent() && d.Outcome == None && d.Alert == 0 && (d.Step == Wait || d.Step == Done)
 	return next, d.Step, ok
 }
 
@@ -177,7 +167,7 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 			return p, Decision{Step: Wait}
 		}
 		p.State, p.NextAt = Unknown, now // the worker that held the lease may have sent: query, never send
-		return p, Decision{Step: Query, Outcome: IsUnknown, Alert: AlertLeaseExpired}
+		return p, Decision{Step: Query, Outcome: IsUnknown, Alert: alert.PayoutLeaseExpired}
 	case Pending, Unknown:
 		if !due && !hint {
 			return p, Decision{Step: Wait}
@@ -187,7 +177,7 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 			d.Step = Send
 		}
 		if !p.Paged && (t.overdue(p, now) || p.Sends >= t.Sends && t.missing(p, now)) {
-			p.Paged, d.Alert = true, AlertStuck
+			p.Paged, d.Alert = true, alert.PayoutStuck
 		}
 		return p, d
 	case Succeeded, Failed:
@@ -258,7 +248,7 @@ func (t Timing) askAgain(p Payout, now time.Time) (Payout, Decision) {
 func (t Timing) accepted(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	d := Decision{Step: Wait}
 	if p.State == Created {
-		d.Outcome, d.Alert, p.SentAt = IsUnknown, AlertFound, now
+		d.Outcome, d.Alert, p.SentAt = IsUnknown, alert.PayoutFound, now
 	}
 	p.State, p.Misses, p.FirstMissAt = Pending, 0, time.Time{}
 	if o.RailID != "" {
@@ -290,7 +280,7 @@ func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision
 	case Pending:
 		d := Decision{Step: Wait}
 		if !p.Paged {
-			p.Paged, d.Alert = true, AlertVanished
+			p.Paged, d.Alert = true, alert.PayoutVanished
 		}
 		return t.later(p, now), d
 	case Unknown, Succeeded, Failed, Returned, Withdrawn:
@@ -319,7 +309,7 @@ func (t Timing) refused(p Payout, o Observation, now time.Time) (Payout, Decisio
 	if o.Seen == NoFunds || o.Seen == NotSent {
 		d := Decision{Step: Wait}
 		if o.Seen == NoFunds {
-			d.Alert = AlertNoFloat
+			d.Alert = alert.FloatShort
 		} else {
 			p.Sends-- // nothing was sent, so the next send is the first
 		}
@@ -339,11 +329,11 @@ func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	case Succeeded:
 		return t.follow(p, now)
 	case Failed:
-		d.Alert = AlertLateSuccess
+		d.Alert = alert.PayoutLateSuccess
 	case Withdrawn:
-		return p, Decision{Step: Done, Alert: AlertPaidUnheld}
+		return p, Decision{Step: Done, Alert: alert.PayoutPaidUnheld}
 	case Created:
-		d.Alert = AlertFound
+		d.Alert = alert.PayoutFound
 	case Sending, Pending, Unknown, Returned:
 	}
 	p.State, p.DoneAt, p.Reason, p.Fee, p.Polls = Succeeded, now, "", o.Fee, 0
@@ -359,7 +349,7 @@ func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision
 	switch p.State {
 	case Succeeded:
 		p, d := t.follow(p, now)
-		d.Alert = AlertLateFailure
+		d.Alert = alert.PayoutLateFailure
 		return p, d
 	case Failed, Withdrawn:
 		return t.follow(p, now)
@@ -372,7 +362,7 @@ func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision
 func (t Timing) gaveBack(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	if p.State == Failed || p.State == Withdrawn {
 		p, d := t.follow(p, now)
-		d.Alert = AlertLateSuccess
+		d.Alert = alert.PayoutLateSuccess
 		return p, d
 	}
 	p.State, p.DoneAt, p.Reason, p.NextAt = Returned, now, o.Reason, time.Time{}

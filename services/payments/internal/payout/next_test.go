@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/alert"
 )
 
 var start = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
@@ -37,7 +38,7 @@ type line struct {
 	state   State
 	step    Step
 	outcome Outcome
-	alert   string
+	alert   alert.Code
 }
 
 func walk(t *testing.T, timing Timing, lines []line) Payout {
@@ -62,24 +63,24 @@ const (
 
 func TestStraightToSuccess(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
-		{0, Tick, Created, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{s5, Accepted, Pending, Wait, None, ""},
-		{0, Tick, Pending, Wait, None, ""},
-		{s5, Tick, Pending, Query, None, ""},
-		{0, Accepted, Pending, Wait, None, ""},
-		{15 * time.Second, Tick, Pending, Query, None, ""},
-		{0, Success, Succeeded, Wait, IsPaid, ""},
-		{min, Tick, Succeeded, Wait, None, ""},
-		{time.Hour, Tick, Succeeded, Query, None, ""},
-		{0, Success, Succeeded, Wait, None, ""},
-		{24 * time.Hour, Tick, Succeeded, Query, None, ""},
-		{0, Unsure, Succeeded, Wait, None, ""},
-		{time.Hour, Tick, Succeeded, Query, None, ""},
-		{0, Success, Succeeded, Wait, None, ""},
-		{72 * time.Hour, Tick, Succeeded, Query, None, ""},
-		{0, Success, Succeeded, Done, None, ""},
-		{time.Hour, Tick, Succeeded, Done, None, ""},
+		{0, Tick, Created, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{s5, Accepted, Pending, Wait, None, 0},
+		{0, Tick, Pending, Wait, None, 0},
+		{s5, Tick, Pending, Query, None, 0},
+		{0, Accepted, Pending, Wait, None, 0},
+		{15 * time.Second, Tick, Pending, Query, None, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
+		{min, Tick, Succeeded, Wait, None, 0},
+		{time.Hour, Tick, Succeeded, Query, None, 0},
+		{0, Success, Succeeded, Wait, None, 0},
+		{24 * time.Hour, Tick, Succeeded, Query, None, 0},
+		{0, Unsure, Succeeded, Wait, None, 0},
+		{time.Hour, Tick, Succeeded, Query, None, 0},
+		{0, Success, Succeeded, Wait, None, 0},
+		{72 * time.Hour, Tick, Succeeded, Query, None, 0},
+		{0, Success, Succeeded, Done, None, 0},
+		{time.Hour, Tick, Succeeded, Done, None, 0},
 	})
 	if p.Sends != 1 || p.RailID != "r1" || p.DoneAt.IsZero() {
 		t.Errorf("payout = %+v, want 1 send, the rail's id r1 and the time of its end", p)
@@ -162,21 +163,21 @@ func TestAlone(t *testing.T) {
 
 // A rail that is down when it is asked about a success may have returned the money: it is asked until it answers.
 func TestReturnAfterUnansweredQueries(t *testing.T) {
-	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {s5, Success, Succeeded, Wait, IsPaid, ""}}
+	lines := []line{{0, Claimed, Sending, Send, IsSending, 0}, {s5, Success, Succeeded, Wait, IsPaid, 0}}
 	for range 10 {
-		lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, ""}, line{0, Unsure, Succeeded, Wait, None, ""})
+		lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, 0}, line{0, Unsure, Succeeded, Wait, None, 0})
 	}
-	lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, ""}, line{0, GaveBack, Returned, Done, IsReturned, ""})
+	lines = append(lines, line{time.Hour, Tick, Succeeded, Query, None, 0}, line{0, GaveBack, Returned, Done, IsReturned, 0})
 	walk(t, LiveTiming(), lines)
 }
 
 // Nobody asks for ever.
 func TestUnansweredQueriesEnd(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{s5, Success, Succeeded, Wait, IsPaid, ""},
-		{90 * 24 * time.Hour, Tick, Succeeded, Query, None, ""},
-		{0, Unsure, Succeeded, Done, None, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{s5, Success, Succeeded, Wait, IsPaid, 0},
+		{90 * 24 * time.Hour, Tick, Succeeded, Query, None, 0},
+		{0, Unsure, Succeeded, Done, None, 0},
 	})
 	if !p.NextAt.IsZero() {
 		t.Errorf("the next query is at %s, want none after 90 days", p.NextAt)
@@ -184,41 +185,41 @@ func TestUnansweredQueriesEnd(t *testing.T) {
 }
 
 func TestR3DoubtIsUnknownAndOnlyQueried(t *testing.T) {
-	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {min, Unsure, Unknown, Wait, IsUnknown, ""}}
+	lines := []line{{0, Claimed, Sending, Send, IsSending, 0}, {min, Unsure, Unknown, Wait, IsUnknown, 0}}
 	for range 20 {
-		lines = append(lines, line{2 * time.Hour, Tick, Unknown, Query, None, ""}, line{0, Unsure, Unknown, Wait, None, ""})
+		lines = append(lines, line{2 * time.Hour, Tick, Unknown, Query, None, 0}, line{0, Unsure, Unknown, Wait, None, 0})
 	}
-	lines = append(lines, line{40 * time.Hour, Tick, Unknown, Query, None, AlertStuck}, line{0, Success, Succeeded, Wait, IsPaid, ""})
+	lines = append(lines, line{40 * time.Hour, Tick, Unknown, Query, None, alert.PayoutStuck}, line{0, Success, Succeeded, Wait, IsPaid, 0})
 	walk(t, LiveTiming(), lines)
 }
 
 func TestDeadLeaseIsUnknownNeverSentAgain(t *testing.T) {
 	walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{min, Tick, Sending, Wait, None, ""},
-		{0, Claimed, Sending, Wait, None, ""},
-		{min, Tick, Unknown, Query, IsUnknown, AlertLeaseExpired},
-		{0, Claimed, Unknown, Wait, None, ""},
-		{0, Success, Succeeded, Wait, IsPaid, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{min, Tick, Sending, Wait, None, 0},
+		{0, Claimed, Sending, Wait, None, 0},
+		{min, Tick, Unknown, Query, IsUnknown, alert.PayoutLeaseExpired},
+		{0, Claimed, Unknown, Wait, None, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
 	})
 }
 
 func TestR5SameReferenceAgainOnlyAfterThreeMissesOverTenMinutes(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Unsure, Unknown, Wait, IsUnknown, ""},
-		{s5, Tick, Unknown, Query, None, ""},
-		{0, NoSuchRef, Unknown, Wait, None, ""},
-		{15 * time.Second, Tick, Unknown, Query, None, ""},
-		{0, NoSuchRef, Unknown, Wait, None, ""},
-		{min, Tick, Unknown, Query, None, ""},
-		{0, NoSuchRef, Unknown, Wait, None, ""}, // three misses, 80 seconds
-		{0, Claimed, Unknown, Wait, None, ""},
-		{5 * min, Hint, Unknown, Query, None, ""},
-		{0, NoSuchRef, Unknown, Wait, None, ""},
-		{4 * min, Tick, Unknown, Send, None, ""}, // more than ten minutes
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Success, Succeeded, Wait, IsPaid, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Unsure, Unknown, Wait, IsUnknown, 0},
+		{s5, Tick, Unknown, Query, None, 0},
+		{0, NoSuchRef, Unknown, Wait, None, 0},
+		{15 * time.Second, Tick, Unknown, Query, None, 0},
+		{0, NoSuchRef, Unknown, Wait, None, 0},
+		{min, Tick, Unknown, Query, None, 0},
+		{0, NoSuchRef, Unknown, Wait, None, 0}, // three misses, 80 seconds
+		{0, Claimed, Unknown, Wait, None, 0},
+		{5 * min, Hint, Unknown, Query, None, 0},
+		{0, NoSuchRef, Unknown, Wait, None, 0},
+		{4 * min, Tick, Unknown, Send, None, 0}, // more than ten minutes
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
 	})
 	if p.Sends != 2 || p.Reference != fresh().Reference {
 		t.Errorf("payout = %+v, want 2 sends under the reference %s", p, fresh().Reference)
@@ -226,33 +227,33 @@ func TestR5SameReferenceAgainOnlyAfterThreeMissesOverTenMinutes(t *testing.T) {
 }
 
 func TestAcceptedThenVanishedIsNeverSentAgain(t *testing.T) {
-	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Accepted, Pending, Wait, None, ""}, {min, NoSuchRef, Pending, Wait, None, AlertVanished}}
+	lines := []line{{0, Claimed, Sending, Send, IsSending, 0}, {0, Accepted, Pending, Wait, None, 0}, {min, NoSuchRef, Pending, Wait, None, alert.PayoutVanished}}
 	for range 10 {
-		lines = append(lines, line{2 * time.Hour, Tick, Pending, Query, None, ""}, line{0, NoSuchRef, Pending, Wait, None, ""})
+		lines = append(lines, line{2 * time.Hour, Tick, Pending, Query, None, 0}, line{0, NoSuchRef, Pending, Wait, None, 0})
 	}
 	walk(t, LiveTiming(), lines)
 }
 
 func TestR4DefiniteRefusal(t *testing.T) {
-	p := walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Refused, Failed, Done, IsFailed, ""}})
+	p := walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, 0}, {0, Refused, Failed, Done, IsFailed, 0}})
 	if p.Reason != "why" {
 		t.Errorf("reason %q", p.Reason)
 	}
 	walk(t, LiveTiming(), []line{ // after a second send a refusal proves nothing about the first
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Unsure, Unknown, Wait, IsUnknown, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{10 * min, NoSuchRef, Unknown, Wait, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Refused, Unknown, Wait, IsUnknown, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Unsure, Unknown, Wait, IsUnknown, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{10 * min, NoSuchRef, Unknown, Wait, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Refused, Unknown, Wait, IsUnknown, 0},
 	})
 	p = walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, NoFunds, Unknown, Wait, IsUnknown, AlertNoFloat},
-		{s5, Tick, Unknown, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Accepted, Pending, Wait, None, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NoFunds, Unknown, Wait, IsUnknown, alert.FloatShort},
+		{s5, Tick, Unknown, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Accepted, Pending, Wait, None, 0},
 	})
 	if p.Sends != 2 {
 		t.Errorf("%d sends", p.Sends)
@@ -270,7 +271,7 @@ func TestR7MismatchFreezes(t *testing.T) {
 			o := answer(p, see)
 			spoil(&o)
 			p, d := LiveTiming().Next(p, o, start)
-			if !p.Frozen || d.Outcome != None || d.Alert != AlertMismatch {
+			if !p.Frozen || d.Outcome != None || d.Alert != alert.PayoutMismatch {
 				t.Errorf("%s with another %s: %+v %+v", see, name, p, d)
 			}
 			if _, d = LiveTiming().Next(p, answer(p, Success), start); d.Outcome != None {
@@ -282,37 +283,37 @@ func TestR7MismatchFreezes(t *testing.T) {
 
 func TestR8LateAnswers(t *testing.T) {
 	walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Success, Succeeded, Wait, IsPaid, ""},
-		{0, Accepted, Succeeded, Wait, None, ""},
-		{0, NoSuchRef, Succeeded, Wait, None, ""},
-		{0, Failure, Succeeded, Done, None, AlertLateFailure},
-		{0, GaveBack, Returned, Done, IsReturned, ""},
-		{0, Success, Returned, Done, None, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
+		{0, Accepted, Succeeded, Wait, None, 0},
+		{0, NoSuchRef, Succeeded, Wait, None, 0},
+		{0, Failure, Succeeded, Done, None, alert.PayoutLateFailure},
+		{0, GaveBack, Returned, Done, IsReturned, 0},
+		{0, Success, Returned, Done, None, 0},
 	})
 	walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Failure, Failed, Done, IsFailed, ""},
-		{0, Hint, Failed, Query, None, ""},
-		{0, Success, Succeeded, Wait, IsPaid, AlertLateSuccess},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Failure, Failed, Done, IsFailed, 0},
+		{0, Hint, Failed, Query, None, 0},
+		{0, Success, Succeeded, Wait, IsPaid, alert.PayoutLateSuccess},
 	})
 }
 
 func TestWithdrawnBeforeItLeft(t *testing.T) {
 	walk(t, LiveTiming(), []line{
-		{0, Withdraw, Withdrawn, Done, None, ""},
-		{0, Tick, Withdrawn, Done, None, ""},
-		{0, Claimed, Withdrawn, Wait, None, ""},
-		{0, Success, Withdrawn, Done, None, AlertPaidUnheld},
+		{0, Withdraw, Withdrawn, Done, None, 0},
+		{0, Tick, Withdrawn, Done, None, 0},
+		{0, Claimed, Withdrawn, Wait, None, 0},
+		{0, Success, Withdrawn, Done, None, alert.PayoutPaidUnheld},
 	})
-	walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Withdraw, Sending, Done, None, ""}})
+	walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, 0}, {0, Withdraw, Sending, Done, None, 0}})
 }
 
 func TestAskedBeforeTheFirstSend(t *testing.T) {
-	walk(t, LiveTiming(), []line{{0, NoSuchRef, Created, Send, None, ""}})
-	walk(t, LiveTiming(), []line{{0, Unsure, Created, Wait, None, ""}, {0, Tick, Created, Wait, None, ""}, {s5, Tick, Created, Send, None, ""}})
-	walk(t, LiveTiming(), []line{{0, Success, Succeeded, Wait, IsPaid, AlertFound}})
-	walk(t, LiveTiming(), []line{{0, Accepted, Pending, Wait, IsUnknown, AlertFound}})
+	walk(t, LiveTiming(), []line{{0, NoSuchRef, Created, Send, None, 0}})
+	walk(t, LiveTiming(), []line{{0, Unsure, Created, Wait, None, 0}, {0, Tick, Created, Wait, None, 0}, {s5, Tick, Created, Send, None, 0}})
+	walk(t, LiveTiming(), []line{{0, Success, Succeeded, Wait, IsPaid, alert.PayoutFound}})
+	walk(t, LiveTiming(), []line{{0, Accepted, Pending, Wait, IsUnknown, alert.PayoutFound}})
 	p, _ := LiveTiming().Next(fresh(), answer(fresh(), Claimed), start)
 	p, _ = LiveTiming().Next(p, Observation{Seen: Unsure}, start)
 	for range 5 {
@@ -419,40 +420,40 @@ func TestAnswersFromBeforeTheLastSendAreNoMisses(t *testing.T) {
 // times, and the first order that leaves counts as the first send.
 func TestR4NotSentGoesAgain(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, NotSent, Unknown, Wait, IsUnknown, ""},
-		{s5, Tick, Unknown, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, NotSent, Unknown, Wait, IsUnknown, ""},
-		{s5, Tick, Unknown, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Accepted, Pending, Wait, None, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NotSent, Unknown, Wait, IsUnknown, 0},
+		{s5, Tick, Unknown, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NotSent, Unknown, Wait, IsUnknown, 0},
+		{s5, Tick, Unknown, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Accepted, Pending, Wait, None, 0},
 	})
 	if p.Sends != 1 || p.Reference != fresh().Reference {
 		t.Errorf("payout = %+v, want 1 send under the reference %s", p, fresh().Reference)
 	}
 	walk(t, LiveTiming(), []line{ // an unsent order does not make an earlier, possibly accepted one unsent
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Unsure, Unknown, Wait, IsUnknown, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{10 * min, NoSuchRef, Unknown, Wait, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, NotSent, Unknown, Wait, IsUnknown, ""},
-		{s5, Tick, Unknown, Query, None, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Unsure, Unknown, Wait, IsUnknown, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{10 * min, NoSuchRef, Unknown, Wait, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NotSent, Unknown, Wait, IsUnknown, 0},
+		{s5, Tick, Unknown, Query, None, 0},
 	})
 }
 
 // An open breaker or a low float delays only a payout that has not left or may leave again.
 func TestR10NotNow(t *testing.T) {
 	walk(t, LiveTiming(), []line{
-		{0, NotNow, Created, Wait, None, ""},
-		{s5, Tick, Created, Wait, None, ""},
-		{s5, Tick, Created, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, NotNow, Sending, Wait, None, ""},
-		{0, Accepted, Pending, Wait, None, ""},
-		{0, NotNow, Pending, Wait, None, ""},
-		{s5, Tick, Pending, Query, None, ""},
+		{0, NotNow, Created, Wait, None, 0},
+		{s5, Tick, Created, Wait, None, 0},
+		{s5, Tick, Created, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NotNow, Sending, Wait, None, 0},
+		{0, Accepted, Pending, Wait, None, 0},
+		{0, NotNow, Pending, Wait, None, 0},
+		{s5, Tick, Pending, Query, None, 0},
 	})
 }

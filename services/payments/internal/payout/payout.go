@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 )
 
 // State is the state of a payout.
@@ -176,7 +177,7 @@ type Observation struct {
 	RailID   string
 	Reason   string
 	Fee      decimal.Decimal
-	Alert    string // with NotNow: the alert for operators
+	Alert    alert.Code // with NotNow: the alert for operators
 }
 
 // Step is the worker's next action.
@@ -208,5 +209,5 @@ const (
 type Decision struct {
 	Step    Step
 	Outcome Outcome
-	Alert   string // stable code of an alert to operators, "" for none
+	Alert   alert.Code // to operators, 0 for none
 }

@@ -3,6 +3,8 @@ package payout
 import (
 	"testing"
 	"time"
+
+	"causeway.internal/services/payments/internal/alert"
 )
 
 // The rail lost the first answer and refuses every later order. No refusal proves anything about the first order, so
@@ -10,10 +12,10 @@ import (
 func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 	for name, timing := range map[string]Timing{"live": LiveTiming(), "test": TestTiming()} {
 		t.Run(name, func(t *testing.T) {
-			p, now, alerts, lastSend := fresh(), start, []string{}, start
+			p, now, alerts, lastSend := fresh(), start, []alert.Code{}, start
 			see := func(o Observation) Decision {
 				var d Decision
-				if p, d = timing.Next(p, o, now); d.Alert != "" {
+				if p, d = timing.Next(p, o, now); d.Alert != 0 {
 					alerts = append(alerts, d.Alert)
 				}
 				return d
@@ -44,8 +46,8 @@ func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 			if p.Sends > 10 || lastSend.After(start.Add(timing.GiveUp)) {
 				t.Errorf("sent %d times, last after %s", p.Sends, lastSend.Sub(start))
 			}
-			if len(alerts) != 1 || alerts[0] != AlertStuck {
-				t.Errorf("a person was called by %q", alerts)
+			if len(alerts) != 1 || alerts[0] != alert.PayoutStuck {
+				t.Errorf("a person was called by %v", alerts)
 			}
 			if p.State != Unknown || p.NextAt.IsZero() {
 				t.Errorf("%s, asked next at %s", p.State, p.NextAt)
@@ -57,22 +59,22 @@ func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 // GiveUp counts from the first send. A second send does not extend it.
 func TestGiveUpCountsFromTheFirstSend(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Unsure, Unknown, Wait, IsUnknown, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{70 * time.Hour, NoSuchRef, Unknown, Wait, None, ""},
-		{0, Tick, Unknown, Send, None, ""},
-		{0, Claimed, Sending, Send, IsSending, ""},
-		{0, Unsure, Unknown, Wait, IsUnknown, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{min, NoSuchRef, Unknown, Wait, None, ""},
-		{time.Hour, NoSuchRef, Unknown, Wait, None, ""},
-		{time.Hour, Tick, Unknown, Query, None, AlertStuck}, // 72 h after the first, and two after the second
-		{0, NoSuchRef, Unknown, Wait, None, ""},
-		{0, Claimed, Unknown, Wait, None, ""},
-		{2 * time.Hour, Tick, Unknown, Query, None, ""},
-		{0, Success, Succeeded, Wait, IsPaid, ""},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Unsure, Unknown, Wait, IsUnknown, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{70 * time.Hour, NoSuchRef, Unknown, Wait, None, 0},
+		{0, Tick, Unknown, Send, None, 0},
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, Unsure, Unknown, Wait, IsUnknown, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{min, NoSuchRef, Unknown, Wait, None, 0},
+		{time.Hour, NoSuchRef, Unknown, Wait, None, 0},
+		{time.Hour, Tick, Unknown, Query, None, alert.PayoutStuck}, // 72 h after the first, and two after the second
+		{0, NoSuchRef, Unknown, Wait, None, 0},
+		{0, Claimed, Unknown, Wait, None, 0},
+		{2 * time.Hour, Tick, Unknown, Query, None, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
 	})
 	if p.Sends != 2 || !p.FirstSentAt.Equal(start) {
 		t.Errorf("payout = %+v, want 2 sends, the first at %s", p, start)
@@ -84,8 +86,8 @@ func TestRowWithoutAFirstSend(t *testing.T) {
 	timing := LiveTiming()
 	p := fresh()
 	p.State, p.Sends, p.SentAt, p.NextAt = Unknown, 1, start, start
-	if _, d := timing.Next(p, Observation{Seen: Tick}, start.Add(72*time.Hour)); d.Alert != AlertStuck {
-		t.Errorf("Next() after 72 hours = %+v, want the alert %s", d, AlertStuck)
+	if _, d := timing.Next(p, Observation{Seen: Tick}, start.Add(72*time.Hour)); d.Alert != alert.PayoutStuck {
+		t.Errorf("Next() after 72 hours = %+v, want the alert %s", d, alert.PayoutStuck)
 	}
 	p.Misses = 3
 	p, _ = timing.Next(p, Observation{Seen: Claimed}, start.Add(time.Hour))
@@ -104,14 +106,14 @@ func TestFrozenIsAskedAboutAndNeverMovesByItself(t *testing.T) {
 		other.Amount = other.Amount.Add(other.Amount)
 		p, d := timing.Next(p, other, now)
 		frozen := p.State
-		if !p.Frozen || d.Alert != AlertMismatch || p.NextAt.IsZero() || p.Answer != "success 318000 NGN: why" {
-			t.Fatalf("Next() of another amount = %+v, %+v; want it frozen with the alert %s", p, d, AlertMismatch)
+		if !p.Frozen || d.Alert != alert.PayoutMismatch || p.NextAt.IsZero() || p.Answer != "success 318000 NGN: why" {
+			t.Fatalf("Next() of another amount = %+v, %+v; want it frozen with the alert %s", p, d, alert.PayoutMismatch)
 		}
 		queries := 0
 		for range 100 {
 			now = p.NextAt
 			var d Decision
-			if p, d = timing.Next(p, Observation{Seen: Tick}, now); d.Step != Query || d.Alert != "" {
+			if p, d = timing.Next(p, Observation{Seen: Tick}, now); d.Step != Query || d.Alert != 0 {
 				t.Fatalf("Next() of a frozen payout = %+v, want a query without an alert", d)
 			}
 			queries++

@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
@@ -97,7 +98,7 @@ func (c *corridors) pass(ctx context.Context, p rail.Provider, o payout.Payout) 
 	}
 	if s.left.LessThan(o.Amount) {
 		if now := c.now(); now.Sub(s.alerted) >= tellAgain {
-			s.alerted, held.Alert = now, payout.AlertNoFloat
+			s.alerted, held.Alert = now, alert.FloatShort
 		}
 		return held, false
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/self"
 )
@@ -44,10 +45,10 @@ func TestCorridors(t *testing.T) {
 		t.Fatal("600 of 1000 do not pass")
 	}
 	c.sent(bank, order(money.NGN, 600), payout.Accepted)
-	if held, ok := pass(money.NGN, 600); ok || held.Seen != payout.NotNow || held.Alert != payout.AlertNoFloat {
+	if held, ok := pass(money.NGN, 600); ok || held.Seen != payout.NotNow || held.Alert != alert.FloatShort {
 		t.Fatalf("600 of 400 pass: %+v", held)
 	}
-	if held, ok := pass(money.NGN, 600); ok || held.Alert != "" {
+	if held, ok := pass(money.NGN, 600); ok || held.Alert != 0 {
 		t.Fatalf("two alerts within a minute: %+v", held)
 	}
 	if _, ok := pass(money.NGN, 400); !ok || bank.asked != 1 {

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -303,20 +304,20 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 		if at := v.Payout.NextAt; answered && at.After(o.NextAt) && !at.After(now) { // a hint came meanwhile
 			next.NextAt = at
 		}
-		alert := d.Alert
+		about := d.Alert
 		unasked := w.AskFirst && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
 		if v.Withdrawal != nil {
 			if d.Step == payout.Send {
-				if next, d, err = w.withdraw(ctx, set, v, next, alert, now); err != nil {
+				if next, d, err = w.withdraw(ctx, set, v, next, about, now); err != nil {
 					return change.Result{}, err
 				}
 			}
 			row, step, outcome = next, d.Step, d.Outcome
 			after := v.Withdrawal.After(d.Outcome, next, l.over, now)
-			return alerted(change.Result{Payment: v.Payment, Payout: &row, Withdrawal: &after, Alerts: after.Alerts}, alert), nil
+			return alerted(change.Result{Payment: v.Payment, Payout: &row, Withdrawal: &after, Alerts: after.Alerts}, about), nil
 		}
 		p, facts, notes := v.Payment, []payment.Fact(nil), []change.Screened(nil)
 		if d.Step == payout.Send {
@@ -335,7 +336,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			}
 		}
 		row, step = next, d.Step
-		r := alerted(change.Result{Payment: p, Payout: &row, Facts: facts, Screened: notes}, alert)
+		r := alerted(change.Result{Payment: p, Payout: &row, Facts: facts, Screened: notes}, about)
 		trigger := TriggerOf(d.Outcome, next, l.over, v.Refunds)
 		outcome = d.Outcome
 		if trigger == nil {
@@ -370,8 +371,8 @@ func notDue(err error) bool {
 	return ok && f.Code == payment.CodePayoutNotDue
 }
 
-func alerted(r change.Result, code string) change.Result {
-	if code != "" {
+func alerted(r change.Result, code alert.Code) change.Result {
+	if code != 0 {
 		r.Alerts = append(r.Alerts, payment.Alert{Code: code, Text: "payout " + r.Payout.ID + " is " + string(r.Payout.State)})
 	}
 	return r

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
@@ -17,12 +18,12 @@ import (
 func ofWithdrawal(o payout.Payout) bool { return strings.HasPrefix(o.PaymentID, id.Withdrawal) }
 
 // withdraw is the part of decide that lets the payout of a withdrawal leave.
-func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, next payout.Payout, alert string, now time.Time) (payout.Payout, payout.Decision, error) {
+func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, next payout.Payout, about alert.Code, now time.Time) (payout.Payout, payout.Decision, error) {
 	over := next.Amount.GreaterThan(w.Policy.PayoutLimit(next.Currency)) // it may be lower than when it was asked for
 	if over && !v.Paused {
 		w.Log.WarnContext(ctx, "payout held back: limit exceeded", "code", alertLimit)
 	}
-	d := payout.Decision{Step: payout.Wait, Alert: alert}
+	d := payout.Decision{Step: payout.Wait, Alert: about}
 	switch {
 	case v.Paused, over:
 		next.NextAt = now.Add(laterWait)

@@ -9,13 +9,11 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/refund"
 )
-
-// AlertContradicted is the alert about a report of wallets that the state of its refund refuses.
-const AlertContradicted = "refund_contradicted"
 
 // Reports applies the reports of wallets to refunds.
 type Reports struct {
@@ -41,11 +39,11 @@ func (a Reports) Changed(ctx context.Context, messageID string, m wire.RefundCha
 		out, err := change.Applied(a.Policy.Apply(v.Payment, payment.ChangeRefund{Refund: r, Trigger: trigger, Rows: v.Rows, Refunds: v.Refunds}, now))
 		if fault.Is(err, refund.CodeNotOpen) {
 			const text = "wallets reports a refund as %s that is %s: %s"
-			alert := payment.Alert{Code: AlertContradicted, Text: fmt.Sprintf(text, m.State, r.State, r.ID)}
-			return change.Result{Payment: v.Payment, Alerts: []payment.Alert{alert}}, nil
+			contradicted := payment.Alert{Code: alert.RefundContradicted, Text: fmt.Sprintf(text, m.State, r.State, r.ID)}
+			return change.Result{Payment: v.Payment, Alerts: []payment.Alert{contradicted}}, nil
 		}
 		if err == nil && len(out.Facts) > 0 && r.Cancelled == refund.CancelRequested && kept(out).Cancelled == refund.CancelTooLate {
-			out.Alerts = append(out.Alerts, payment.Alert{Code: "refund_not_cancelled", Text: "the cancellation came too late, so the refund goes on: " + r.ID})
+			out.Alerts = append(out.Alerts, payment.Alert{Code: alert.RefundNotCancelled, Text: "the cancellation came too late, so the refund goes on: " + r.ID})
 		}
 		return out, err
 	})

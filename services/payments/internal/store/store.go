@@ -27,6 +27,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/link"
 	"causeway.internal/services/payments/internal/payment"
@@ -51,15 +52,15 @@ type Store struct {
 // Options holds the settings of a store and the functions that it calls. A function that is nil is not called.
 type Options struct {
 	Render    views.Renderer
-	Keys      *keyring.Ring     // seals personal data
-	EventKeys keyring.Optional  // seals the bodies of events for the dispatcher
-	TokenKeys *keyring.Ring     // seals settlement tokens for the dispatcher; without it events carry none
-	TokenLife time.Duration     // of those settlement tokens
-	Daily     admission.Daily   // payouts are compared with these limits before they leave
-	Wake      func()            // after every commit that left a message in the outbox
-	Alert     func(code string) // for every alert to operators
-	Moved     func(Move)        // after the commit of every change of state
-	Attached  func()            // for every archived payment that a change attaches
+	Keys      *keyring.Ring    // seals personal data
+	EventKeys keyring.Optional // seals the bodies of events for the dispatcher
+	TokenKeys *keyring.Ring    // seals settlement tokens for the dispatcher; without it events carry none
+	TokenLife time.Duration    // of those settlement tokens
+	Daily     admission.Daily  // payouts are compared with these limits before they leave
+	Wake      func()           // after every commit that left a message in the outbox
+	Alert     func(alert.Code) // for every alert to operators
+	Moved     func(Move)       // after the commit of every change of state
+	Attached  func()           // for every archived payment that a change attaches
 	Log       *slog.Logger
 }
 
@@ -69,7 +70,7 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 		o.Wake = func() {}
 	}
 	if o.Alert == nil {
-		o.Alert = func(string) {}
+		o.Alert = func(alert.Code) {}
 	}
 	if o.Moved == nil {
 		o.Moved = func(Move) {}
@@ -486,7 +487,7 @@ func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in cha
 		return fmt.Errorf("compare deposit %s: %w", in.Deposit.Key, err)
 	}
 	if tag.RowsAffected() > 0 {
-		done.alerts = append(done.alerts, payment.Alert{Code: "deposit_moved", Text: "deposit with another address than before: " + in.Deposit.Key})
+		done.alerts = append(done.alerts, payment.Alert{Code: alert.DepositMoved, Text: "deposit with another address than before: " + in.Deposit.Key})
 	}
 	return nil
 }
@@ -511,7 +512,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
-	done.alerts = append(done.alerts, payment.Alert{Code: "stray_deposit", Text: "deposit on an address without a payment: " + d.Key})
+	done.alerts = append(done.alerts, payment.Alert{Code: alert.StrayDeposit, Text: "deposit on an address without a payment: " + d.Key})
 	return nil
 }
 
@@ -546,7 +547,7 @@ func (s *Store) follow(done effects) {
 	}
 	for _, a := range done.alerts {
 		s.Alert(a.Code)
-		s.Log.ErrorContext(done.about, "payment needs attention", "code", a.Code, "text", a.Text)
+		s.Log.ErrorContext(done.about, "payment needs attention", "code", a.Code.String(), "text", a.Text)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -74,7 +75,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 		return fmt.Errorf("store the scan progress of %s: %w", m.Network, err)
 	}
 	if late > 0 {
-		s.Alert("scan_incomplete")
+		s.Alert(alert.ScanIncomplete)
 		s.Log.ErrorContext(ctx, "scan progress waits for missing deposits, expiry paused",
 			"mode", m.Mode, "network", m.Network)
 	}

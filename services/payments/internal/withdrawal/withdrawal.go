@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -195,7 +196,7 @@ func (w Withdrawal) After(outcome payout.Outcome, o payout.Payout, over string, 
 	c := Change{Withdrawal: w}
 	if o.Attempt != w.Attempt {
 		if outcome == payout.IsPaid { // an attempt that had failed, and whose money went over another rail
-			c.alert("paid_after_decision", "success of a payout attempt that had failed and was then paid again")
+			c.alert(alert.PaidAfterDecision, "success of a payout attempt that had failed and was then paid again")
 		}
 		return c
 	}
@@ -222,7 +223,7 @@ func (c *Change) paid(open bool, o payout.Payout, now time.Time) {
 	switch {
 	case open:
 	case c.State == Failed:
-		c.alert("paid_after_failure", "success of a payout attempt that had failed; its money was given back to the merchant")
+		c.alert(alert.PaidAfterFailure, "success of a payout attempt that had failed; its money was given back to the merchant")
 		c.take()
 		c.Holds++
 		c.Journals = append(c.Journals, c.entry().Held())
@@ -243,7 +244,7 @@ func (c *Change) failed(open bool, over string, now time.Time) {
 	}
 	c.Journals = append(c.Journals, c.entry().Voided())
 	if over != "" {
-		c.alert("payout_failed_over", "payout failed at "+c.Rail+" and goes over "+over)
+		c.alert(alert.PayoutFailedOver, "payout failed at "+c.Rail+" and goes over "+over)
 		c.Rail, c.Attempt, c.Holds = over, c.Attempt+1, 0
 		c.hold()
 		return
@@ -263,6 +264,6 @@ func (c *Change) returned(open bool, now time.Time) {
 	c.giveBack(Returned, "", now)
 }
 
-func (c *Change) alert(code, text string) {
+func (c *Change) alert(code alert.Code, text string) {
 	c.Alerts = append(c.Alerts, payment.Alert{Code: code, Text: text})
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -32,6 +34,11 @@ func NewObserver(registry prometheus.Registerer, log *slog.Logger) *Observer {
 		}, []string{"mode", "network"}),
 	}
 	registry.MustRegister(o.strays, o.lag)
+	for _, mode := range tenant.Modes() { // 0 from the start: the objective of detection sees the first deposit
+		for _, n := range money.Networks() {
+			o.lag.WithLabelValues(string(mode), n.Name)
+		}
+	}
 	return o
 }
 
