@@ -20,14 +20,16 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// alertCounter counts the alerts to operators.
-func alertCounter(registry prometheus.Registerer) func(alert.Code) {
-	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
+// alertCounter counts the alerts to operators, by mode: a merchant causes those of test mode at will, in the sandbox.
+func alertCounter(registry prometheus.Registerer) func(tenant.Mode, alert.Code) {
+	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by mode and code."}, []string{"mode", "code"})
 	registry.MustRegister(alerts)
 	for _, code := range alert.Codes() { // 0 from the start: increase() does not see a series appear
-		alerts.WithLabelValues(code.String())
+		for _, mode := range tenant.Modes() {
+			alerts.WithLabelValues(string(mode), code.String())
+		}
 	}
-	return func(code alert.Code) { alerts.WithLabelValues(code.String()).Inc() }
+	return func(mode tenant.Mode, code alert.Code) { alerts.WithLabelValues(string(mode), code.String()).Inc() }
 }
 
 // attachCounter counts the archived payments that come back.

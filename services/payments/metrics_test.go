@@ -54,7 +54,7 @@ func TestMetrics_start(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	raise := alertCounter(registry)
 	moveMetrics(registry)
-	raise(alert.PayoutVanished)
+	raise(tenant.Live, alert.PayoutVanished)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatalf("Gather() = %v, want no error", err)
@@ -71,9 +71,9 @@ func TestMetrics_start(t *testing.T) {
 	}
 	want := map[string]float64{"payments_status_seconds live settling": 0, "payments_status_seconds test settling": 0}
 	for _, code := range alert.Codes() {
-		want["payments_alerts_total "+code.String()] = 0
+		want["payments_alerts_total "+code.String()+" live"], want["payments_alerts_total "+code.String()+" test"] = 0, 0
 	}
-	want["payments_alerts_total payout_vanished"] = 1
+	want["payments_alerts_total payout_vanished live"] = 1
 	if !maps.Equal(got, want) {
 		t.Errorf("a process in which one payout has vanished shows %v, want %v", got, want)
 	}

@@ -182,7 +182,7 @@ const (
 )
 
 // openAdmission loads pauses, scans and open amounts, and reads them again in the background.
-func (p *process) openAdmission(ctx context.Context, raise func(alert.Code)) error {
+func (p *process) openAdmission(ctx context.Context, raise func(tenant.Mode, alert.Code)) error {
 	sanctions, err := screen.OpenFile(p.cfg.SanctionsFile, p.cfg.SanctionsMaxAge, time.Now, p.tel.Log)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (p *process) openAdmission(ctx context.Context, raise func(alert.Code)) err
 	p.outages = admission.NewOutages(p.store.Outages)
 	p.scans.Outages = p.outages
 	p.capacity = admission.NewCapacity(p.store.Exposure, p.caps.Crypto, p.caps.Fiat, capacityGauge(p.tel.Registry),
-		func(string, string) { raise(alert.CapacityNear) })
+		func(string, string) { raise(tenant.Live, alert.CapacityNear) })
 	p.banks = &banks.Banks{Store: p.store, Sets: p.providers, Log: p.tel.Log}
 	p.group.Every("bank lists", banksEvery, p.banks.Load)
 	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.outages.Load, p.capacity.Load} {

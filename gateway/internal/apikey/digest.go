@@ -1,5 +1,5 @@
-// Package apikey holds API keys: their permissions, and how they are made, revoked and found. It uses no HTTP and no SQL
-// (the store does), and keeps no secret after it has returned it.
+// Package apikey holds API keys: their permissions, and how they are made, revoked and found. It uses no HTTP and no
+// SQL (the store does), and keeps no secret after it has returned it.
 package apikey
 
 import (

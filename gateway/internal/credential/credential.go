@@ -1,5 +1,5 @@
-// Package credential holds the texts of API keys and of operators' tokens: how they are made, read and checked. It knows
-// nothing about whose they are, and depends on nothing, so the merchants' tool uses it too.
+// Package credential holds the texts of API keys and of operators' tokens: how they are made, read and checked. It does
+// not know whose they are, and depends on nothing, so the merchants' tool uses it too.
 package credential
 
 import (

@@ -299,7 +299,7 @@ func (s *Store) ruledDraw(ctx context.Context, tx pgx.Tx, before draw.Draw, r dr
 			return fmt.Errorf("keep a request for an approval: %w", err)
 		}
 	}
-	done.alerts = append(done.alerts, r.Alerts...)
+	done.mode, done.alerts = before.Mode, append(done.alerts, r.Alerts...)
 	if a := r.Audit; a != nil {
 		return s.audit(ctx, tx, a.Operator, a.Action, a.Detail)
 	}

@@ -435,7 +435,7 @@ func (s *Store) writePack(ctx context.Context, tx pgx.Tx, pack []*member, now ti
 		if m.alone {
 			continue
 		}
-		m.done.alerts = m.to.Alerts
+		m.done.mode, m.done.alerts = m.view.Payment.Mode, m.to.Alerts
 		if err := s.write(m.done.about, w, m.view, m.to, now.UTC(), &m.done); err != nil {
 			return err
 		}

@@ -52,15 +52,15 @@ type Store struct {
 // Options holds the settings of a store and the functions that it calls. A function that is nil is not called.
 type Options struct {
 	Render    views.Renderer
-	Keys      *keyring.Ring    // seals personal data
-	EventKeys keyring.Optional // seals the bodies of events for the dispatcher
-	TokenKeys *keyring.Ring    // seals settlement tokens for the dispatcher; without it events carry none
-	TokenLife time.Duration    // of those settlement tokens
-	Daily     admission.Daily  // payouts are compared with these limits before they leave
-	Wake      func()           // after every commit that left a message in the outbox
-	Alert     func(alert.Code) // for every alert to operators
-	Moved     func(Move)       // after the commit of every change of state
-	Attached  func()           // for every archived payment that a change attaches
+	Keys      *keyring.Ring                 // seals personal data
+	EventKeys keyring.Optional              // seals the bodies of events for the dispatcher
+	TokenKeys *keyring.Ring                 // seals settlement tokens for the dispatcher; without it events carry none
+	TokenLife time.Duration                 // of those settlement tokens
+	Daily     admission.Daily               // payouts are compared with these limits before they leave
+	Wake      func()                        // after every commit that left a message in the outbox
+	Alert     func(tenant.Mode, alert.Code) // for every alert to operators
+	Moved     func(Move)                    // after the commit of every change of state
+	Attached  func()                        // for every archived payment that a change attaches
 	Log       *slog.Logger
 }
 
@@ -70,7 +70,7 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 		o.Wake = func() {}
 	}
 	if o.Alert == nil {
-		o.Alert = func(alert.Code) {}
+		o.Alert = func(tenant.Mode, alert.Code) {}
 	}
 	if o.Moved == nil {
 		o.Moved = func(Move) {}
@@ -487,6 +487,7 @@ func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in cha
 		return fmt.Errorf("compare deposit %s: %w", in.Deposit.Key, err)
 	}
 	if tag.RowsAffected() > 0 {
+		done.mode = in.Mode
 		done.alerts = append(done.alerts, payment.Alert{Code: alert.DepositMoved, Text: "deposit with another address than before: " + in.Deposit.Key})
 	}
 	return nil
@@ -512,6 +513,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
+	done.mode = in.Mode
 	done.alerts = append(done.alerts, payment.Alert{Code: alert.StrayDeposit, Text: "deposit on an address without a payment: " + d.Key})
 	return nil
 }
@@ -519,6 +521,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 // effects are the actions that follow the commit of a transaction.
 type effects struct {
 	messages bool
+	mode     tenant.Mode // of the alerts
 	alerts   []payment.Alert
 	about    context.Context // carries trace and ids of the payment, for log lines
 	token    string          // settlement token of the change
@@ -546,8 +549,8 @@ func (s *Store) follow(done effects) {
 		s.tell(done.about, m)
 	}
 	for _, a := range done.alerts {
-		s.Alert(a.Code)
-		s.Log.ErrorContext(done.about, "payment needs attention", "code", a.Code.String(), "text", a.Text)
+		s.Alert(done.mode, a.Code)
+		s.Log.ErrorContext(done.about, "payment needs attention", "mode", done.mode, "code", a.Code.String(), "text", a.Text)
 	}
 }
 
@@ -637,7 +640,7 @@ func (s *Store) changeLocked(ctx context.Context, tx pgx.Tx, done *effects, f ch
 
 // save writes the result of a change.
 func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.View, r change.Result, now time.Time) error {
-	done.alerts = r.Alerts
+	done.mode, done.alerts = v.Payment.Mode, r.Alerts
 	w := newWrites(false)
 	if err := s.write(ctx, w, v, r, now.UTC(), done); err != nil {
 		return err

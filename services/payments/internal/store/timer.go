@@ -75,7 +75,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 		return fmt.Errorf("store the scan progress of %s: %w", m.Network, err)
 	}
 	if late > 0 {
-		s.Alert(alert.ScanIncomplete)
+		s.Alert(m.Mode, alert.ScanIncomplete)
 		s.Log.ErrorContext(ctx, "scan progress waits for missing deposits, expiry paused",
 			"mode", m.Mode, "network", m.Network)
 	}
