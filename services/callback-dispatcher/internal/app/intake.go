@@ -212,8 +212,7 @@ func (i *Intake) arrival(e Event, endpoints []Endpoint) Arrival {
 }
 
 // arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches, at its
-// earlier URLs too. Leased
-// says which of them take deliveries now.
+// earlier URLs too. Leased says which of them take deliveries now.
 func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 	a := Arrival{Event: e}
 	base := delivery.Delivery{
