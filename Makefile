@@ -72,7 +72,7 @@ verify: tools ## modules tidy, listed, unchanged and licensed, generated pages c
 	deploy/lint/modules
 	go mod verify
 	GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
-	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas|TestClients' ./gateway ./gateway/sdk/generate ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher ./services/console
+	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas|TestClients|TestGuide$$|TestHelp_everywhere' ./gateway ./gateway/internal/page ./gateway/cmd/causeway ./gateway/sdk/generate ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher ./services/console
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
 	go vet -tags integration,long work
 

@@ -48,8 +48,8 @@ func TestParts(t *testing.T) {
 		t.Fatalf("open the process: %v", err)
 	}
 	t.Cleanup(func() { p.close(t.Context()) })
-	if shown := counted(t, p.tel); shown != len(alert.Codes()) {
-		t.Errorf("open the process: got %d alerts in its metrics, want all %d in each role", shown, len(alert.Codes()))
+	if shown, want := counted(t, p.tel), len(alert.Codes())*len(tenant.Modes()); shown != want {
+		t.Errorf("open the process: got %d alerts in its metrics, want all %d of both modes in each role", shown, want)
 	}
 	a, err := p.openAPI(t.Context(), environ)
 	if err != nil {
