@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,15 +54,8 @@ func TestCommands(t *testing.T) {
 		known["make "+m[1]] = nil
 	}
 	checked := 0
-	for _, name := range texts(t) {
-		if filepath.Ext(name) != ".md" {
-			continue
-		}
-		raw, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, problems := known.wrong(string(raw))
+	for name, page := range markdown(t) {
+		n, problems := known.wrong(page)
 		checked += n
 		for _, p := range problems {
 			t.Errorf("%s names a command that does not exist: %s", name, p)
@@ -105,15 +99,34 @@ var secrets = map[string][]string{
 	"dead redrive":          {"AMQP_URL"},
 }
 
+// markdown are the texts of the repository's pages, by their names.
+func markdown(t *testing.T) iter.Seq2[string, string] {
+	t.Helper()
+	return func(yield func(name, text string) bool) {
+		for _, name := range texts(t) {
+			if filepath.Ext(name) != ".md" {
+				continue
+			}
+			raw, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(name, string(raw)) {
+				return
+			}
+		}
+	}
+}
+
 // TestCommands_pods: the word of a command in a page leads to a pod that has every setting which the command reads.
 func TestCommands_pods(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	typing, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
 	if err != nil {
 		t.Fatalf("read the page of the words: %v", err)
 	}
 	all := build(t, "prod")
 	sources, sets := given(t, all), map[string][]string{}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)\(\) \{ in_pod ([a-z-]+) `).FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)\(\) \{ in_pod ([a-z-]+) `).FindAllStringSubmatch(string(typing), -1) {
 		for _, w := range workloads(all) {
 			if w.kind == "Deployment" && w.name == m[2] {
 				sets[m[1]] = variables(t, w, sources)
@@ -121,15 +134,8 @@ func TestCommands_pods(t *testing.T) {
 		}
 	}
 	checked := 0
-	for _, name := range texts(t) {
-		if filepath.Ext(name) != ".md" {
-			continue
-		}
-		raw, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, words := range commands(string(raw)) {
+	for name, page := range markdown(t) {
+		for _, words := range commands(page) {
 			program, verb := cmp.Or(aliases[words[0]], words[0]), strings.Join(leading(words[1:]), " ")
 			for _, setting := range slices.Concat(secrets[program+" "+verb], secrets[verb]) {
 				if program == "callback-dispatcher" && setting == "AMQP_URL" && !slices.Contains(words, "--broker") {
@@ -182,11 +188,11 @@ func TestCommands_disks(t *testing.T) {
 // podOf is the pod to which a word of runbooks/commands.md leads in a cluster.
 func podOf(t *testing.T, overlay, word string) (pod corev1.PodSpec) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
+	typing, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "commands.md"))
 	if err != nil {
 		t.Fatalf("read the page of the words: %v", err)
 	}
-	m := regexp.MustCompile(`(?m)^` + word + `\(\) \{ in_pod ([a-z-]+) `).FindSubmatch(page)
+	m := regexp.MustCompile(`(?m)^` + word + `\(\) \{ in_pod ([a-z-]+) `).FindSubmatch(typing)
 	for _, d := range of[appsv1.Deployment](build(t, overlay)) {
 		if m != nil && d.Name == string(m[1]) {
 			return d.Spec.Template.Spec

@@ -246,39 +246,34 @@ func late(t *testing.T, pool *pgxpool.Pool, id string) {
 	}
 }
 
-// sentLongAgo writes events of which the middle one was answered before any relay leads.
-func sentLongAgo(t *testing.T, pool *pgxpool.Pool) {
+// takenOver starts a relay where events were sent long ago, of which the middle one was answered before any relay led.
+func takenOver(t *testing.T, hasten func(*outbox.Relay)) *consumer {
 	t.Helper()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
 	event(t, pool, "early", "answered", "newest")
 	if _, err := pool.Exec(t.Context(), `UPDATE outbox SET sent_at = now() - interval '1 hour'`); err != nil {
 		t.Fatal(err)
 	}
 	late(t, pool, "answered")
+	b := consume(t, pool, func(string, int) bool { return true })
+	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
+	hasten(relay)
+	start(t, relay)
+	return b
 }
 
 // A relay that takes over knows what was answered before.
 func TestRelay_takeoverOfLost(t *testing.T) {
 	t.Parallel()
-	cfg := pg.Config(t, migrations)
-	pool := pg.Open(t, cfg, migrations)
-	sentLongAgo(t, pool)
-	b := consume(t, pool, func(string, int) bool { return true })
-	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
-	relay.Hurry()
-	start(t, relay)
+	b := takenOver(t, (*outbox.Relay).Hurry)
 	b.until(t, "the lost message again", func() bool { return b.times["early"] > 0 })
 }
 
 // A message is not lost while its consumer may still have it in hand: a later one was answered a moment ago.
 func TestRelay_inHand(t *testing.T) {
 	t.Parallel()
-	cfg := pg.Config(t, migrations)
-	pool := pg.Open(t, cfg, migrations)
-	sentLongAgo(t, pool)
-	b := consume(t, pool, func(string, int) bool { return true })
-	relay := outbox.NewRelay(cfg, b, telemetrytest.ForTest(t))
-	relay.LookOften()
-	start(t, relay)
+	b := takenOver(t, (*outbox.Relay).LookOften)
 	b.until(t, "the newest again", func() bool { return b.times["newest"] > 0 })
 	b.mu.Lock()
 	defer b.mu.Unlock()

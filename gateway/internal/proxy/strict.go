@@ -25,8 +25,11 @@ func unambiguous(r *http.Request, rt *route.Route) error {
 // needy reports whether the service refuses a request anyway, because it has none of the parameters that it needs one
 // of. Then the caller gets the service's words, which docs/api-contract.md#fixed-texts fixes.
 func needy(r *http.Request, rt *route.Route) bool {
+	if len(rt.Needs) == 0 {
+		return false
+	}
 	query := r.URL.Query()
-	return len(rt.Needs) > 0 && !slices.ContainsFunc(rt.Needs, func(name string) bool { return query.Get(name) != "" })
+	return !slices.ContainsFunc(rt.Needs, func(name string) bool { return query.Get(name) != "" })
 }
 
 // Bounds of the answer to a hostile query.
