@@ -91,7 +91,7 @@ func TestReplay_endpoints(t *testing.T) {
 
 // get prints what is no JSON as it comes, however long it is, and says so where an answer is cut short or too long.
 func TestGet_otherTypes(t *testing.T) {
-	table := "reference,note\r\n" + strings.Repeat("CW-A,\x1b[2J\n", answerMax/10) + "the end"
+	table := "reference,note\r\n" + strings.Repeat("CW-A,\x1b[2J\n", answerMax/10) + strings.Repeat("x", 200_000) + "\nthe end"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/v1/payments/export":

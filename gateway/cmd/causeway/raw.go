@@ -98,11 +98,13 @@ func (c *cli) plain(ctx context.Context, method, path string, in any) error {
 	return nil
 }
 
-// pour prints text of any length, such as CSV, while it comes. Each line has the time of a call to come.
+// pour prints text of any length, such as CSV, while it comes. Each line, or 64 KiB of a longer one, has the time of a
+// call to come.
 func (c *cli) pour(body io.Reader, timer *time.Timer) error {
-	lines := bufio.NewReader(body)
+	lines := bufio.NewReaderSize(body, 64<<10)
 	for {
-		line, err := lines.ReadString('\n')
+		raw, err := lines.ReadSlice('\n')
+		line := string(raw)
 		timer.Stop() // a pager may take as long as its reader
 		if c.terminal {
 			text, ended := strings.CutSuffix(line, "\n")
@@ -117,7 +119,7 @@ func (c *cli) pour(body io.Reader, timer *time.Timer) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return fmt.Errorf("read the answer: %w", err)
 		}
 		timer.Reset(callTime)
