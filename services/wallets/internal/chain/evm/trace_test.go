@@ -64,6 +64,7 @@ func TestTrace(t *testing.T) {
 		call("STATICCALL", ecrecover, "0x0", ""),
 		call("STATICCALL", ecrecover, "0x0", ""),
 		call("CALL", other, "0x0", ""),
+		call("CALL", third, "0x00", ""), // some nodes pad
 		call("CALL", ourHex, "0x3", ""),
 		call("DELEGATECALL", ourHex, "0x3", "", call("SELFDESTRUCT", ourHex, "0x4", "")),
 		call("CALL", other, "0x3", "execution reverted", call("CALL", ourHex, "0x5", "")),
