@@ -21,12 +21,14 @@ const (
 	sender = "callback-dispatcher"
 	// batch is how many results one commit of the dispatcher holds at most: what a kill may repeat beside what is in
 	// flight.
-	batch      = 200
-	firstAfter = 3 * time.Second // from a restart to the first delivery
-	hookEvery  = 100 * time.Millisecond
-	hookSome   = 3 // objects each time, of a few events each, to one URL and to the registered endpoint
-	hookOf     = 2
-	drained    = 3 * time.Minute
+	batch = 200
+	// firstWithin is how soon something is delivered after a restart on any machine, however busy: leases end with their
+	// process, so nothing waits the five minutes that a lease lasts.
+	firstWithin = time.Minute
+	hookEvery   = 100 * time.Millisecond
+	hookSome    = 3 // objects each time, of a few events each, to one URL and to the registered endpoint
+	hookOf      = 2
+	drained     = 3 * time.Minute
 )
 
 // hookSettings shorten the waits between attempts, so that what was treated badly comes again within the run.
@@ -188,8 +190,8 @@ func (h *hookRun) restart(ctx context.Context, names []string, open int) error {
 		select {
 		case <-h.receiver.Arrived:
 			first <- time.Since(began)
-		case <-time.After(time.Minute):
-			first <- time.Minute
+		case <-time.After(firstWithin):
+			first <- firstWithin
 		}
 	}()
 	for _, name := range names {
@@ -228,8 +230,8 @@ func (h *hookRun) judge(ctx context.Context) error {
 	if n := len(h.firsts); n > 0 {
 		median, worst = h.firsts[n/2], h.firsts[n-1]
 	}
-	if median > firstAfter { // one late start may be the machine's doing
-		h.f.fault("hooks: half of the restarts took longer than %s to their first delivery", median.Round(10*time.Millisecond))
+	if worst >= firstWithin {
+		h.f.fault("hooks: nothing was delivered within %s of a restart", firstWithin)
 	}
 	h.f.say("hooks   %d deliveries accepted, %d lost, %d came again (at most %d may), after %d kills; first delivery %s after a restart, at worst %s; treated badly: %v",
 		seen.Accepted, len(lost), seen.Repeated, h.bound, len(h.firsts), median.Round(10*time.Millisecond), worst.Round(10*time.Millisecond), seen.Treated)

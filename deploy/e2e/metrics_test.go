@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -57,22 +59,38 @@ var elsewhere = []string{
 // lost is a connection to the broker that BrokerLost would page about.
 var lost = regexp.MustCompile(`(?m)^bus_connected\{.*connection="(?:consume|inspect)".*\} 0$`)
 
-// everyMetric: whatever an alert or a panel asks for is there, and every process says that it has its broker.
+// everyMetric: whatever an alert or a panel asks for is there, and every process says that it has its broker. A process
+// that has just opened a connection anew, or just become a leader, has its numbers soon.
 func everyMetric(t *testing.T, s *stack.Stack) {
-	var have []string
-	all := string(s.Metrics(t))
+	names := watched(t)
+	var complaints []string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("at last: %s", strings.Join(complaints, "; "))
+		}
+	})
+	api.Eventually(t, soon, "all metrics", func() bool {
+		complaints = unexported(string(s.Metrics(t)), names)
+		return len(complaints) == 0
+	})
+}
+
+// unexported says what is missing from the metrics of a healthy stack.
+func unexported(all string, names []string) (complaints []string) {
 	if found := lost.FindAllString(all, -1); len(found) > 0 || !strings.Contains(all, `bus_connected{connection="inspect"} 1`) {
-		t.Errorf("processes of a healthy stack have no broker: %v", found)
+		complaints = append(complaints, fmt.Sprintf("processes have no broker: %v", found))
 	}
+	var have []string
 	for _, m := range exported.FindAllStringSubmatch(all, -1) {
 		have = append(have, m[1])
 		if m[2] == "histogram" {
 			have = append(have, m[1]+"_bucket", m[1]+"_count", m[1]+"_sum")
 		}
 	}
-	for _, name := range watched(t) {
+	for _, name := range names {
 		if !slices.Contains(have, name) && !slices.Contains(elsewhere, name) {
-			t.Errorf("nobody exports %s", name)
+			complaints = append(complaints, "nobody exports "+name)
 		}
 	}
+	return complaints
 }
