@@ -214,13 +214,18 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
 	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
-	// there are processors.
-	parallel := append(how.raced(), "-p", "3", "-parallel", "6")
+	// there are processors. Under the race detector they compute: then more at a time starve the broker, and consumers
+	// do not stop in time.
+	packages, tests, walks := "3", "6", "20"
+	if how.race {
+		packages, tests, walks = "2", "4", "12"
+	}
+	parallel := append(how.raced(), "-p", packages, "-parallel", tests)
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
-	product := append(how.raced(), "-v", "-p", "2", "-parallel", "20")
+	product := append(how.raced(), "-v", "-p", "2", "-parallel", walks)
 	return append(all,
 		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, asking...), Product: true},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
