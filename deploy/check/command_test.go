@@ -14,6 +14,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 var (
@@ -182,6 +183,40 @@ func TestCommands_disks(t *testing.T) {
 		}) {
 			t.Errorf("%s: payments has no lasting %s", place, folder)
 		}
+	}
+}
+
+// TestCommands_start: the page that starts a stopped service starts none of its Deployments that run only when an
+// operator needs them, such as the one that archives.
+func TestCommands_start(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "stopping.md"))
+	if err != nil {
+		t.Fatalf("read the page: %v", err)
+	}
+	running := regexp.MustCompile(`(?m)^RUNNING="(.*)"\nkubectl .* scale deployment -l "\$RUNNING" --replicas=2$`).FindSubmatch(page)
+	if running == nil {
+		t.Fatal("docs/runbooks/stopping.md does not scale what RUNNING selects to 2")
+	}
+	started, resting := 0, 0
+	for _, d := range of[appsv1.Deployment](build(t, "prod")) {
+		selector, err := labels.Parse(strings.ReplaceAll(string(running[1]), "$SERVICE", d.Labels["app.kubernetes.io/name"]))
+		if err != nil {
+			t.Fatalf("read the selector: %v", err)
+		}
+		rests := d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+		starts := selector.Matches(labels.Set(d.Labels))
+		if starts && rests {
+			t.Errorf("it starts %s, which rests", d.Name)
+		}
+		if starts {
+			started++
+		}
+		if rests {
+			resting++
+		}
+	}
+	if started < 8 || resting == 0 {
+		t.Errorf("it starts %d Deployments, and %d rest", started, resting)
 	}
 }
 

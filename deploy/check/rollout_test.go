@@ -202,7 +202,7 @@ func ordered(t *testing.T, about string, calls []string, patterns ...string) {
 
 // steps of a whole rollout.
 var steps = []string{
-	"^apply .*component notin", "^apply .*component=migrate", "^sleep", `get job wallets-migrate`,
+	"scale deployment payments-archive --replicas=0$", "^apply .*component notin", "^apply .*component=migrate", "^sleep", `get job wallets-migrate`,
 	"^apply .*name=callback-dispatcher", "rollout status", "wait .*--for=delete.* pod/old",
 	"^apply .*name=gateway", "rollout status", "wait .*--for=delete.* pod/old",
 	`^apply .*name notin \(callback-dispatcher, gateway\)`, "rollout status", "wait .*--for=delete.* pod/old",
@@ -290,7 +290,14 @@ func TestRollout_backup(t *testing.T) {
 			}
 		}
 	}
-	s := stage{overlay: "prod", ending: "pod/old ", backup: "failed"}
+	s := stage{overlay: "prod", ending: "pod/old "}
+	calls, _, _ := s.rollout(t, 0)
+	listing := slices.IndexFunc(calls, regexp.MustCompile(`get clusters.*\.items`).MatchString) + 1
+	s = stage{overlay: "prod", ending: "pod/old "}
+	if calls, _, err := s.rollout(t, listing); err == nil || len(calls) != listing {
+		t.Errorf("roll out where Clusters cannot be listed: got %v after %q, want an error at once", err, calls[listing-1:])
+	}
+	s = stage{overlay: "prod", ending: "pod/old ", backup: "failed"}
 	calls, out, err := s.rollout(t, 0)
 	if err == nil || !strings.Contains(out, "the store refuses") {
 		t.Errorf("roll out with a backup that fails: got %v, %s; want an error with its cause", err, out)

@@ -303,11 +303,13 @@ echo Filesystem 1024-blocks Used Available Capacity Mounted on
 for place; do
 	case $place in
 	-P) ;;
+	*/gone) echo "df: $place: No such file or directory" >&2 && failed=1 ;;
 	` + full + `) echo /dev/full 100 97 3 97% $place ;;
 	` + docker + " | " + backups + `) echo /dev/wide 100 40 60 40% /mnt/wide ;;
 	*) echo /dev/root 100 50 50 50% / ;;
 	esac
 done
+exit ${failed:-0}
 `
 		if err := os.WriteFile(filepath.Join(dir, "path", "df"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
@@ -325,6 +327,10 @@ done
 	}
 	if said := df("nothing"); strings.Count(said, "disk of /mnt/wide: 40 % full") != 1 || strings.Contains(said, "!! the disk") {
 		t.Errorf("status says %s, want each disk once and none full", said)
+	}
+	fillIn(t, dir, map[string]string{"BACKUP_DIRECTORY": filepath.Join(dir, "gone")})
+	if said := df("nothing"); !strings.Contains(said, "!! df does not measure all of ") || !strings.Contains(said, "disk of /mnt/wide: 40 % full") {
+		t.Errorf("status says %s, want that it cannot measure the disk of the backups", said)
 	}
 	engine(t, dir, `case "$*" in *" ps "*) ;; *) exit 1 ;; esac`)
 	if said := df("nothing"); !strings.Contains(said, "!! Docker does not say where its volumes are") {
