@@ -96,7 +96,7 @@ reproducible: ## build every program twice, in two directories and with two cach
 
 # The digests of images and the base of the next upgrade name this commit: they are written, and committed after it.
 OUT ?= bin/release/$(VERSION)
-release: ## the files of a version, signed, in OUT; with REGISTRY and COSIGN_KEY its images too: VERSION=v1.2.3 KEY=release.key (docs/deploy.md)
+release: ## the files of a version, signed, in OUT; with REGISTRY and COSIGN_KEY its images too: VERSION=v1.2.3 KEY=FILE (docs/deploy.md)
 	test -z "$$(git status --porcelain -- . ':!k8s/overlays/prod/release' ':!deploy/upgrade/from')" || { echo "commit first: the programs name the commit" >&2; exit 1; }
 	test "$$(git rev-parse --verify --quiet 'refs/tags/$(VERSION)^{commit}')" = '$(REVISION)' || { echo "tag this commit first: git tag -s $(VERSION) -m $(VERSION)" >&2; exit 1; }
 	GOWORK=off go run -C deploy/check ./release/publish -source ../.. -version '$(VERSION)' -revision '$(REVISION)' -to '$(abspath $(OUT))' -key '$(abspath $(KEY))' -registry '$(REGISTRY)' -cosign-key '$(COSIGN_KEY)'

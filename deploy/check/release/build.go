@@ -145,7 +145,8 @@ func (b Built) add(image v1.Image, part recipe.Image, about map[string]string) (
 	return mutate.Config(image, config)
 }
 
-// archive holds the files of a directory, without times and owners, which would make it another each time.
+// archive holds the files of a directory, without times and owners, which would make it another each time. Everybody may
+// read them, whatever the umask is: an image's user does not own them.
 func archive(root string) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -161,7 +162,10 @@ func archive(root string) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: path, Mode: int64(info.Mode().Perm()), Size: int64(len(raw)), Typeflag: tar.TypeReg}
+		header := &tar.Header{Name: path, Mode: 0o644, Size: int64(len(raw)), Typeflag: tar.TypeReg}
+		if info.Mode()&0o100 != 0 {
+			header.Mode = 0o755
+		}
 		if err := w.WriteHeader(header); err != nil {
 			return err
 		}

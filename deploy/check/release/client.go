@@ -3,12 +3,10 @@ package release
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -27,28 +25,47 @@ var clients = []client{
 	{"typescript", "package.json", regexp.MustCompile(`"version": "(.*)"`), npm},
 }
 
-// tools are directories of a client that its tools write.
-var tools = []string{"node_modules", "dist", "build", "__pycache__"}
+// directory is where a client is in the project.
+func (c client) directory(project string) string {
+	return filepath.Join(project, "gateway", "sdk", c.language)
+}
 
-// Clients adds a package of each client to the files: for npm, for pip, and for Go and PHP their sources. A client
-// whose version has no section in its changelog is refused.
-func (d Delivery) Clients(ctx context.Context, scratch string) error {
+// version reads the version of a client, which must have a section in the client's changelog.
+func (c client) version(project string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(c.directory(project), c.file))
+	if err != nil {
+		return "", fmt.Errorf("read the version of the client for %s: %w", c.language, err)
+	}
+	found := c.pattern.FindSubmatch(raw)
+	if found == nil {
+		return "", fmt.Errorf("%s of the client for %s has no version", c.file, c.language)
+	}
+	_, err = Changes(filepath.Join(c.directory(project), "CHANGELOG.md"), string(found[1]))
+	return string(found[1]), err
+}
+
+// checkClients refuses clients that cannot be packed.
+func (d Delivery) checkClients() error {
 	for _, c := range clients {
-		dir := filepath.Join(d.Source.Directory, "gateway", "sdk", c.language)
-		raw, err := os.ReadFile(filepath.Join(dir, c.file))
-		if err != nil {
-			return fmt.Errorf("read the version of the client for %s: %w", c.language, err)
-		}
-		found := c.pattern.FindSubmatch(raw)
-		if found == nil {
-			return fmt.Errorf("%s of the client for %s has no version", c.file, c.language)
-		}
-		version := string(found[1])
-		if _, err := Changes(filepath.Join(dir, "CHANGELOG.md"), version); err != nil {
+		if _, err := c.version(d.Source.Directory); err != nil {
 			return err
 		}
-		copied := filepath.Join(scratch, "gateway", "sdk", c.language)
-		if err := fresh(copied, dir); err != nil {
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		return fmt.Errorf("npm packs the client for TypeScript: %w", err)
+	}
+	return nil
+}
+
+// Clients adds a package of each client to the files: for npm, for pip, and for Go and PHP their sources.
+func (d Delivery) Clients(ctx context.Context, scratch string) error {
+	for _, c := range clients {
+		version, err := c.version(d.Source.Directory)
+		if err != nil {
+			return err
+		}
+		copied := c.directory(scratch)
+		if err := fresh(ctx, copied, c.directory(d.Source.Directory)); err != nil {
 			return fmt.Errorf("copy the client for %s: %w", c.language, err)
 		}
 		for _, to := range []string{filepath.Join(copied, "LICENSE"), filepath.Join(scratch, "LICENSE")} {
@@ -63,20 +80,24 @@ func (d Delivery) Clients(ctx context.Context, scratch string) error {
 	return nil
 }
 
-// fresh copies a directory without what tools have made in it.
-func fresh(to, from string) error {
-	return fs.WalkDir(os.DirFS(from), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+// fresh copies the files of a directory that git keeps: none that tools have made in it.
+func fresh(ctx context.Context, to, from string) error {
+	list := exec.CommandContext(ctx, "git", "ls-files", "-z")
+	list.Dir = from
+	names, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		path := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if entry.IsDir() {
-			if slices.Contains(tools, entry.Name()) || strings.HasSuffix(entry.Name(), ".egg-info") {
-				return fs.SkipDir
-			}
-			return os.MkdirAll(filepath.Join(to, path), 0o755)
+		if err := copyFile(filepath.Join(from, name), path); err != nil {
+			return err
 		}
-		return copyFile(filepath.Join(from, path), filepath.Join(to, path))
-	})
+	}
+	return nil
 }
 
 // sources packs the sources as they are.

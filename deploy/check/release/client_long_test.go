@@ -14,37 +14,35 @@ import (
 	"causeway.internal/deploy/check/release"
 )
 
-// released is the part of the project's tree that packages of clients are made of, with changelogs that have the
-// section of each client's version.
+// released is the part of the project's tree that packages of clients are made of, in a repository of its own, beside
+// a file that git does not keep.
 func released(t *testing.T) string {
 	t.Helper()
 	dir, project := t.TempDir(), absolute(t, root)
 	write(t, filepath.Join(dir, "LICENSE"), read(t, filepath.Join(project, "LICENSE")))
 	for _, language := range []string{"go", "php", "python", "typescript"} {
 		from, to := filepath.Join(project, "gateway", "sdk", language), filepath.Join(dir, "gateway", "sdk", language)
-		entries, err := os.ReadDir(from)
+		list := exec.CommandContext(t.Context(), "git", "ls-files")
+		list.Dir = from
+		names, err := list.Output()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("list the files of the client for %s: %v", language, err)
 		}
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			switch {
-			case name == "node_modules" || name == "dist" || name == "build": // tools make them
-			case entry.IsDir():
-				if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name))); err != nil {
-					t.Fatal(err)
-				}
-			case name == "CHANGELOG.md":
-				text := strings.Replace(read(t, filepath.Join(from, name)), "## [Unreleased]", "## [0.1.0] - 2026-01-02", 1)
-				write(t, filepath.Join(to, name), text)
-			default:
-				write(t, filepath.Join(to, name), read(t, filepath.Join(from, name)))
+		for _, name := range strings.Fields(string(names)) {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+				t.Fatal(err)
 			}
+			write(t, filepath.Join(to, name), read(t, filepath.Join(from, name)))
 		}
 	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	write(t, filepath.Join(dir, "gateway", "sdk", "go", "profile.out"), "left by a tool")
 	return dir
 }
 
@@ -85,6 +83,12 @@ func TestDelivery_clients(t *testing.T) {
 		}
 		if language == "go" {
 			run(dir, "go", "vet", "./...")
+		}
+		if _, err := os.Stat(filepath.Join(dir, "profile.out")); err == nil {
+			t.Errorf("the client for %s has a file that git does not keep", language)
+		}
+		if info, err := os.Stat(filepath.Join(dir, "README.md")); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("the pages of the client for %s: %v, %v; want a file that everybody may read", language, info, err)
 		}
 	}
 	dir := t.TempDir()

@@ -60,6 +60,9 @@ func (d Delivery) Check() error {
 	if _, err := d.changes(); err != nil {
 		return err
 	}
+	if err := d.checkClients(); err != nil {
+		return err
+	}
 	there, err := os.ReadDir(d.To)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the directory: %w", err)
@@ -183,13 +186,14 @@ func (d Delivery) notes(changes string) string {
 		}
 	}
 	where := "They are in no registry. An archive `image-…` has the files that an image adds to its base; `" + describes +
-		"` has the\nbases and the entrypoints.\n"
+		"` has the\nbases and the entrypoints. Three lines of a Dockerfile make the image: `FROM` the base, `ADD` the archive to `/`, and\n`ENTRYPOINT`.\n"
 	if len(d.Pins) > 0 {
 		where = fmt.Sprintf("| Image | Digest |\n|---|---|\n%s\nEach line fails unless the release's key has signed that image:\n\n```sh\n%s```\n", &images, &verify)
 	}
 	return fmt.Sprintf("# %s\n\nCommit %s, for linux/amd64 and linux/arm64.\n\n%s\n\n## Images\n\n%s\n## Files\n\n"+
 		"The first line fails unless the key whose public half you know has signed the sums, the second if a file is another\n"+
-		"one. Compare `%s` with the one of the release before.\n\n```sh\n"+
+		"one. With some of the files add `--ignore-missing` to it. `%[5]s` is the public half if its fingerprint is the one in\n"+
+		"docs/SECURITY.md of the repository: `openssl pkey -pubin -in %[5]s -outform DER | sha256sum`.\n\n```sh\n"+
 		"openssl dgst -sha256 -verify %[5]s -signature %[6]s %[7]s\nsha256sum --check --quiet %[7]s\n```\n",
 		d.Source.Version, d.Source.Revision, changes, where, public, signature, sums)
 }

@@ -47,6 +47,26 @@ func source(t *testing.T) string {
 	return dir
 }
 
+// unreleased is a tree whose client for PHP has a version without a section in its changelog.
+func unreleased(t *testing.T) string {
+	t.Helper()
+	dir := source(t)
+	if err := os.Remove(filepath.Join(dir, "gateway")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go/doc.go": `const Version = "0.1.0"`, "go/CHANGELOG.md": "## [0.1.0] - 2026-01-02\n",
+		"php/src/Client.php": `const VERSION = '0.0.9'`, "php/CHANGELOG.md": "## [Unreleased]\n",
+	} {
+		path := filepath.Join(dir, "gateway", "sdk", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, text)
+	}
+	return dir
+}
+
 func absolute(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
@@ -240,6 +260,10 @@ func TestDelivery_refusals(t *testing.T) {
 		if err := d.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("check %s: error %v, want one that says %q", name, err, c.want)
 		}
+	}
+	d := release.Delivery{Source: release.Source{Directory: unreleased(t), Version: "v1.2.3"}, To: t.TempDir()}
+	if err := d.Check(); err == nil || !strings.Contains(err.Error(), "sdk/php/CHANGELOG.md has no section of 0.0.9") {
+		t.Errorf("check a client without changes: error %v, want one that names it", err)
 	}
 	other := filepath.Join(t.TempDir(), "key")
 	write(t, other, "no key")
