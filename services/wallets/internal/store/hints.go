@@ -207,8 +207,9 @@ func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, h unseen.Hint, e chai
 // sent holds the stored deposits of coin that contracts sent in some transactions.
 type sent struct {
 	hinted  map[receipt]int    // the ordinal of a hint's deposit
-	stored  map[wallet.ID]bool // traced ones
-	unnamed map[payment][]int  // ordinals of traced ones that the block's answer does not name
+	stored  map[wallet.ID]bool // traced ones; true where the sighting of this id shows the same
+	unnamed map[payment][]int  // ordinals of traced ones of which the sighting shows something else, or is none
+	free    map[string]int     // by transaction, an ordinal above all that are stored or sighted
 	at      map[receipt]int    // index of the one sighting of a hint's deposit
 }
 
@@ -221,7 +222,8 @@ type payment struct {
 
 // merged gives traced coin the ordinal of the deposit that it is already, since the same coin is never two deposits. A
 // hint's deposit is all that its transaction sent to its address. A traced deposit has another ordinal than the
-// sighting if a node counted in another way; then it is one of the same amount that no other sighting is.
+// sighting if a node counted in another way; then it is one of the same amount that no other sighting is. Where another
+// deposit has the sighting's ordinal, because one of the two nodes left a payment out, the sighting gets a free one.
 func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) ([]wallet.Sighting, error) {
 	known, err := sentBefore(ctx, tx, c, ours)
 	if err != nil || known == nil {
@@ -240,8 +242,14 @@ func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sight
 				continue
 			}
 			o.Ordinal, known.at[r] = ordinal, len(out)
-		case !known.stored[o.ID] && len(known.unnamed[p]) > 0:
+		case known.stored[o.ID]:
+		case len(known.unnamed[p]) > 0:
 			o.Ordinal, known.unnamed[p] = known.unnamed[p][0], known.unnamed[p][1:]
+		default:
+			if _, taken := known.stored[o.ID]; taken {
+				o.Ordinal = known.free[o.TxHash]
+				known.free[o.TxHash]++
+			}
 		}
 		out = append(out, o)
 	}
@@ -251,10 +259,11 @@ func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sight
 // sentBefore reads the deposits that traced coin may be; nil if there is no such coin.
 func sentBefore(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) (*sent, error) {
 	var hashes []string
-	named := map[wallet.ID]bool{}
+	sighted, free := map[wallet.ID]payment{}, map[string]int{}
 	for _, o := range ours {
 		if chain.IsTraced(o.Ordinal) {
-			hashes, named[o.ID] = append(hashes, o.TxHash), true
+			hashes, sighted[o.ID] = append(hashes, o.TxHash), payment{receipt{o.TxHash, o.Address}, o.Amount.String()}
+			free[o.TxHash] = max(free[o.TxHash], o.Ordinal+1)
 		}
 	}
 	if len(hashes) == 0 {
@@ -264,19 +273,20 @@ func sentBefore(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.S
 	if err != nil {
 		return nil, fmt.Errorf("reading the deposits that contracts sent: %w", err)
 	}
-	out := &sent{hinted: map[receipt]int{}, stored: map[wallet.ID]bool{}, unnamed: map[payment][]int{}, at: map[receipt]int{}}
+	out := &sent{hinted: map[receipt]int{}, stored: map[wallet.ID]bool{}, unnamed: map[payment][]int{}, free: free, at: map[receipt]int{}}
 	var p payment
 	var ordinal int
 	_, err = pgx.ForEachRow(rows, []any{&p.tx, &p.address, &ordinal, &p.amount}, func() error {
-		id := wallet.ID{TxHash: p.tx, Ordinal: ordinal}
-		switch {
-		case !chain.IsTraced(ordinal):
+		if !chain.IsTraced(ordinal) {
 			out.hinted[p.receipt] = ordinal
-		case named[id]:
-			out.stored[id] = true
-		default:
+			return nil
+		}
+		id := wallet.ID{TxHash: p.tx, Ordinal: ordinal}
+		same := sighted[id] == p
+		if out.stored[id] = same; !same {
 			out.unnamed[p] = append(out.unnamed[p], ordinal)
 		}
+		free[p.tx] = max(free[p.tx], ordinal+1)
 		return nil
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -29,6 +31,8 @@ func TestAgain_countedInAnotherWay(t *testing.T) {
 		"a mode that lists more calls":     {map[int]int64{1_000_003: 5}, map[int]int64{first: 5}, map[int]int64{1_000_003: 5}},
 		"a mode that lists fewer calls":    {map[int]int64{1_000_003: 5}, map[int]int64{1_000_002: 5}, map[int]int64{1_000_003: 5}},
 		"a node that misses a payment":     {map[int]int64{first + 1: 5}, map[int]int64{first: 5}, map[int]int64{first + 1: 5}},
+		"a node that misses no payment":    {map[int]int64{first: 5}, map[int]int64{first: 7, first + 1: 5}, map[int]int64{first: 5, first + 2: 7}},
+		"amounts that changed places":      {map[int]int64{first: 5, first + 1: 6}, map[int]int64{first: 6, first + 1: 5}, map[int]int64{first: 5, first + 1: 6}},
 		"two equal payments":               {map[int]int64{1_000_003: 5, 1_000_005: 5}, map[int]int64{first: 5, first + 1: 5}, map[int]int64{1_000_003: 5, 1_000_005: 5}},
 		"one more of equal payments":       {map[int]int64{1_000_003: 5}, map[int]int64{first: 5, first + 1: 5}, map[int]int64{1_000_003: 5, first + 1: 5}},
 		"an equal one beside a known one":  {map[int]int64{first: 5}, map[int]int64{first: 5, first + 1: 5}, map[int]int64{first: 5, first + 1: 5}},
@@ -72,6 +76,45 @@ func TestAgain_countedInAnotherWay(t *testing.T) {
 				t.Errorf("look at a block again: got deposits %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A node that shows a payment to another address, which the first one left out, makes it a deposit of its own: it is
+// not taken for the stored one that has its number, and that one is not credited again.
+func TestAgain_leftOut(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	one := fund(t, s, pool)
+	if err := s.Allocate(ctx, "", wallet.Request{ID: "other", Mode: tenant.Test, Family: money.EVM, Count: 1}, source(t, money.EVM)); err != nil {
+		t.Fatal(err)
+	}
+	var other []byte
+	if err := pool.QueryRow(ctx, `SELECT key FROM addresses WHERE key <> $1`, one).Scan(&other); err != nil {
+		t.Fatal(err)
+	}
+	at := begin(t, s)
+	block := header(1, "h1", "h0")
+	const first = chain.FirstInternal
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: []chain.Header{block}, Transfers: []chain.Transfer{sentBy(one, first, 5)}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, found := range []int{1, 0} {
+		if n, err := s.Again(ctx, lease.Chain, block, []chain.Transfer{sentBy(other, first, 7), sentBy(one, first+1, 5)}); err != nil || n != found {
+			t.Errorf("look at the block again, time %d: found %d, %v, want %d", i+1, n, err, found)
+		}
+	}
+	list, err := s.DepositsOf(ctx, "0xaa")
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list the deposits: got %+v, %v, want two", list, err)
+	}
+	for _, d := range list {
+		if want := map[int]int64{first: 5, first + 2: 7}[d.Ordinal]; d.Amount.Int64() != want {
+			t.Errorf("deposit %d is %s, want %d", d.Ordinal, d.Amount, want)
+		}
+	}
+	if list[0].Address == list[1].Address {
+		t.Errorf("both deposits are to %s", list[0].Address)
 	}
 }
 
