@@ -25,6 +25,11 @@ type extent struct {
 	timeout string   // of one package
 	environ []string // of go test
 
+	// How many run at a time: packages on servers, tests of one of these, tests that ask the product. Most of them wait,
+	// for servers and for time, so there are more than processors. Under the race detector they compute: then more at a
+	// time starve the broker, and consumers do not stop in time.
+	packages, tests, asking string
+
 	programs []infra.Program // that tests need beside the servers
 }
 
@@ -33,6 +38,7 @@ var (
 	// change repeats.
 	usual = extent{
 		served: "integration", timeout: "15m", environ: []string{"RAPID_CHECKS=50", roomy},
+		packages: "3", tests: "6", asking: "20",
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer},
 	}
 
@@ -40,6 +46,7 @@ var (
 	// property.
 	long = extent{
 		pure: "long", served: "integration,long", race: true, timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
+		packages: "2", tests: "4", asking: "12",
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer, infra.PHP},
 	}
 )
@@ -213,19 +220,12 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
-	// Most of these tests wait, for servers and for time, so more packages and more tests of each run at a time than
-	// there are processors. Under the race detector they compute: then more at a time starve the broker, and consumers
-	// do not stop in time.
-	packages, tests, walks := "3", "6", "20"
-	if how.race {
-		packages, tests, walks = "2", "4", "12"
-	}
-	parallel := append(how.raced(), "-p", packages, "-parallel", tests)
+	parallel := append(how.raced(), "-p", how.packages, "-parallel", how.tests)
 	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
-	product := append(how.raced(), "-v", "-p", "2", "-parallel", walks)
+	product := append(how.raced(), "-v", "-p", "2", "-parallel", how.asking)
 	return append(all,
 		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, asking...), Product: true},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
