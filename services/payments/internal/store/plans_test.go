@@ -16,6 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/withdrawal"
 )
 
 // plan is a step in the output of EXPLAIN.
@@ -309,5 +310,36 @@ func TestPlans_settlementDays(t *testing.T) {
 				t.Errorf("%s reads the whole of settlement_days", name)
 			}
 		})
+	}
+}
+
+// The withdrawals that operators may still refuse are found without the history, and without the payouts of others.
+func TestPlans_withdrawals(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO settlement_accounts (id, merchant_id, mode, currency, receiver, created_at, created_by) VALUES ('sac_1', 'm1', 'live', 'NGN', '{}', now(), 1)`)
+	w.SQL(`INSERT INTO withdrawals (id, merchant_id, mode, key_id, currency, amount, account_id, rail, state, attempt, holds, takes, version, sequence, created_at)
+		SELECT 'wdr_' || lpad(n::text, 26, '0'), 'm1', 'live', 1, 'NGN', 1, 'sac_1', 'two',
+			CASE WHEN n > 100 THEN 'paid' WHEN n % 2 = 0 THEN 'sending' ELSE 'approved' END, CASE WHEN n % 4 = 2 THEN 2 ELSE 1 END, 1, 1, 1, 1, now()
+		FROM generate_series(1, 20000) n`)
+	w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
+		SELECT 'pyo_' || n || '_' || a, 'wdr_' || lpad(n::text, 26, '0'), 'live', 'r' || n || '-' || a, a, 'two', 'NGN', 1, '',
+			CASE WHEN n > 100 THEN 'succeeded' WHEN n % 2 = 1 OR a = 2 THEN 'created' ELSE 'failed' END, now()
+		FROM generate_series(1, 20000) n, generate_series(1, CASE WHEN n % 4 = 2 THEN 2 ELSE 1 END) a`)
+	w.SQL(`ANALYZE withdrawals, payouts`)
+	pages := 0
+	explain(w, "leaveWithdrawals", "wdr_z", 101).each(func(p plan) {
+		pages = max(pages, p.Hit+p.Read)
+		if p.Node == "Seq Scan" && p.On != "settlement_accounts" {
+			t.Errorf("leaveWithdrawals reads the whole of %s", p.On)
+		}
+	})
+	if pages > 1000 {
+		t.Errorf("leaveWithdrawals reads %d pages for 100 withdrawals that have not ended", pages)
+	}
+	found, err := w.Store.WaitingWithdrawals(t.Context(), true, "", 101)
+	unsent := func(o withdrawal.Withdrawal) bool { return o.State == withdrawal.Approved || o.Attempt == 2 }
+	if err != nil || len(found) != 75 || slices.ContainsFunc(found, func(o withdrawal.Withdrawal) bool { return !unsent(o) }) {
+		t.Errorf("WaitingWithdrawals() = %d of them, %v, want the 75 whose payout of the present attempt is unsent", len(found), err)
 	}
 }

@@ -30,11 +30,14 @@ const (
 	lockWithdrawal   = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.id = $1 FOR UPDATE OF w FOR SHARE OF s`
 	listWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.merchant_id = $1 AND w.mode = $2 AND w.id < $3 ORDER BY w.id DESC LIMIT $4`
 	waitWithdrawals  = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state = 'requested' AND w.id < $1 ORDER BY w.id DESC LIMIT $2`
-	leaveWithdrawals = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state = 'approved' AND w.id < $1 ORDER BY w.id DESC LIMIT $2`
 	insertWithdrawal = `INSERT INTO withdrawals (id, merchant_id, mode, key_id, currency, amount, account_id, rail, state, failure, attempt, holds, takes, version,
 	sequence, created_at, approved_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	saveWithdrawal = `UPDATE withdrawals SET rail = $3, state = $4, failure = $5, attempt = $6, holds = $7, takes = $8, version = $2 + 1, sequence = $9,
 	approved_at = $10, ended_at = $11 WHERE id = $1 AND version = $2`
+	// Those that operators may refuse, because their present payout is unsent. withdrawals_leaving finds them.
+	leaveWithdrawals = `SELECT ` + withdrawalColumns + fromWithdrawals + ` WHERE w.state IN ('approved', 'sending') AND w.id < $1
+	AND EXISTS (SELECT FROM payouts o WHERE o.payment_id = w.id AND o.attempt = w.attempt AND o.state = 'created' AND NOT o.frozen)
+	ORDER BY w.id DESC LIMIT $2`
 	// One that waits counts, and one that was approved, whatever became of it. withdrawals_recent finds them.
 	// The second sum is without the daily settlements of earlier days.
 	recentWithdrawals = `SELECT coalesce(sum(w.amount), 0), coalesce(sum(w.amount) FILTER (WHERE NOT EXISTS (SELECT FROM settlement_days d

@@ -173,7 +173,7 @@ func (w Withdrawal) Refuse(unsent bool, now time.Time) (Change, error) {
 	c := Change{Withdrawal: w}
 	switch {
 	case w.State == Requested:
-	case w.State == Approved && unsent:
+	case (w.State == Approved || w.State == Sending) && unsent: // it is sending where the first rail has failed
 		c.Journals = append(c.Journals, c.entry().Voided())
 	default:
 		return c, ErrDecided

@@ -117,6 +117,15 @@ func TestWithdrawal_lives(t *testing.T) {
 			}
 			b.take(c)
 		}, "requested approved failed", "150"},
+		"operators refuse one that has not left the second rail": {false, func(b *books) {
+			b.outcome(payout.IsSending, 1, "")
+			b.outcome(payout.IsFailed, 1, "two")
+			c, err := b.w.Refuse(true, start)
+			if err != nil {
+				b.t.Fatalf("Refuse() = %v, want no error", err)
+			}
+			b.take(c)
+		}, "requested approved sending failed", "150"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asked(t, "150", c.waits)
@@ -151,8 +160,15 @@ func TestWithdrawal_refusals(t *testing.T) {
 	if _, err := b.w.Refuse(false, start); code(err) != "withdrawal_decided" {
 		t.Errorf("Refuse() of one that may have left = %v, want withdrawal_decided", err)
 	}
-	for _, s := range []withdrawal.State{withdrawal.Sending, withdrawal.Paid, withdrawal.Failed, withdrawal.Returned} {
-		other := b.w
+	other := b.w
+	other.State = withdrawal.Sending
+	if _, err := other.Refuse(false, start); code(err) != "withdrawal_decided" {
+		t.Errorf("Refuse() of one that is sending = %v, want withdrawal_decided", err)
+	}
+	if _, err := other.Refuse(true, start); err != nil {
+		t.Errorf("Refuse() of one that is sending and whose payout is unsent = %v, want no error", err)
+	}
+	for _, s := range []withdrawal.State{withdrawal.Paid, withdrawal.Failed, withdrawal.Returned} {
 		if other.State = s; code(second(other.Refuse(true, start))) != "withdrawal_decided" {
 			t.Errorf("Refuse() of one that is %s is taken, want withdrawal_decided", s)
 		}
@@ -173,6 +189,7 @@ func TestWithdrawal_refusals(t *testing.T) {
 func TestWithdrawal_anyInterleaving(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := asked(t, "150", rapid.Bool().Draw(t, "waits"))
+		sent := map[int]bool{} // attempts that a rail may have
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			switch rapid.IntRange(0, 6).Draw(t, "step") {
 			case 0:
@@ -180,7 +197,13 @@ func TestWithdrawal_anyInterleaving(t *testing.T) {
 					b.take(c)
 				}
 			case 1:
-				if c, err := b.w.Refuse(rapid.Bool().Draw(t, "unsent"), start); err == nil {
+				unsent := b.w.Attempt > 0 && !sent[b.w.Attempt]
+				c, err := b.w.Refuse(unsent, start)
+				open := b.w.State == withdrawal.Approved || b.w.State == withdrawal.Sending
+				if want := b.w.State == withdrawal.Requested || open && unsent; (err == nil) != want {
+					t.Fatalf("Refuse() of a withdrawal that is %s, its payout unsent: %v = %v, want it taken: %v", b.w.State, unsent, err, want)
+				}
+				if err == nil {
 					b.take(c)
 				}
 			default:
@@ -188,17 +211,19 @@ func TestWithdrawal_anyInterleaving(t *testing.T) {
 					continue // no payout that a rail could tell of
 				}
 				o := rapid.SampledFrom([]payout.Outcome{payout.None, payout.IsSending, payout.IsUnknown, payout.IsPaid, payout.IsFailed, payout.IsReturned}).Draw(t, "outcome")
-				b.outcome(o, rapid.IntRange(1, b.w.Attempt).Draw(t, "attempt"), rapid.SampledFrom([]string{"", "", "two"}).Draw(t, "over"))
+				attempt := rapid.IntRange(1, b.w.Attempt).Draw(t, "attempt")
+				sent[attempt] = sent[attempt] || o != payout.None
+				b.outcome(o, attempt, rapid.SampledFrom([]string{"", "", "two"}).Draw(t, "over"))
 			}
-			left, clearing := "50", "0"
+			balance, clearing := "50", "0"
 			switch b.w.State {
 			case withdrawal.Failed, withdrawal.Returned:
-				left = "150"
+				balance = "150"
 			case withdrawal.Approved, withdrawal.Sending:
 				clearing = "100"
 			case withdrawal.Requested, withdrawal.Paid:
 			}
-			b.is("merchant:m1:NGN", left)
+			b.is("merchant:m1:NGN", balance)
 			if sum := b.accounts["clearing:payout:one:NGN"].Add(b.accounts["clearing:payout:two:NGN"]); !sum.Equal(decimal.RequireFromString(clearing)) {
 				t.Fatalf("clearing of a withdrawal that is %s = %s, want %s", b.w.State, sum, clearing)
 			}

@@ -219,7 +219,7 @@ func (a *Withdrawals) ruled(v change.View, action string, d Decision, open *appr
 	if action == actionRefuse && a.Recovery && w.Owner.Mode == tenant.Live {
 		return change.Result{}, errRecovery // it may have been approved in the lost time, and paid
 	}
-	unsent := v.Payout != nil && v.Payout.Unsent()
+	unsent := v.Payout != nil && v.Payout.Attempt == w.Attempt && v.Payout.Unsent()
 	next, err := w.Refuse(unsent, now)
 	if action == actionApprove {
 		next, err = w.Approve(now)

@@ -614,6 +614,74 @@ func TestWithdraw_refusedBeforeItLeaves(t *testing.T) {
 	compared(w)
 }
 
+// TestWithdraw_refusedAfterTheFirstRail: the first rail fails, and a suspension keeps the payout from the second one.
+// An operator finds the withdrawal and refuses it, and nothing leaves when the suspension ends.
+func TestWithdraw_refusedAfterTheFirstRail(t *testing.T) {
+	t.Parallel()
+	w, b := fixture.Railed(t)
+	b.Decide(bank.Paystack, bank.Pending)
+	id, err := withdraw(w, fixture.Owner, "1000", rich(t, w, 1, number))
+	if err != nil {
+		t.Fatalf("Withdraw() = %v, want no error", err)
+	}
+	refuse := func() error {
+		_, err := w.Withdrawals.Refuse(t.Context(), id, withdrawals.Decision{Operator: "ada", Reason: "stolen key"}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	suspend := func(version int64, suspended bool) {
+		t.Helper()
+		if err := w.Store.KeepTerms(t.Context(), admission.Term{MerchantID: fixture.Owner.MerchantID, Version: version, Suspended: suspended}); err != nil {
+			t.Fatalf("KeepTerms() = %v, want no error", err)
+		}
+	}
+	listed := func(when string, want bool) {
+		t.Helper()
+		page, err := w.Withdrawals.Waiting(t.Context(), true, "", 10)
+		if err != nil || strings.Contains(string(page), id) != want {
+			t.Errorf("Waiting() of approved ones %s = %s, %v, want the withdrawal in it: %v", when, page, err, want)
+		}
+	}
+	payouts := func() string {
+		return fixture.Ask[string](w, `SELECT string_agg(concat_ws(' ', attempt, state, sends), ', ' ORDER BY attempt) FROM payouts`)
+	}
+	listed("before the payout leaves", true)
+	w.Work(func() bool { return payouts() == "1 pending 1" })
+	listed("while the first rail has it", false)
+	refusedWith(t, "Refuse() while the first rail has it", refuse(), "withdrawal_decided")
+	suspend(2, true)
+	base := strings.ReplaceAll(id, "_", "-")
+	b.Conclude(bank.Paystack, base+"-1", bank.Failed)
+	w.Work(func() bool { w.Hurry(); return payouts() == "1 failed 1, 2 created 0" })
+	if err := w.Step(); err != nil {
+		t.Fatalf("Step() = %v, want no error", err)
+	}
+	if got := state(w, id) + ", " + payouts(); got != "sending, 1 failed 1, 2 created 0" {
+		t.Errorf("a withdrawal that a suspension keeps from the second rail = %s, want it unsent", got)
+	}
+	listed("between the rails", true)
+	w.SQL(`UPDATE payouts SET frozen = true WHERE attempt = 2`)
+	listed("while the payout is frozen", false)
+	refusedWith(t, "Refuse() of one whose payout is frozen", refuse(), "withdrawal_decided")
+	w.SQL(`UPDATE payouts SET frozen = false`)
+	if err := refuse(); err != nil || state(w, id) != "failed refused" {
+		t.Errorf("Refuse() between the rails = %v and %s, want it failed", err, state(w, id))
+	}
+	wantBalance(w, "a refusal between the rails", "49500 0")
+	listed("after the refusal", false)
+	suspend(3, false)
+	w.Hurry()
+	if due, err := w.Store.DuePayouts(t.Context(), 10); err != nil || len(due) != 0 || payouts() != "1 failed 1, 2 withdrawn 0" {
+		t.Errorf("after the suspension %d payouts are due (%v) of %s, want none", len(due), err, payouts())
+	}
+	if len(b.All(bank.Flutterwave)) != 0 {
+		t.Errorf("transfers at the second rail = %v, want none", b.All(bank.Flutterwave))
+	}
+	if got, want := heard(w, id), "1 requested, 2 approved, 3 sending, 4 failed"; got != want {
+		t.Errorf("events = %s, want %s", got, want)
+	}
+	compared(w)
+}
+
 // TestWithdraw_concluded: an operator ends a payout without an answer, on evidence.
 func TestWithdraw_concluded(t *testing.T) {
 	t.Parallel()
