@@ -153,7 +153,10 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		v.write(t, "statement", value[string](t, v.s, "payments", `SELECT reference FROM payouts LIMIT 1`)+"\nCW-UNKNOWN\n")
 		set := v.blocks(t, "ethereum")
 		set["OWNER_URL"], set["SINCE"] = v.s.Owners["payments"], backup()
-		return set, []string{"CW-UNKNOWN\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here"}
+		return set, []string{
+			"CW-UNKNOWN\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here",
+			"payouts paused: currency all, network all, rail all", "nothing is paused",
+		}
 	},
 	"payout-unknown": func(t *testing.T, v scene) (map[string]string, []string) {
 		ref, payout := silent(t, v.merchant)

@@ -71,7 +71,7 @@ type settings struct {
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
 	BitcoinLive        address.Net   `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"network of live bitcoin addresses, as in wallets: mainnet, testnet or regtest; live mode takes refund addresses of no other. Another network than mainnet needs ALLOW_SIMULATED_LIVE where live mode is open"`
 	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"silence of wallets about a network after which it closes: no new payments on it, and payouts of its deposits wait"`
-	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, takes no refund of live mode, and lets no payment expire (docs/runbooks/payments-restore.md)"`
+	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, sends no withdrawal and takes no refund of live mode, and lets no payment expire (docs/runbooks/payments-restore.md)"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails and a test network of bitcoin serve live mode; for test networks only"`
 }
 

@@ -98,7 +98,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	p.full = outbox.NewBacklog(db, outbox.MaxRows).Full
 	p.stored = outbox.Stored(db)
 	if cfg.Recovery {
-		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry and refunds of live mode paused")
+		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry, and refunds and withdrawals of live mode paused")
 		if err := p.store.Recover(ctx, cfg.AccountHold); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ type Options struct {
 	Slots     int // most payouts in hand
 	// AskFirst makes the worker ask the rail about every payout before its first send. After a restore a row may be
 	// older than its order, and a new row may have the reference of a lost one. A payout that the rail knows is not
-	// sent.
+	// sent, and neither is one of a withdrawal of live mode that the rail does not know.
 	AskFirst bool
 	// Crash makes the worker stop at a step as a killed process does: "claimed" before the order leaves, "sent" after
 	// it and before the write, "queried" after the query and before the write. Only tests set it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
@@ -17,7 +18,11 @@ import (
 // so there is nothing to name or to screen.
 func ofWithdrawal(o payout.Payout) bool { return strings.HasPrefix(o.PaymentID, id.Withdrawal) }
 
-// withdraw is the part of decide that lets the payout of a withdrawal leave.
+// recoveryWait is the wait of a withdrawal that may not leave before a recovery ends.
+const recoveryWait = time.Minute
+
+// withdraw is the part of decide that lets the payout of a withdrawal leave. In a recovery none of live mode leaves: an
+// operator may have refused it in the lost time, and nobody can refuse it now.
 func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, next payout.Payout, about alert.Code, now time.Time) (payout.Payout, payout.Decision, error) {
 	over := next.Amount.GreaterThan(w.Policy.PayoutLimit(next.Currency)) // it may be lower than when it was asked for
 	if over && !v.Paused {
@@ -25,6 +30,8 @@ func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, 
 	}
 	d := payout.Decision{Step: payout.Wait, Alert: about}
 	switch {
+	case w.AskFirst && v.Payout.Unsent() && v.Withdrawal.Owner.Mode == tenant.Live: // the rail does not know it
+		next.NextAt = now.Add(recoveryWait)
 	case v.Paused, over:
 		next.NextAt = now.Add(laterWait)
 	case v.Withdrawal.MaySend(next.Attempt) == nil:

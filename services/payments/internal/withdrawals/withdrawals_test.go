@@ -682,6 +682,73 @@ func TestWithdraw_refusedAfterTheFirstRail(t *testing.T) {
 	compared(w)
 }
 
+// TestWithdraw_refusedBeforeRestore: a restored database has forgotten that an operator refused a withdrawal. Its
+// payout does not leave in the recovery, in which nobody can refuse it. One that the rail has is taken over.
+func TestWithdraw_refusedBeforeRestore(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	opened(w, "5000", "5000")
+	account := settled(w, live, number)
+	made := func(amount string) string {
+		t.Helper()
+		id, err := withdraw(w, live, amount, account)
+		if err != nil {
+			t.Fatalf("Withdraw() = %v, want no error", err)
+		}
+		return id
+	}
+	stolen, kept, paid := made("1000"), made("500"), made("300")
+	refuse := func(id string) error {
+		_, err := w.Withdrawals.Refuse(t.Context(), id, withdrawals.Decision{Operator: "ada", Reason: "stolen key"}, &fault.Problems{}, idempotency.Key{})
+		return err
+	}
+	pg.Backup(t, w.Config.URL.Reveal())
+	for _, id := range []string{stolen, kept} {
+		if err := refuse(id); err != nil {
+			t.Fatalf("Refuse() before the restore = %v, want no error", err)
+		}
+	}
+	until(w, paid, "paid")
+	pg.Restore(t, w.Config.URL.Reveal(), "sim_transfers", "sim_outcomes")
+	if err := w.Store.Recover(t.Context(), 24*time.Hour); err != nil {
+		t.Fatalf("Recover() = %v, want no error", err)
+	}
+	w.Worker = w.NewWorker(true)
+	until(w, paid, "paid")
+	for range 3 {
+		w.Hurry()
+		due, err := w.Store.DuePayouts(t.Context(), 10)
+		if err != nil {
+			t.Fatalf("DuePayouts() = %v, want no error", err)
+		}
+		for _, o := range due {
+			if err := w.Worker.Step(t.Context(), o); err != nil {
+				t.Fatalf("Step() = %v, want no error", err)
+			}
+		}
+	}
+	got := fixture.Ask[string](w, `SELECT string_agg(concat_ws(' ', w.amount, w.state, o.state, o.sends), ', ' ORDER BY w.id)
+		FROM withdrawals w JOIN payouts o ON o.payment_id = w.id`)
+	if want := "1000 approved created 0, 500 approved created 0, 300 paid succeeded 0"; got != want {
+		t.Errorf("withdrawals in a recovery = %s, want %s", got, want)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 1 {
+		t.Errorf("transfers in a recovery = %d, want that of the lost time alone", n)
+	}
+	w.Worker = w.NewWorker(false) // the recovery ends
+	if err := refuse(stolen); err != nil || state(w, stolen) != "failed refused" {
+		t.Errorf("Refuse() after the recovery = %v and %s, want it failed", err, state(w, stolen))
+	}
+	until(w, kept, "paid")
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 2 {
+		t.Errorf("transfers after the recovery = %d, want 2", n)
+	}
+	if got := balance(w, live); got != "4200 0" {
+		t.Errorf("balance after the recovery = %s, want 4200 0", got)
+	}
+	compared(w)
+}
+
 // TestWithdraw_concluded: an operator ends a payout without an answer, on evidence.
 func TestWithdraw_concluded(t *testing.T) {
 	t.Parallel()
