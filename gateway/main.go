@@ -48,6 +48,7 @@ var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(comma
 	},
 	command.Verb{Name: "keys adopt", Args: "--from ID --to ID", Run: adopt},
 	command.Verb{Name: "merchants move", Args: "--merchant ID --shard CODE", Run: moveMerchant},
+	command.Verb{Name: "merchants tell", Run: tellMerchants},
 	command.Verb{Name: "rotate-master", Run: rotateMaster},
 )}
 

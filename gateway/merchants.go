@@ -67,6 +67,25 @@ var merchantVerbs = []command.Verb{
 	})},
 }
 
+// tellMerchants has payments, which was restored, hear of every merchant again of which it has to know something.
+func tellMerchants(ctx context.Context, in command.Input) error {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	kept, err := open(ctx, in.Environ)
+	if err != nil {
+		return err
+	}
+	defer kept.close()
+	by := commandLine(in)
+	by.Act, by.Object = audit.MerchantTold, "merchants"
+	many, err := kept.store.TellAgain(ctx, by)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(in.Out).Encode(map[string]int64{"merchants": many})
+}
+
 func shown(m merchant.Merchant, err error) (any, error) { return httpapi.ViewMerchant(m), err }
 
 // merchantAct is the action of a verb; its result is printed.

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -310,6 +311,15 @@ func (s *listener) set(down bool) {
 	s.down = down
 }
 
+// take is what came since the last take.
+func (s *listener) take() []merchant.Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.got
+	s.got = nil
+	return got
+}
+
 func (s *listener) last() (n merchant.Notice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,6 +407,49 @@ func TestGateway_suspend(t *testing.T) {
 	}
 	for _, g := range []*fixture{w, other} {
 		eventually(t, func() bool { return g.call(t, "POST", "/v1/payments", live, "{}").StatusCode != 403 })
+	}
+}
+
+// A payments that was restored has forgotten merchants. The command has a gateway that runs send every merchant of
+// which payments has to know something, and nothing of the others.
+func TestGateway_tellAgain(t *testing.T) {
+	t.Parallel()
+	service := &listener{t: t}
+	payments := httptest.NewServer(service)
+	t.Cleanup(payments.Close)
+	w := startOn(t, pg.URL(t, migrations.FS), "PAYMENTS_URL", payments.URL)
+	w.merchant(t, "acme")
+	w.merchant(t, "beta")
+	w.call(t, "POST", merchantsPath, operatorToken, `{"merchantId":"draft","name":"m","country":"NG"}`).want(t, 201, "")
+	inForce := func() bool {
+		list, _ := w.call(t, "GET", merchantsPath, operatorToken, "").want(t, 200, "").body["merchants"].([]any)
+		return len(list) == 3 && !slices.ContainsFunc(list, func(m any) bool {
+			one, _ := m.(map[string]any)
+			return one["inForce"] != true
+		})
+	}
+	w.call(t, "POST", merchantsPath+"/acme/suspend", operatorToken, `{"reason":"fraud"}`).want(t, 200, "")
+	w.call(t, "PATCH", merchantsPath+"/beta", operatorToken, `{"networks":["tron"]}`).want(t, 200, "")
+	eventually(t, inForce)
+	before := service.take()
+	var out strings.Builder
+	if err := verb(t, "merchants tell").Run(t.Context(), command.Input{Environ: w.environ, Out: &out}); err != nil || out.String() != "{\"merchants\":2}\n" {
+		t.Fatalf("merchants tell: got %q, %v, want two merchants", out.String(), err)
+	}
+	var again []merchant.Notice
+	eventually(t, func() bool { again = append(again, service.take()...); return len(again) >= 2 && inForce() })
+	versions := func(of []merchant.Notice) map[string]int64 {
+		all := map[string]int64{}
+		for _, n := range of {
+			all[n.MerchantID] = n.Version
+		}
+		return all
+	}
+	if got, want := versions(again), versions(before); len(want) != 2 || !maps.Equal(got, want) {
+		t.Errorf("payments got the versions %v again, want %v", got, want)
+	}
+	if a := w.call(t, "GET", "/v1/admin/audit?act=merchant.told", operatorToken, "").want(t, 200, ""); strings.Count(string(a.raw), `"merchant.told"`) != 1 {
+		t.Errorf("the audit of the command: got %s, want one entry", a.raw)
 	}
 }
 

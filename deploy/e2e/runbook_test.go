@@ -155,7 +155,7 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 		set["OWNER_URL"], set["SINCE"] = v.s.Owners["payments"], backup()
 		return set, []string{
 			"CW-UNKNOWN\n1 of 2 references have no payout here", `"state":"succeeded"`, "refunds have another state here",
-			"payouts paused: currency all, network all, rail all", "nothing is paused",
+			`{"merchants":`, "payouts paused: currency all, network all, rail all", "nothing is paused",
 		}
 	},
 	"payout-unknown": func(t *testing.T, v scene) (map[string]string, []string) {

@@ -67,6 +67,7 @@ const (
 	MerchantSuspended Act = "merchant.suspended"
 	MerchantResumed   Act = "merchant.resumed"
 	MerchantMoved     Act = "merchant.moved"
+	MerchantTold      Act = "merchant.told"
 
 	MasterRotated Act = "master.rotated"
 

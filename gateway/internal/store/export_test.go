@@ -10,6 +10,6 @@ var Statements = []string{
 	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
 	consoleSQL, insertConsoleSQL, passkeysOfSQL, heldPasskeysSQL, insertPasskeySQL, revokePasskeySQL, getPasskeySQL, listPasskeysSQL,
 	getMerchantSQL, lockMerchantSQL, insertMerchantSQL, updateMerchantSQL, shareMerchantSQL, statusSQL, countKeysSQL, draftMerchantSQL,
-	listMerchantsSQL, moveFromSQL, moveSQL, untoldSQL, toldSQL, waitingSQL, logoSQL,
+	listMerchantsSQL, moveFromSQL, moveSQL, untoldSQL, toldSQL, tellAgainSQL, waitingSQL, logoSQL,
 	skipIDsSQL, revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
 }

@@ -68,6 +68,8 @@ RETURNING ` + merchantColumns + `, m.tell,
 
 	toldSQL = `UPDATE merchants SET told = greatest(told, $2) WHERE merchant_id = $1`
 
+	tellAgainSQL = `UPDATE merchants SET told = 0, tell_at = now() WHERE tell > 0`
+
 	// The version is the time of its change in microseconds.
 	waitingSQL = `SELECT count(*) FROM merchants WHERE told < tell AND tell < (extract(epoch FROM now()) - $1) * 1000000`
 
@@ -248,6 +250,19 @@ func (s *Store) Untold(ctx context.Context, most int) ([]merchant.Notice, error)
 func (s *Store) Told(ctx context.Context, id string, version int64) error {
 	_, err := s.pool.Exec(ctx, toldSQL, id, version)
 	return err
+}
+
+// TellAgain has the gateways that run send payments every merchant again of which payments has to know a change.
+func (s *Store) TellAgain(ctx context.Context, by audit.Entry) (merchants int64, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, tellAgainSQL)
+		if err != nil {
+			return fmt.Errorf("send the changes of merchants again: %w", err)
+		}
+		merchants = tag.RowsAffected()
+		return writeAudit(ctx, tx, by)
+	})
+	return merchants, err
 }
 
 // Waiting implements merchant.Untold.
