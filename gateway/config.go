@@ -237,15 +237,22 @@ func (s settings) consoles(targets map[route.Upstream]*proxy.Target) error {
 }
 
 // table is the table of routes, with those of the consoles that there are.
-func table(targets map[route.Upstream]*proxy.Target) []route.Route {
+func (in inputs) table() ([]route.Route, error) {
+	merchants, operators, err := in.hosts()
+	if err != nil {
+		return nil, err
+	}
+	if !in.https() || merchants == operators {
+		merchants, operators = "", "" // neither console is kept from a host
+	}
 	all := route.Table()
-	if targets[route.Console] != nil {
-		all = append(all, route.Consoles(route.MerchantsPath, route.Console)...)
+	if in.targets[route.Console] != nil {
+		all = append(all, route.Consoles(route.MerchantsPath, route.Console, operators)...)
 	}
-	if targets[route.ConsoleOperators] != nil {
-		all = append(all, route.Consoles(route.OperatorsPath, route.ConsoleOperators)...)
+	if in.targets[route.ConsoleOperators] != nil {
+		all = append(all, route.Consoles(route.OperatorsPath, route.ConsoleOperators, merchants)...)
 	}
-	return all
+	return all, nil
 }
 
 // shards makes targets of the services of all shards but the first. No two shards share a key of identities: the one
@@ -330,18 +337,24 @@ func (s settings) hostsApart() error {
 	if !s.https() || !s.SecondOperator || s.ConsoleURL == "" || s.ConsoleOperatorsURL == "" {
 		return nil
 	}
-	merchants, err := url.Parse(s.PublicURL)
+	merchants, operators, err := s.hosts()
+	if err == nil && merchants == operators {
+		err = errors.New("OPERATORS_URL: the operators' console needs another host than PUBLIC_URL; only with SECOND_OPERATOR=false both may have one")
+	}
+	return err
+}
+
+// hosts are the names of the hosts of both consoles, in small letters.
+func (s settings) hosts() (merchants, operators string, err error) {
+	of, err := url.Parse(s.PublicURL)
 	if err != nil {
-		return fmt.Errorf("PUBLIC_URL: %w", err)
+		return "", "", fmt.Errorf("PUBLIC_URL: %w", err)
 	}
-	operators, err := url.Parse(cmp.Or(s.OperatorsURL, s.PublicURL))
+	other, err := url.Parse(cmp.Or(s.OperatorsURL, s.PublicURL))
 	if err != nil {
-		return fmt.Errorf("OPERATORS_URL: %w", err)
+		return "", "", fmt.Errorf("OPERATORS_URL: %w", err)
 	}
-	if strings.EqualFold(merchants.Hostname(), operators.Hostname()) {
-		return errors.New("OPERATORS_URL: the operators' console needs another host than PUBLIC_URL; only with SECOND_OPERATOR=false both may have one")
-	}
-	return nil
+	return strings.ToLower(of.Hostname()), strings.ToLower(other.Hostname()), nil
 }
 
 // https reports whether callers reach the gateway over TLS.

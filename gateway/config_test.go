@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/shard"
@@ -113,6 +115,27 @@ func TestSettings_hostsApart(t *testing.T) {
 		c.change(&s)
 		if err := s.hostsApart(); (err != nil) != c.refuse || err != nil && !strings.Contains(err.Error(), "OPERATORS_URL") {
 			t.Errorf("%s: got %v, want a refusal: %t", name, err, c.refuse)
+		}
+	}
+}
+
+// On https each console is kept from the other one's host, where the settings name two.
+func TestInputs_consolesAtTheirHosts(t *testing.T) {
+	targets := map[route.Upstream]*proxy.Target{route.Console: {}, route.ConsoleOperators: {}}
+	for name, c := range map[string]struct{ public, operators, merchantsNot, operatorsNot string }{
+		"two hosts":            {"https://pay.example", "https://Operators.example:8443", "operators.example", "pay.example"},
+		"one host":             {"https://pay.example", "https://PAY.example", "", ""},
+		"no host of operators": {"https://pay.example", "", "", ""},
+		"plain http":           {"http://127.0.0.1:8080", "http://localhost:8080", "", ""},
+	} {
+		all, err := inputs{settings: settings{PublicURL: c.public, OperatorsURL: c.operators}, targets: targets}.table()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range all {
+			if want := map[route.Upstream]string{route.Console: c.merchantsNot, route.ConsoleOperators: c.operatorsNot}[r.Upstream]; r.Away != want {
+				t.Errorf("%s: %s is kept from %q, want %q", name, r.Name(), r.Away, want)
+			}
 		}
 	}
 }

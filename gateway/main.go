@@ -166,7 +166,11 @@ func newDoor(cfg inputs, known registries, acts *journal.Journal, tel *telemetry
 		Payments: reading(cfg.targets[route.Payments]), Wallets: reading(cfg.targets[route.Wallets]), Consoles: readingConsoles(cfg.targets),
 		Ring: cfg.ring, Caller: proxy.KeyOf, Log: tel.Log, Processes: known.processes,
 	}, pages, tel)
-	router, err := route.NewRouter(table(cfg.targets))
+	all, err := cfg.table()
+	if err != nil {
+		return nil, err
+	}
+	router, err := route.NewRouter(all)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,15 @@ package e2e
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +89,59 @@ func TestExample_woocommerce(t *testing.T) {
 		t.Fatalf("send the surplus back: got %d %s", status, body)
 	}
 	api.Eventually(t, time.Minute, "the refund to be confirmed", func() bool { return strings.Contains(orderPage(), "USDT: confirmed") })
+}
+
+// The plugin takes a webhook by the one secret in its settings, and by either of two with a space between them. If they
+// hold no secret, it says so in the log and answers 500, so that Causeway sends the webhook again.
+func TestExample_woocommerceSecrets(t *testing.T) {
+	t.Parallel()
+	document, err := contract.Find("gateway/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key, other = "bmV3ZXN0IHNlY3JldA==", "ZWFybGllciBzZWNyZXQ="
+	for settings, want := range map[string]int{
+		"whsec_" + key: http.StatusNoContent, "whsec_" + other + " whsec_" + key: http.StatusNoContent, " whsec_" + key + "\n": http.StatusNoContent,
+		"whsec_" + other: http.StatusBadRequest, "": http.StatusInternalServerError, "secret": http.StatusInternalServerError,
+	} {
+		at := port.Free(t)
+		shop := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("CAUSEWAY_PHP"), "php"), "-S", at, "shop.php")
+		shop.Dir = filepath.Join(filepath.Dir(document), "..", "docs", "examples", "woocommerce")
+		shop.Env = append(os.Environ(), "WEBHOOK_SECRET="+settings, "ORDERS="+filepath.Join(t.TempDir(), "orders.json"))
+		var log strings.Builder
+		shop.Stderr = &log
+		if err := shop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		const body = `{"data":{}}`
+		now := strconv.FormatInt(time.Now().Unix(), 10)
+		raw, err := base64.StdEncoding.DecodeString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mac := hmac.New(sha256.New, raw)
+		mac.Write([]byte("evt_1." + now + "." + body))
+		var got int
+		api.Eventually(t, settle, "the shop to answer", func() bool {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/?wc-api=causeway", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close = true
+			r.Header.Set("webhook-id", "evt_1")
+			r.Header.Set("webhook-timestamp", now)
+			r.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return false
+			}
+			got = answer.StatusCode
+			return answer.Body.Close() == nil
+		})
+		_ = shop.Process.Kill()
+		_ = shop.Wait() // it was killed
+		if logged := strings.Contains(log.String(), "the webhook secret in the settings is wrong"); got != want || logged != (want == http.StatusInternalServerError) {
+			t.Errorf("a webhook with %q in the settings: got %d, want %d; the log:\n%s", settings, got, want, log.String())
+		}
+	}
 }

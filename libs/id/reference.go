@@ -3,6 +3,8 @@ package id
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"causeway.internal/libs/shard"
 )
@@ -58,29 +60,106 @@ func HideGifts(text string) string {
 	return gift.ReplaceAllLiteralString(text, concealed)
 }
 
-// The forms in which people type a gift's code: with anything but letters and digits between its characters, or
-// without the CW- before it. The latter is a word of its own that has a digit: one code in thirty has none.
-var (
-	typed = regexp.MustCompile(`(?i)\bC` + between + `W` + between + `G(` + between + `[` + Alphabet + `]){12}((` + between + `[` + Alphabet + `]){2})?`)
-	bare  = regexp.MustCompile(`(?i)\bG` + placed + `\b`)
-)
+// HideTypedGifts is HideGifts for a text that anybody may read and that a person has typed: at most apart other
+// characters may be between those of a code, or what is before it may be missing. It rather masks too much: it may take
+// two characters behind a code for a part of it.
+func HideTypedGifts(text string) string {
+	if !strings.ContainsAny(text, "gG") {
+		return text
+	}
+	text = HideGifts(text)
+	var out strings.Builder
+	from, glued := 0, false // from is where the text begins that is not written yet
+	for at, c := range text {
+		end := 0
+		switch c {
+		case 'C', 'c':
+			end = typedWhole(text, at, glued)
+		case 'G', 'g':
+			if !glued {
+				end = typedBare(text, at)
+			}
+		}
+		if end > 0 && at >= from { // or it overlaps the last one
+			out.WriteString(text[from:at])
+			out.WriteString(concealed)
+		}
+		from, glued = max(from, end), inWord(c)
+	}
+	out.WriteString(text[from:])
+	return out.String()
+}
 
 const (
-	between = `[^\pL\pN]{0,4}`
-	digits  = "23456789"
+	apart  = 4
+	digits = "23456789"
 )
 
-// HideTypedGifts is HideGifts for a text that anybody may read and that a person has typed. It rather masks too much:
-// it may take two characters behind a code for a part of it.
-func HideTypedGifts(text string) string {
-	text = typed.ReplaceAllLiteralString(HideGifts(text), concealed)
-	return bare.ReplaceAllStringFunc(text, func(word string) string {
-		if strings.ContainsAny(word, digits) {
-			return concealed
+// typedWhole returns the end of a code that begins with CWG, 0 if there is none. If it is glued to a word before it, it
+// has something between its characters or ends a word: it is no part of an address.
+func typedWhole(text string, at int, glued bool) (end int) {
+	const mark = "CW" + giftMark
+	for n := 1; n <= len(mark)+14; n++ {
+		c, next, gap := step(text, at)
+		if n <= len(mark) && c != rune(mark[n-1]) || !strings.ContainsRune(Alphabet, c) {
+			break
 		}
-		return word
-	})
+		at = next
+		glued = glued && (n == 1 || !gap)
+		if (n == len(mark)+12 || n == len(mark)+14) && (!glued || endsWord(text, at)) {
+			end = at
+		}
+	}
+	return end
 }
+
+// typedBare returns the end of a code that begins with G, 0 if there is none. It is whole words, of which all but the
+// last have two characters or more, and one has letters and digits: others may be words and numbers of a sentence.
+func typedBare(text string, at int) (end int) {
+	var code []rune
+	var size int // of the word
+	var letter, digit, mixed bool
+	for n := 1; n <= 15; n++ {
+		c, next, gap := step(text, at)
+		if !strings.ContainsRune(Alphabet, c) || gap && n > 2 && size < 2 {
+			break
+		}
+		if gap {
+			size, letter, digit = 0, false, false
+		}
+		if strings.ContainsRune(digits, c) {
+			digit = true
+		} else {
+			letter = true
+		}
+		code, at, size, mixed = append(code, c), next, size+1, mixed || letter && digit
+		if mixed && endsWord(text, at) && (n == 13 || n == 15 && shard.Code(code[1:3]).Valid()) {
+			end = at
+		}
+	}
+	return end
+}
+
+// step returns the next letter or digit as a capital, 0 behind more than apart other characters, where it ends, and
+// whether there are any.
+func step(text string, at int) (c rune, next int, gap bool) {
+	for range apart + 1 {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+		if inWord(r) {
+			return unicode.ToUpper(r), at, gap
+		}
+		gap = true
+	}
+	return 0, at, gap
+}
+
+func endsWord(text string, at int) bool {
+	c, _ := utf8.DecodeRuneInString(text[at:])
+	return !inWord(c)
+}
+
+func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }
 
 // HideReferences masks the code of every payment's reference, for texts from before gifts were marked: any of them may
 // be a gift's.

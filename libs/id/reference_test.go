@@ -2,6 +2,7 @@ package id_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,14 +118,16 @@ func TestIsPaymentReference(t *testing.T) {
 	}
 }
 
-// A person types a code with spaces, with the dash of a telephone's keyboard, or without what stands before it.
+// A person types a code with spaces, with the dash of a telephone's keyboard, glued to a word, or without what stands
+// before it.
 func TestHideTypedGifts(t *testing.T) {
+	codes := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1)
+	between := rapid.SampledFrom([]string{"", " ", "-", "\u2010", "\u2013", "\u00ad", "\u200b", ". ", "\n", "_"})
 	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1).Draw(t, "gift")
-		in := rapid.SampledFrom([]string{"", "AA", "ZG"}).Draw(t, "shard")
-		between := rapid.SampledFrom([]string{"", " ", "-", "\u2010", "\u2013", "\u00ad", "\u200b", ". ", "\n", "_"})
+		code, in := codes.Draw(t, "gift"), rapid.SampledFrom([]string{"", "AA", "ZG"}).Draw(t, "shard")
+		before := rapid.SampledFrom([]string{"my gift: ", "gift", "1", "gift_"}).Draw(t, "before")
 		var typed strings.Builder
-		typed.WriteString("my gift: ")
+		typed.WriteString(before)
 		for _, c := range "CWG" + in + code {
 			typed.WriteString(string(c) + between.Draw(t, "between"))
 		}
@@ -133,19 +136,78 @@ func TestHideTypedGifts(t *testing.T) {
 			text = strings.ToLower(text)
 		}
 		got := id.HideTypedGifts(text)
-		if !strings.HasPrefix(got, "my gift: CW-****") || strings.Contains(strings.ToUpper(got), code[:4]) {
+		if !strings.HasPrefix(got, before+"CW-****") || strings.Contains(strings.ToUpper(got), code[:4]) {
 			t.Fatalf("hiding gifts in %q leaves %q", text, got)
 		}
-		if rest := "the code is G" + in + code; strings.ContainsAny(code, "23456789") && id.HideTypedGifts(rest) != "the code is CW-****" {
-			t.Fatalf("hiding gifts in %q leaves %q", rest, id.HideTypedGifts(rest))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		before := rapid.SampledFrom([]string{"", "the code is ", "gift_", "a great gift: ", "GREAT news: "}).Draw(t, "before")
+		after := rapid.SampledFrom([]string{"", ".", "_", " thanks", "\nthat is all"}).Draw(t, "after")
+		groups := []string{"G"}
+		for rest := rapid.SampledFrom([]string{"", "AA", "ZG"}).Draw(t, "shard") + codes.Draw(t, "gift"); rest != ""; {
+			n := min(rapid.IntRange(2, 14).Draw(t, "group"), len(rest))
+			groups, rest = append(groups, rest[:n]), rest[n:]
+		}
+		if rapid.Bool().Draw(t, "G joined") {
+			groups = append([]string{"G" + groups[1]}, groups[2:]...)
+		}
+		var spelled string
+		mixed := func(group string) bool {
+			return strings.ContainsAny(group, "23456789") && strings.Trim(group, "23456789") != ""
+		}
+		for i, group := range groups {
+			if i > 0 {
+				spelled += between.Filter(func(s string) bool { return s != "" }).Draw(t, "between")
+			}
+			spelled += group
+		}
+		if !slices.ContainsFunc(groups, mixed) {
+			return // it may be words and numbers
+		}
+		if rapid.Bool().Draw(t, "in small letters") {
+			spelled = strings.ToLower(spelled)
+		}
+		got := id.HideTypedGifts(before + spelled + after)
+		start, rest, found := strings.Cut(got, "CW-****")
+		if !found || start != before && start != "" || !strings.HasSuffix(after, rest) { // words beside it may look like a part
+			t.Fatalf("hiding gifts in %q leaves %q", before+spelled+after, got)
 		}
 	})
+	for text, want := range map[string]string{
+		"my gift is G7KQ 2M9X HTB4 N":        "my gift is CW-****",
+		"giftCW G7KQ 2M9X HTB4 N":            "giftCW-****",
+		"giftCWG7KQ2M9XHTB4N":                "giftCW-****",
+		"my_G7KQ2M9XHTB4N_":                  "my_CW-****_",
+		"great news G7KQ 2M9X HTB4 N":        "CW-****", // great news G7KQ has the form of a code too
+		"g-7kq2-m9xh-tb4n":                   "CW-****",
+		"G7KQ 2M9X HTB4 N, G2AA BCDE FGHJ K": "CW-****, CW-****",
+		"the code is GKQA MMXH TBCN W":       "the code is GKQA MMXH TBCN W", // without a digit it may be words
+		"GKQA MMXH TBCN 2":                   "GKQA MMXH TBCN 2",             // nor with one that meets no letter
+		"G 7 K Q 2 M 9 X H T B 4 N":          "G 7 K Q 2 M 9 X H T B 4 N",    // without CW-, not one by one
+	} {
+		if got := id.HideTypedGifts(text); got != want {
+			t.Errorf("hiding gifts in %q leaves %q, want %q", text, got, want)
+		}
+	}
 	for _, text := range []string{
 		"", "I got a message from a number that I do not know", "GOVERNMENTSERVICES", "CW is a company. Go there and ask.", "CW-GARBAGE",
 		"CW-XE3DB8WQTUGW", "G7KQ2M9", "0x71C7656EC7ab88b098defB751B7401B5f6d8976F", "TGzz8gjYiYRqpfmDwnLxfgPuLVNmpCswVp", "+2348012345678",
+		"good morning I have", "GREAT FEES, great scam, they never sent the money back", "Grave abus : gare aux gens que cet agent a trompés.",
+		"He gave 2 names and 3 numbers, then 45 more; get 6 back.", "Gates 22 23 24 25 26 27 28 29 and 32",
+		"GB29 NWBK 6016 1331 9268 19", "GR96 2345 2345 2345 6789 2345 678", "GE29NB5555555555555555",
+		"GBYX2ZV5EK7D2A4KQ5XQ7H2W3P6M8N9R4T5C6V7B8N9M2K3J4H5G6F7D", "bc1qgcwg7kq2m9xhtb4nvzw3d5e6f7h8j9k2m3n4p5",
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "call 2345 678 923 or 234-567-8923", "GTB 3456 789 2345", "GTB 2345678923", "gas fees were 25",
 	} {
 		if got := id.HideTypedGifts(text); got != text {
 			t.Errorf("hiding gifts in %q leaves %q, want no change", text, got)
 		}
 	}
+}
+
+func BenchmarkHideTypedGifts(b *testing.B) {
+	text := strings.Repeat("CWG", 1_000_000/3)
+	for b.Loop() {
+		id.HideTypedGifts(text)
+	}
+	b.SetBytes(int64(len(text)))
 }

@@ -86,13 +86,21 @@ add_action('plugins_loaded', static function (): void {
             return ['result' => 'success', 'redirect' => $payment['checkoutUrl']];
         }
 
-        /** Takes a webhook. WooCommerce calls it at /?wc-api=causeway. The answer 2xx leaves after the order is saved. */
+        /**
+         * Takes a webhook. WooCommerce calls it at /?wc-api=causeway. The answer 2xx leaves after the order is saved. A
+         * shop may still have two secrets in its settings, with a space between them.
+         */
         public function webhook(): void
         {
+            $secrets = preg_split('/\s+/', (string) $this->get_option('secret'), -1, PREG_SPLIT_NO_EMPTY);
             try {
-                $event = Webhook::verify((string) file_get_contents('php://input'), getallheaders(), (string) $this->get_option('secret'));
+                $event = Webhook::verify((string) file_get_contents('php://input'), getallheaders(), $secrets);
             } catch (WebhookException) {
                 status_header(400);
+                return;
+            } catch (InvalidArgumentException $e) {
+                error_log("Causeway: webhook not verified, the webhook secret in the settings is wrong: {$e->getMessage()}");
+                status_header(500); // Causeway sends it again
                 return;
             }
             $payment = $event['data']['payment'] ?? null;

@@ -361,8 +361,13 @@ func TestSecrets_ofTheEnvironment(t *testing.T) {
 	}
 	_, secrets := far(t)
 	environ["API_KEY"], environ["ADMIN_TOKEN"] = staging, token
-	typed(t, environ, "", "keys", "me")
-	typed(t, environ, "", "keys", "me", "--profile", "shop")
+	const unused = "The key of the environment is not used"
+	for line, said := range map[string]bool{"keys me": true, "keys me --json": true, "keys me --profile shop": false, "keys me --key " + own: false} {
+		_, out, errs := typed(t, environ, "", strings.Fields(line)...)
+		if strings.Contains(errs, unused) != said || strings.Contains(out, unused) || strings.Contains(errs, staging) {
+			t.Errorf("causeway %s: got %q and %q; want a word of the key that is not used: %t", line, out, errs, said)
+		}
+	}
 	if _, ok := secrets.LoadAndDelete(own); !ok {
 		t.Error("ask the product of the default profile: its own key is not sent")
 	}
@@ -375,7 +380,9 @@ func TestSecrets_ofTheEnvironment(t *testing.T) {
 		t.Errorf("the product of a profile gets %v, a secret of the environment", secret)
 		return true
 	})
-	typed(t, environ, "", "keys", "me", "--url", "http://staging.example")
+	if _, _, errs := typed(t, environ, "", "keys", "me", "--url", "http://staging.example"); strings.Contains(errs, unused) {
+		t.Errorf("name a URL: %s", errs)
+	}
 	if _, ok := secrets.Load(staging); !ok {
 		t.Error("name a URL: the key of the environment is not sent there")
 	}

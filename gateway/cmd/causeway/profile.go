@@ -125,6 +125,9 @@ func (c *cli) settle() error {
 		stored = chosen.LiveKey
 	}
 	given := cmp.Or(c.url, base)
+	if given == "" && found && c.key == "" && key != "" && key != stored {
+		c.say("The key of the environment is not used: it goes only to a URL beside it, and the URL is that of the profile %s.", all.Default)
+	}
 	if given == "" {
 		key, admin = "", "" // a secret of the environment goes to a URL that was given beside it, not to a profile's product
 	}
@@ -170,8 +173,8 @@ The first profile is the default one.`,
 	g.Long = `Profiles keep the URL and the keys of a product in CAUSEWAY_CONFIG, else in causeway/config.json of XDG_CONFIG_HOME or
 ~/.config. Only the owner of the file may read it. A profile that --profile or CAUSEWAY_PROFILE names goes before the
 other variables. The URL of the environment goes before the default profile; a key or a token of the environment goes
-only to a URL of the environment or of --url, and never to the URL of a profile. A command uses the test key of its
-profile, and the live key only with --live.`
+only to a URL of the environment or of --url, and never to the URL of a profile; a line on standard error says that a
+key is not used. A command uses the test key of its profile, and the live key only with --live.`
 	return g
 }
 

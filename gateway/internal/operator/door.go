@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +73,7 @@ const (
 	expired = "expired"
 	revoked = "revoked"
 	limited = "limited"
+	shared  = "shared"
 )
 
 // NewDoor makes a door for the tokens of a store and those of the environment. It registers its metrics.
@@ -83,7 +85,7 @@ func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries
 			Name: "gateway_operator_tokens_refused_total", Help: "Operators' tokens that were refused, by reason.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []string{unknown, expired, revoked, limited} {
+	for _, reason := range []string{unknown, expired, revoked, limited, shared} {
 		d.refused.WithLabelValues(reason) // starts at 0: an alert cannot see a series appear
 	}
 	if err := tel.Registry.Register(d.refused); err != nil {
@@ -121,7 +123,7 @@ func (d *Door) Operator(ctx context.Context, token string, ip netip.Addr) (strin
 }
 
 // look finds the person of a token. A reason means that the token is not valid; an error without one, that the look-up
-// failed.
+// failed. A token that the gateway made and that somebody has registered by its digest too is nobody's.
 func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, reason string, err error) {
 	if name, err := d.static.Operator(ctx, token, ip); err == nil {
 		return name, "", nil
@@ -130,18 +132,30 @@ func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, rea
 		return "", unknown, identity.ErrBadToken
 	}
 	digests := append(d.peppers.All(token), d.peppers.All(made(credential.TokenDigest(token)))...)
-	found, err := d.store.TokenByDigest(ctx, digests)
+	all, err := d.store.TokensByDigest(ctx, digests)
 	switch {
 	case err != nil:
 		return "", "", errStore.Because(err)
-	case found == nil:
+	case len(all) == 0:
 		return "", unknown, identity.ErrBadToken
+	case len(all) > 1:
+		return names(all), shared, identity.ErrBadToken
+	}
+	switch found := all[0]; {
 	case !found.RevokedAt.IsZero():
 		return found.Name, revoked, identity.ErrBadToken
 	case found.Expired:
 		return found.Name, expired, errExpired
 	}
-	return found.Name, "", nil
+	return all[0].Name, "", nil
+}
+
+func names(of []Token) string {
+	all := make([]string, len(of))
+	for i, t := range of {
+		all[i] = t.Name
+	}
+	return strings.Join(all, ", ")
 }
 
 // refuse counts and logs a refusal. The line has the address and the name of the token's person if known, never the

@@ -70,6 +70,7 @@ type Issued struct {
 type Secret struct {
 	Digest   apikey.Digest
 	PepperID string
+	Taken    []apikey.Digest // the same token's under every pepper; none for a token that is fresh
 }
 
 // Store keeps tokens. Each write commits its audit entry with it or not at all.
@@ -80,8 +81,9 @@ type Store interface {
 	RotateToken(ctx context.Context, id int64, person string, s Secret, by audit.Entry) (Token, error)
 	RevokeToken(ctx context.Context, id int64, by audit.Entry) (Token, error)
 	Tokens(ctx context.Context) ([]Token, error)
-	// TokenByDigest finds the token of one of the digests, nil when there is none, and records its use.
-	TokenByDigest(ctx context.Context, digests []apikey.Digest) (*Token, error)
+	// TokensByDigest finds the tokens that have one of the digests, the first one first, and records the use of a single
+	// one.
+	TokensByDigest(ctx context.Context, digests []apikey.Digest) ([]Token, error)
 }
 
 // The refusals of the registry.
@@ -115,7 +117,7 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued,
 	by.Act, by.Detail = audit.TokenMade, map[string]string{"name": o.Name, "days": strconv.Itoa(o.Days)}
 	text, secret := r.fresh()
 	if o.Digest != "" {
-		text, secret.Digest = "", r.peppers.Digest(made(o.Digest))
+		text, secret.Digest, secret.Taken = "", r.peppers.Digest(made(o.Digest)), r.peppers.All(made(o.Digest))
 	}
 	t, err := r.store.InsertToken(ctx, o, secret, heldMax, by)
 	if err != nil {
@@ -161,5 +163,5 @@ func made(digest string) string { return "sha256:" + digest }
 
 func (r *Registry) fresh() (text string, s Secret) {
 	text = credential.GenerateToken()
-	return text, Secret{r.peppers.Digest(text), r.peppers.ID()}
+	return text, Secret{Digest: r.peppers.Digest(text), PepperID: r.peppers.ID()}
 }

@@ -20,6 +20,7 @@ func console(t *testing.T, w *fixture, options ...option) *fixture {
 	t.Helper()
 	return start(t, http.NotFoundHandler(), append(options, func(o *proxy.Options) {
 		all := table()
+		away := map[string]string{route.MerchantsPath: "operators.example", route.OperatorsPath: "pay.example"}
 		for path, to := range map[string]route.Upstream{route.MerchantsPath: route.Console, route.OperatorsPath: route.ConsoleOperators} {
 			target, err := proxy.Service(w.upstream.URL, otherKey)
 			if err != nil {
@@ -27,7 +28,7 @@ func console(t *testing.T, w *fixture, options ...option) *fixture {
 			}
 			t.Cleanup(target.Close)
 			o.Targets[to] = target
-			all = append(all, route.Consoles(path, to)...)
+			all = append(all, route.Consoles(path, to, away[path])...)
 		}
 		router, err := route.NewRouter(all)
 		if err != nil {
@@ -62,6 +63,38 @@ func pages(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	}
 	fmt.Fprintf(w, "%s %s %s|%s|%s|%s|%s", r.Method, r.URL.Path, r.Host, r.Header.Get("Cookie"), r.Header.Get("Origin"), r.Header.Get("X-Api-Key"), body)
+}
+
+// A console is not served at the host of the other one, where its scripts could act for the people of the other.
+func TestProxy_consoleAtItsHost(t *testing.T) {
+	w := console(t, start(t, http.HandlerFunc(pages)))
+	for target, want := range map[string]int{
+		"pay.example/console": 200, "operators.example/operators": 200, "10.0.0.1:8080/console": 200, "gateway/operators/live": 200,
+		"operators.example/console": 404, "OPERATORS.example:8443/console/keys": 404, "operators.example/console/live": 404,
+		"pay.example/operators": 404, "pay.example:443/operators/x": 404, "pay.example/operators/live": 404,
+	} {
+		host, path, _ := strings.Cut(target, "/")
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if method == http.MethodPost && strings.HasSuffix(path, "/live") {
+				continue
+			}
+			r, err := http.NewRequestWithContext(t.Context(), method, w.url+"/"+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			a, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(a.Body)
+			_ = a.Body.Close()
+			if a.StatusCode != want || want == 404 && !strings.Contains(string(body), "route_not_found") {
+				t.Errorf("%s %s: got %d %s, want %d", method, target, a.StatusCode, body, want)
+			}
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 // The pages of a console pass with their cookies, forms, redirects and errors, and its own headers of security. No

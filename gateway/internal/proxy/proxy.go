@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -229,6 +230,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.object = c.Route.Object(r.URL.EscapedPath())
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
+	}
+	if away := c.Route.Away; away != "" && strings.EqualFold((&url.URL{Host: r.Host}).Hostname(), away) {
+		p.refuse(out, c, httpkit.ErrRouteUnknown)
+		return
 	}
 	out.open, out.browser = c.Route.Public(), c.Route.Browser
 	callTime := p.CallTime

@@ -55,6 +55,7 @@ type Route struct {
 	Proposes   bool              // takes a payer's proposal, which is screened: paced like Names
 	Live       bool              // streams events to a browser: slots of its own
 	Browser    bool              // pages of a console: cookies and the headers of forms pass, and its answers are not JSON
+	Away       string            // host at which there is no such route, in small letters: of the other console
 	Creates    bool              // makes something new of a merchant: suspended merchants are refused
 	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
 	Query      []string          // the parameters of its query, of one value each; see Strict
@@ -220,10 +221,10 @@ func operatedLong(method, pattern string, to Upstream) Route {
 }
 
 // Consoles lists the routes of a console: its pages, and the events that they listen to. They are not in the table,
-// because a system may have no console.
-func Consoles(prefix string, to Upstream) (routes []Route) {
+// because a system may have no console. They are not served at the host away, "" for none.
+func Consoles(prefix string, to Upstream, away string) (routes []Route) {
 	at := func(method, pattern string) Route {
-		return Route{Method: method, Pattern: prefix + pattern, Upstream: to, Access: Open, Browser: true, Page: true}
+		return Route{Method: method, Pattern: prefix + pattern, Upstream: to, Access: Open, Browser: true, Page: true, Away: away}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		routes = append(routes, at(method, ""), at(method, "/{path...}"))

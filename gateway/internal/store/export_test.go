@@ -7,7 +7,7 @@ var Statements = []string{
 	bySecretSQL, byPublicSQL, placeSQL, shardSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
 	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, idempotency.StaleSQL,
-	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
+	tokensByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
 	consoleSQL, insertConsoleSQL, passkeysOfSQL, heldPasskeysSQL, insertPasskeySQL, revokePasskeySQL, getPasskeySQL, listPasskeysSQL,
 	getMerchantSQL, lockMerchantSQL, insertMerchantSQL, updateMerchantSQL, shareMerchantSQL, statusSQL, countKeysSQL, draftMerchantSQL,
 	listMerchantsSQL, moveFromSQL, moveSQL, untoldSQL, toldSQL, tellAgainSQL, waitingSQL, logoSQL,

@@ -21,7 +21,7 @@ const (
 	//nolint:gosec // columns
 	tokenColumns = `t.id, t.name, t.created_by, t.created_at, t.expires_at, t.revoked_at, t.last_used_at, t.expires_at <= now()`
 
-	tokenByDigestSQL = `SELECT ` + tokenColumns + ` FROM operator_tokens t WHERE t.digest = ANY($1)`
+	tokensByDigestSQL = `SELECT ` + tokenColumns + ` FROM operator_tokens t WHERE t.digest = ANY($1) ORDER BY t.id`
 
 	// Times of use are exact to the minute.
 	tokenUsedSQL = `UPDATE operator_tokens SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`
@@ -40,7 +40,8 @@ WHERE least(t.expires_at, t.revoked_at) > now() - interval '90 days' ORDER BY t.
 	heldTokensSQL = `SELECT count(*) FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL AND expires_at > now()`
 
 	insertTokenSQL = `INSERT INTO operator_tokens AS t (name, digest, pepper_id, created_by, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(days => $5)) ON CONFLICT (digest) DO NOTHING RETURNING ` + tokenColumns
+SELECT $1, $2, $3, $4, now() + make_interval(days => $5) WHERE NOT EXISTS (SELECT FROM operator_tokens WHERE digest = ANY($6))
+ON CONFLICT (digest) DO NOTHING RETURNING ` + tokenColumns
 
 	replaceTokenSQL = `INSERT INTO operator_tokens AS t (name, digest, pepper_id, created_by, expires_at)
 VALUES ($1, $2, $3, $4, $5) RETURNING ` + tokenColumns
@@ -73,19 +74,23 @@ func scanToken(row pgx.Row) (t operator.Token, err error) {
 	return t, err
 }
 
-// TokenByDigest implements operator.Store.
-func (s *Store) TokenByDigest(ctx context.Context, digests []apikey.Digest) (*operator.Token, error) {
-	t, err := scanToken(s.pool.QueryRow(ctx, tokenByDigestSQL, bytesOf(digests)))
-	if errors.Is(err, operator.ErrNotFound) {
-		return nil, nil //nolint:nilnil // the interface says so: no token and no fault
-	}
+// TokensByDigest implements operator.Store.
+func (s *Store) TokensByDigest(ctx context.Context, digests []apikey.Digest) ([]operator.Token, error) {
+	rows, err := s.pool.Query(ctx, tokensByDigestSQL, bytesOf(digests))
 	if err != nil {
 		return nil, fmt.Errorf("look up an operator's token: %w", err)
 	}
-	if _, err := s.pool.Exec(ctx, tokenUsedSQL, t.ID); err != nil {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (operator.Token, error) { return scanToken(row) })
+	if err != nil {
+		return nil, fmt.Errorf("look up an operator's token: %w", err)
+	}
+	if len(found) != 1 {
+		return found, nil
+	}
+	if _, err := s.pool.Exec(ctx, tokenUsedSQL, found[0].ID); err != nil {
 		return nil, fmt.Errorf("note the use of an operator's token: %w", err)
 	}
-	return &t, nil
+	return found, nil
 }
 
 // InsertToken implements operator.Store.
@@ -101,7 +106,7 @@ func (s *Store) InsertToken(ctx context.Context, o operator.Order, secret operat
 		if held >= most {
 			return operator.ErrTooMany
 		}
-		t, err = scanToken(tx.QueryRow(ctx, insertTokenSQL, o.Name, secret.Digest[:], secret.PepperID, by.Actor, o.Days))
+		t, err = scanToken(tx.QueryRow(ctx, insertTokenSQL, o.Name, secret.Digest[:], secret.PepperID, by.Actor, o.Days, bytesOf(secret.Taken)))
 		if errors.Is(err, operator.ErrNotFound) { // nothing was inserted
 			return operator.ErrUsed
 		}

@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -22,12 +23,14 @@ import (
 	"causeway.internal/gateway/internal/credential"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/merchant"
+	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/shard"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 )
@@ -159,6 +162,54 @@ func (w fixture) count(t *testing.T, sql string, args ...any) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// One token is one person's: its digest is taken once, whatever the pepper was then. The gateway cannot know the digest
+// of a token that it has made itself, so if somebody takes that one, the token opens nothing for either person.
+func TestOperatorTokens_onePerson(t *testing.T) {
+	t.Parallel()
+	s := store.New(pg.New(t, migrations.FS))
+	before, after := peppers(t, "a"), peppers(t, "ba")
+	own := credential.GenerateToken()
+	ada := operator.Order{Name: "ada.obi", Days: 7, Digest: credential.TokenDigest(own)}
+	if _, err := operator.NewRegistry(s, before).Create(t.Context(), ada, by); err != nil {
+		t.Fatal(err)
+	}
+	registry := operator.NewRegistry(s, after)
+	ben := ada
+	ben.Name = "ben.ade"
+	for _, o := range []operator.Order{ada, ben} {
+		if made, err := registry.Create(t.Context(), o, by); !errors.Is(err, operator.ErrUsed) {
+			t.Errorf("take the digest of ada.obi again for %s under another pepper: %+v, %v, want a refusal", o.Name, made, err)
+		}
+	}
+	made, err := registry.Create(t.Context(), operator.Order{Name: "cy.eze", Days: 7}, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	door, err := operator.NewDoor(nil, s, after, limit.NewTokens(false, time.Now), telemetry.To(&log, "test"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := netip.MustParseAddr("203.0.113.7")
+	for token, want := range map[string]string{own: "ada.obi", made.Secret: "cy.eze"} {
+		if name, err := door.Operator(t.Context(), token, here); name != want || err != nil {
+			t.Errorf("let %s in: %q, %v", want, name, err)
+		}
+	}
+	ben.Digest = credential.TokenDigest(made.Secret)
+	if _, err := registry.Create(t.Context(), ben, by); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := door.Operator(t.Context(), made.Secret, here); fault.As(err).Code != "operator_token_invalid" || name != "" {
+		t.Errorf("let a token of two people in: %q, %v, want a refusal", name, err)
+	}
+	for _, part := range []string{`"reason":"shared"`, `"operator":"cy.eze, ben.ade"`} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log lacks %s:\n%s", part, log.String())
+		}
+	}
 }
 
 func TestKey_life(t *testing.T) {

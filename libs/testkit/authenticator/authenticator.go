@@ -1,4 +1,4 @@
-// Package authenticator plays an operator's passkey in tests that need no browser.
+// Package authenticator plays a passkey in tests that need no browser.
 package authenticator
 
 import (
@@ -54,22 +54,46 @@ func (a *Authenticator) Key(t testing.TB) passkey.Key {
 // Approve approves a change.
 func (a *Authenticator) Approve(t testing.TB, c passkey.Change) passkey.Approval {
 	t.Helper()
-	enc := base64.RawURLEncoding
+	data, client, signature := a.assert(t, enc.EncodeToString(c.Challenge()))
+	return passkey.Approval{
+		At: c.At.UnixMilli(), CredentialID: enc.EncodeToString(a.ID), AuthenticatorData: enc.EncodeToString(data),
+		ClientDataJSON: enc.EncodeToString(client), Signature: enc.EncodeToString(signature),
+	}
+}
+
+// SignIn answers the challenge of a sign-in for the person with a handle, as a browser's script sends it.
+func (a *Authenticator) SignIn(t testing.TB, challenge string, handle []byte) []byte {
+	t.Helper()
+	data, client, signature := a.assert(t, challenge)
+	answer, err := json.Marshal(map[string]any{
+		"id": enc.EncodeToString(a.ID), "rawId": enc.EncodeToString(a.ID), "type": "public-key", "response": map[string]string{
+			"clientDataJSON": enc.EncodeToString(client), "authenticatorData": enc.EncodeToString(data),
+			"signature": enc.EncodeToString(signature), "userHandle": enc.EncodeToString(handle),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+var enc = base64.RawURLEncoding
+
+// assert signs a challenge, which is base64url.
+func (a *Authenticator) assert(t testing.TB, challenge string) (data, client, signature []byte) {
+	t.Helper()
 	client, err := json.Marshal(map[string]any{
-		"type": "webauthn.get", "challenge": enc.EncodeToString(c.Challenge()), "origin": a.Site.Origin, "crossOrigin": false,
+		"type": "webauthn.get", "challenge": challenge, "origin": a.Site.Origin, "crossOrigin": false,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	site, clientHash := sha256.Sum256([]byte(a.Site.RPID)), sha256.Sum256(client)
-	data := append(slices.Clone(site[:]), a.Flag, 0, 0, 0, 1)
+	data = append(slices.Clone(site[:]), a.Flag, 0, 0, 0, 1)
 	sum := sha256.Sum256(append(slices.Clone(data), clientHash[:]...))
-	signature, err := ecdsa.SignASN1(rand.Reader, a.key, sum[:])
+	signature, err = ecdsa.SignASN1(rand.Reader, a.key, sum[:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return passkey.Approval{
-		At: c.At.UnixMilli(), CredentialID: enc.EncodeToString(a.ID), AuthenticatorData: enc.EncodeToString(data),
-		ClientDataJSON: enc.EncodeToString(client), Signature: enc.EncodeToString(signature),
-	}
+	return data, client, signature
 }

@@ -293,7 +293,7 @@ func register(v *Visit) error {
 		f.Err("email", v.T("register.email.wrong"))
 		return v.Refuse("register", "register.title", registerPage{Form: f})
 	}
-	if err := c.limits.begin(ctx, "link", v.anybody()); err != nil { // it is not taken back, so that nobody can mail a list of addresses
+	if err := c.limits.begin(ctx, "link", v.anybody("registration")); err != nil { // it is not taken back, so that nobody can mail a list of addresses
 		return err
 	}
 	if err := c.limits.letter(ctx, "", login); err != nil { // nor floods one

@@ -12,11 +12,14 @@ import (
 // The bounds of failed attempts in store's window; docs/threat-model.md has the guesses of a day that they leave.
 const (
 	ownMax     = 10 // against an account from one network, in a browser that knows the account, and in a session
-	addressMax = 60 // from one network, which may be that of a whole office, against all accounts
+	addressMax = 60 // in one way from one network, which may be that of a whole office, against all accounts
 	letterMax  = 5  // letters to one address
 	lettersMax = 30 // letters that one person sends
 	limitAfter = 15 * time.Minute
 )
+
+// guess is the way of passwords and codes, which count together.
+const guess = "guess"
 
 // accountMax bounds the failures against an account from all networks together. To try a code one needs the password.
 var accountMax = map[string]int{"password": 100, "code": 10}
@@ -37,8 +40,11 @@ type bound struct {
 	most    int
 }
 
-// anybody are the bounds of an attempt that names no account.
-func (v *Visit) anybody() []bound { return []bound{{"address " + network(v.Address()), addressMax}} }
+// anybody are the bounds of an attempt that names no account. Each way counts for itself, so that wrong passwords from
+// a network lock neither its passkeys nor its links, which nobody can guess.
+func (v *Visit) anybody(way string) []bound {
+	return []bound{{way + " from " + network(v.Address()), addressMax}}
+}
 
 // guesses are the bounds of an attempt to sign in to an account. A browser that knows the account counts alone, so that
 // the failures of others do not lock its person out.
@@ -46,7 +52,7 @@ func (v *Visit) guesses(way, login string) []bound {
 	if id := v.knownBrowser(login); id != "" {
 		return []bound{{"browser " + id, ownMax}}
 	}
-	return append(v.anybody(), bound{way + " of " + login + " at " + network(v.Address()), ownMax}, bound{way + " of " + login, accountMax[way]})
+	return append(v.anybody(guess), bound{way + " of " + login + " at " + network(v.Address()), ownMax}, bound{way + " of " + login, accountMax[way]})
 }
 
 // proofs are the bounds of a person who is signed in and proves their identity again. They belong to the session, so

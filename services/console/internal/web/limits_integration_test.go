@@ -3,6 +3,8 @@
 package web_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,8 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"causeway.internal/libs/passkey"
+	"causeway.internal/libs/testkit/authenticator"
 	"causeway.internal/services/console/internal/password"
 	"causeway.internal/services/console/internal/people"
+	"causeway.internal/services/console/internal/store"
+	"causeway.internal/services/console/internal/web"
 )
 
 const wrong = "wrong horse battery"
@@ -139,6 +147,60 @@ func TestConsole_provesBesideOutsiders(t *testing.T) {
 	}
 	other.send(form, "/prove", "password", phrase, "code", code(t, ada.secret, 13)).want(t, 422, "/prove", "Too many failed attempts")
 	b.send(b.get("/prove"), "/prove", "password", phrase, "code", code(t, ada.secret, 13)).want(t, 200, "/overview")
+}
+
+// Wrong passwords of others behind an address, which lock its passwords, lock neither its passkeys nor its links:
+// nobody can guess these.
+func TestConsole_passkeyBesideOutsiders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	ada, _ := s.invited(t, s.browser(t), "ada@acme.example", people.Owner)
+	origin := strings.TrimSuffix(strings.Replace(s.url, "127.0.0.1", "localhost", 1), web.Base(people.Merchants))
+	device := authenticator.New(t, passkey.Site{RPID: "localhost", Origin: origin})
+	who, err := s.store.PersonOf(t.Context(), ada.login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credential, err := json.Marshal(webauthn.Credential{ID: device.ID, PublicKey: device.Key(t).Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := s.store.AddPasskey(t.Context(), store.Passkey{CredentialID: device.ID, PersonID: who.ID, Name: "laptop", Credential: credential}); err != nil || !ok {
+		t.Fatalf("store a passkey: %t, %v", ok, err)
+	}
+	outsider := s.browser(t)
+	for i := range 60 {
+		outsider.tries(fmt.Sprintf("nobody%d@acme.example", i/10), wrong).want(t, 422, "/sign-in", "is wrong")
+	}
+	outsider.tries("nobody@acme.example", wrong).want(t, 422, "/sign-in", "Too many failed attempts")
+
+	b := s.browser(t)
+	post := func(path string, body []byte) page {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		return b.do(r)
+	}
+	var options struct {
+		PublicKey struct{ Challenge string }
+	}
+	at := post("/sign-in/passkey/begin", nil).want(t, 200, "/sign-in/passkey/begin")
+	if err := json.Unmarshal([]byte(at.body), &options); err != nil {
+		t.Fatal(err)
+	}
+	post("/sign-in/passkey/finish", device.SignIn(t, options.PublicKey.Challenge, who.Handle)).want(t, 200, "/sign-in/passkey/finish", `"to"`)
+	b.get("/account").want(t, 200, "/account", ada.login)
+	s.invited(t, s.browser(t), "bola@acme.example", people.Owner) // by a link
+
+	for range 60 {
+		outsider.get("/link/guessed").want(t, 404, "/link/guessed")
+	}
+	outsider.get("/link/guessed").want(t, 429, "/link/guessed")
+	s.browser(t).at("198.51.100.9").tries(ada.login, phrase).want(t, 200, "/sign-in/code")
 }
 
 // If more passwords wait than the console can hash, a further one is not looked at and does not count.

@@ -106,7 +106,7 @@ func signIn(v *Visit) error {
 	if !ok { // no valid login, of any length: it counts against the address alone
 		login = ""
 	}
-	bounds := v.anybody()
+	bounds := v.anybody(guess)
 	if ok {
 		bounds = v.guesses("password", login)
 	}
@@ -358,7 +358,7 @@ func (c *Console) credentials(v *Visit, personID string) ([][]byte, error) {
 
 // finishSignIn signs the person of a passkey in and sends the script the next address.
 func finishSignIn(v *Visit) error {
-	who, err := v.verifyPasskey(v.anybody())
+	who, err := v.verifyPasskey(v.anybody("passkey"))
 	if err != nil {
 		return err
 	}
@@ -458,7 +458,7 @@ func LinkHash(secret string) []byte {
 
 func showLink(v *Visit) error {
 	c, ctx := v.console, v.Context()
-	if err := c.limits.begin(ctx, "link", v.anybody()); err != nil {
+	if err := c.limits.begin(ctx, "link", v.anybody("link")); err != nil {
 		return err
 	}
 	link, err := c.Store.FindLink(ctx, LinkHash(v.Param("secret")))
@@ -469,7 +469,7 @@ func showLink(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.limits.takeBack(ctx, v.anybody()); err != nil {
+	if err := c.limits.takeBack(ctx, v.anybody("link")); err != nil {
 		return err
 	}
 	return v.Render("link", "link.title", signForm{Form: &Form{}, Link: link})
