@@ -55,8 +55,10 @@ func unreleased(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, file := range [][]string{
-		{"go", "doc.go", `const Version = "0.1.0"`}, {"go", "CHANGELOG.md", "## [0.1.0] - 2026-01-02\n"},
-		{"php", "src/Client.php", `const VERSION = '0.0.9'`}, {"php", "CHANGELOG.md", "## [Unreleased]\n"},
+		{"go", "doc.go", `const Version = "0.1.0"`},
+		{"go", "CHANGELOG.md", "## [0.1.0] - 2026-01-02\n"},
+		{"php", "src/Client.php", `const VERSION = '0.0.9'`},
+		{"php", "CHANGELOG.md", "## [Unreleased]\n"},
 	} {
 		path := filepath.Join(dir, "gateway", "sdk", file[0], file[1])
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
