@@ -1402,7 +1402,8 @@ func (c *Client) GetWebhookDelivery(ctx context.Context, id string, opts ...Opti
 // RetryWebhookDelivery calls POST /v1/webhooks/deliveries/{id}/retry: Send a delivery again now.
 //
 // Needs the permission `webhook:manage`. With the same `webhook-id` and body and a new signature, to the URL
-// that the endpoint has now. Accepts delivered ones too. The schedule begins anew.
+// that the endpoint has now. Accepts delivered ones too. The schedule begins anew. One to a URL that the
+// endpoint left goes there within the 48 hours, and is refused later.
 func (c *Client) RetryWebhookDelivery(ctx context.Context, id string, opts ...Option) (*WebhookRetryAnswer, error) {
 	var out WebhookRetryAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/webhooks/deliveries/{id}/retry", "needed", true}, request{path: []string{id}}, opts, &out); err != nil {
@@ -1568,8 +1569,9 @@ func (q CreateWebhookReplayQuery) values() url.Values {
 
 // CreateWebhookReplay calls POST /v1/webhooks/replays: Send the deliveries of a range of time again.
 //
-// Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s. `dryRun`
-// counts and sends nothing. A replay uses at most a fifth of the capacity, and can be paused.
+// Needs the permission `webhook:manage`. To one endpoint, and none to a URL that it left, or, without
+// `endpointId`, to `callbackUrl`s. `dryRun` counts and sends nothing. A replay uses at most a fifth of the
+// capacity, and can be paused.
 func (c *Client) CreateWebhookReplay(ctx context.Context, body WebhookReplayCreate, query CreateWebhookReplayQuery, opts ...Option) (*WebhookReplayAnswer, error) {
 	var out WebhookReplayAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/webhooks/replays", "needed", true}, request{body: body, query: query.values()}, opts, &out); err != nil {

@@ -1329,7 +1329,8 @@ abstract class Operations
      * Send a delivery again now.
      *
      * Needs the permission `webhook:manage`. With the same `webhook-id` and body and a new signature, to the URL
-     * that the endpoint has now. Accepts delivered ones too. The schedule begins anew.
+     * that the endpoint has now. Accepts delivered ones too. The schedule begins anew. One to a URL that the
+     * endpoint left goes there within the 48 hours, and is refused later.
      *
      * POST /v1/webhooks/deliveries/{id}/retry
      *
@@ -1500,8 +1501,9 @@ abstract class Operations
     /**
      * Send the deliveries of a range of time again.
      *
-     * Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s.
-     * `dryRun` counts and sends nothing. A replay uses at most a fifth of the capacity, and can be paused.
+     * Needs the permission `webhook:manage`. To one endpoint, and none to a URL that it left, or, without
+     * `endpointId`, to `callbackUrl`s. `dryRun` counts and sends nothing. A replay uses at most a fifth of the
+     * capacity, and can be paused.
      *
      * POST /v1/webhooks/replays
      *

@@ -3,12 +3,14 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -95,6 +97,78 @@ func TestEarlier_places(t *testing.T) {
 	}
 	if n := count(t, db, `earlier_url`); n != 1 {
 		t.Errorf("upkeep leaves %d earlier URLs, want 1", n)
+	}
+}
+
+// warning is an event of a live merchant that warns of money that may leave, with its delivery to the endpoint where it
+// is, and where earlier URLs are named to these.
+func warning(n int, o tenant.Owner, endpoint, url string, earlier ...string) app.Arrival {
+	a := arrival(n, "sac_1", 1, true)
+	a.Event.Type, a.Event.MerchantID, a.Event.Mode = "settlement_account.added", o.MerchantID, o.Mode
+	d := a.Deliveries[0]
+	d.Type, d.MerchantID, d.Mode, d.EndpointID, d.Target, d.URL = a.Event.Type, o.MerchantID, o.Mode, endpoint, endpoint, url
+	a.Deliveries[0] = d
+	for _, u := range earlier {
+		d.ID, d.Target, d.URL = d.ID+"e", delivery.EarlierTargetOf(endpoint, u), u
+		a.Deliveries, a.Leased = append(a.Deliveries, d), append(a.Leased, true)
+	}
+	return a
+}
+
+// A replay of an endpoint goes where the endpoint is. A retry by hand goes to an earlier URL for as long as new events
+// do.
+func TestEarlier_isNotReplayed(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	o := tenant.Owner{MerchantID: "m", Mode: tenant.Live}
+	standing(t, db, s, o, "whe_a", "https://a")
+	if _, err := s.ChangeEndpoint(t.Context(), o, "whe_a", func(e app.Endpoint) app.Endpoint { e.URL = "https://b"; return e }); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	a := warning(1, o, "whe_a", "https://b", "https://a")
+	for n := range a.Deliveries {
+		a.Deliveries[n].ID = id.New(id.Delivery, now)
+	}
+	callback := warning(2, o, "", "https://c")
+	callback.Deliveries[0].ID, callback.Deliveries[0].Target = id.New(id.Delivery, now), delivery.TargetOf(o, "https://c")
+	accept(t, s, a, callback)
+	own, earlier := a, a
+	own.Deliveries, earlier.Deliveries = a.Deliveries[:1], a.Deliveries[1:]
+	for _, one := range []app.Arrival{own, earlier, callback} {
+		record(t, s, result(one, 1, "status", delivery.Exhausted, 0))
+	}
+	for _, step := range []struct{ endpoint, want string }{{"whe_a", a.Deliveries[0].ID}, {"", callback.Deliveries[0].ID}} {
+		r := app.Replay{
+			ID: "rpl_" + step.endpoint, MerchantID: o.MerchantID, Mode: o.Mode, EndpointID: step.endpoint, From: now.Add(-time.Hour),
+			To: now.Add(time.Hour), States: []string{"exhausted"}, Types: []string{}, CreatedAt: now,
+		}
+		total, err := s.CountReplay(t.Context(), r)
+		if err != nil || total != 1 {
+			t.Errorf("deliveries in a replay of %q: got %d, %v; want 1", step.endpoint, total, err)
+		}
+		if _, err := s.AddReplay(t.Context(), r, 10, idempotency.Key{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Feed(t.Context(), "", 10, 10); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim(t, s); !slices.Equal(got, []string{step.want}) {
+			t.Errorf("a replay of %q sends %q, want %q", step.endpoint, got, step.want)
+		}
+		do(t, db, `DELETE FROM replay`)
+	}
+	retry := func() error {
+		_, err := s.Retry(t.Context(), o, a.Deliveries[1].ID, idempotency.Key{}, func(string) ([]byte, error) { return nil, nil })
+		return err
+	}
+	if err := retry(); err != nil {
+		t.Errorf("retry of a delivery to an earlier URL: %v", err)
+	}
+	do(t, db, `UPDATE earlier_url SET until = now()`)
+	if err := retry(); !errors.Is(err, app.ErrURLLeft) {
+		t.Errorf("retry of a delivery to an earlier URL after two days: got %v, want %v", err, app.ErrURLLeft)
 	}
 }
 
