@@ -1467,7 +1467,8 @@ func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpoint
 // DeleteWebhookEndpoint calls DELETE /v1/webhooks/endpoints/{id}: Take an endpoint away.
 //
 // Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for 48 hours
-// the events that warn of money that may leave still go to its URL, if it had that URL for a day.
+// the events that warn of money that may leave still go to its URL, if it had that URL for a day, and so do
+// those that are not delivered yet.
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id string, opts ...Option) (*WebhookEndpointDeletedAnswer, error) {
 	var out WebhookEndpointDeletedAnswer
 	if err := c.call(ctx, operation{"DELETE", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}}, opts, &out); err != nil {
@@ -1491,7 +1492,8 @@ func (c *Client) GetWebhookEndpoint(ctx context.Context, id string, opts ...Opti
 //
 // Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are held;
 // enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is disabled: for 48
-// hours the events that warn of money that may leave also go to that URL.
+// hours the events that warn of money that may leave also go to that URL, and so do those that wait for the
+// endpoint then.
 func (c *Client) ChangeWebhookEndpoint(ctx context.Context, id string, body WebhookEndpointPatch, opts ...Option) (*WebhookEndpointAnswer, error) {
 	var out WebhookEndpointAnswer
 	if err := c.call(ctx, operation{"PATCH", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}, body: body}, opts, &out); err != nil {

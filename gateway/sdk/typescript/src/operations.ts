@@ -1011,7 +1011,8 @@ export abstract class Operations {
    * Take an endpoint away.
    *
    * Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for 48
-   * hours the events that warn of money that may leave still go to its URL, if it had that URL for a day.
+   * hours the events that warn of money that may leave still go to its URL, if it had that URL for a day, and so
+   * do those that are not delivered yet.
    *
    * DELETE /v1/webhooks/endpoints/{id}
    */
@@ -1035,7 +1036,8 @@ export abstract class Operations {
    *
    * Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are held;
    * enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is disabled: for 48
-   * hours the events that warn of money that may leave also go to that URL.
+   * hours the events that warn of money that may leave also go to that URL, and so do those that wait for the
+   * endpoint then.
    *
    * PATCH /v1/webhooks/endpoints/{id}
    */
