@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -214,6 +215,37 @@ func TestRelay_oneNameFailing(t *testing.T) {
 	var left string
 	if err := pool.QueryRow(t.Context(), `SELECT message_id || count(*) FROM outbox GROUP BY message_id`).Scan(&left); err != nil || left != "x501" {
 		t.Errorf("left %q, %v, want x501", left, err)
+	}
+}
+
+// A name that the broker takes in small batches alone is tried with these, and not with all rows again each time that
+// some went.
+func TestRelay_triesFewAtATime(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	const most, rows = 40, 600
+	var sizes []int
+	sent := 0
+	b.fail = func(_ string, msgs []*message.Message) error {
+		sizes = append(sizes, len(msgs))
+		if len(msgs) > most {
+			return errors.New("not confirmed")
+		}
+		sent += len(msgs)
+		return nil
+	}
+	ids := make([]string, rows)
+	for n := range ids {
+		ids[n] = strconv.Itoa(n)
+	}
+	write(t, pool, ids...)
+	run(t, cfg, b)
+	b.until(t, "a quarter of the rows", func() bool { return sent >= rows/4 })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if want := []int{500, 10, 20, 40, 80, 40}; !slices.Equal(sizes[:len(want)], want) || slices.Max(sizes[1:]) > 2*most {
+		t.Errorf("batches of a name of which the broker takes %d at a time: %v, want %v and never again more than %d", most, sizes, want, 2*most)
 	}
 }
 

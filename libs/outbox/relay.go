@@ -32,8 +32,9 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 	statsEvery = 5 * time.Second
-	probeRows  = 10              // of a name that was refused
-	probeMost  = 3 * time.Second // for which the other names wait then
+	probeRows  = 10               // of a name that was refused, in the first try
+	probeFirst = 3 * time.Second  // for which the other names wait then
+	probeMost  = 15 * time.Second // as long as the publisher waits
 )
 
 const (
@@ -175,7 +176,7 @@ type batch struct {
 }
 
 // move publishes one batch and returns how many rows it read. A name that the broker refuses holds up no other: its
-// rows are left out until a few of them have been published.
+// rows are left out until a whole batch of them has been published.
 func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, error) {
 	if err := r.probe(ctx, s, f); err != nil {
 		return 0, err
@@ -191,20 +192,21 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, 
 	return b.n, r.send(ctx, s, b, f)
 }
 
-// probe publishes a few rows of a name that was refused, once its wait has ended.
+// probe publishes some rows of a name that was refused, once its wait has ended.
 func (r *Relay) probe(ctx context.Context, s *postgres.Session, f *flight) error {
 	name, due := f.due()
 	if !due {
 		return nil
 	}
-	b, err := r.read(ctx, s, nameSQL, probeRows, f.rows, name)
+	b, err := r.read(ctx, s, nameSQL, f.refused[name].rows, f.rows, name)
 	if err != nil {
 		return err
 	}
 	if b.n == 0 {
 		delete(f.refused, name)
+		return nil
 	}
-	trying, cancel := context.WithTimeout(ctx, probeMost)
+	trying, cancel := context.WithTimeout(ctx, f.refused[name].limit)
 	defer cancel()
 	for _, one := range b.rows[name] {
 		one.msg.SetContext(trying)
@@ -227,10 +229,10 @@ func (r *Relay) send(ctx context.Context, s *postgres.Session, b batch, f *fligh
 				return ctx.Err()
 			}
 			r.failures.Inc()
-			r.log.Warn("messages not published", "name", name, "messages", len(msgs), "err", err, "retry_in", f.refuse(name, began))
+			r.log.Warn("messages not published", "name", name, "messages", len(msgs), "err", err, "retry_in", f.refuse(name, began, msgs[0].Context().Err() != nil))
 			continue
 		}
-		delete(f.refused, name)
+		f.passed(name, began, len(msgs))
 		r.published.Add(float64(len(msgs)))
 		if r.awaited[name] {
 			f.add(ids)

@@ -96,28 +96,61 @@ type flight struct {
 	newest    map[string]int64 // the same when it was read last
 	newestAt  time.Time
 	looked    time.Time
-	refused   map[string]retry // by name, until a row of it is published, or none waits
+	refused   map[string]retry // by name, until a whole batch of it is published, or none waits
 	nextProbe time.Time        // of any name that was refused
 }
 
-// retry says when a name is tried again.
+// retry says when a name is tried again, and how.
 type retry struct {
-	wait time.Duration
-	next time.Time
+	wait  time.Duration // after a failure; it begins anew when the name was free
+	next  time.Time
+	rows  int
+	limit time.Duration
 }
 
 func newFlight() *flight {
 	return &flight{rows: []int64{}, looked: time.Now(), refused: map[string]retry{}}
 }
 
-// refuse notes that a name was not published, and returns how long it waits. A try may take long, as one of a queue
-// without a majority does, so as much time passes before the next one of any name: the others have half of all time.
-func (f *flight) refuse(name string, began time.Time) time.Duration {
+// refuse notes that a name was not published, and returns how long it waits. It is tried with half of the rows, and for
+// twice as long where it was late.
+func (f *flight) refuse(name string, began time.Time, late bool) time.Duration {
+	one := f.refused[name]
+	if late {
+		one.limit *= 2
+	}
+	one.rows, one.limit = max(one.rows/2, probeRows), min(max(one.limit, probeFirst), probeMost)
+	one.wait = min(max(2*one.wait, retryFirst), retryMost)
+	one.next = time.Now().Add(one.wait)
+	f.refused[name] = one
+	f.rest(began)
+	return one.wait
+}
+
+// passed notes that rows of a name were published. One that was refused is tried with twice as many, until a whole
+// batch has gone, or all that waits: a broker that takes a few rows in time may not take 500.
+func (f *flight) passed(name string, began time.Time, rows int) {
+	one, refused := f.refused[name]
+	if !refused {
+		return
+	}
+	f.rest(began)
+	if rows < one.rows || rows == batchRows {
+		delete(f.refused, name)
+		return
+	}
+	one.rows, one.next = min(2*one.rows, batchRows), time.Now()
+	f.refused[name] = one
+}
+
+// rest lets as much time pass before the next try of any name as this one took: the others have half of all time,
+// however long a try takes. Where many names were refused in one batch, as by a broker that was away, the longest one
+// counts.
+func (f *flight) rest(began time.Time) {
 	now := time.Now()
-	wait := min(max(2*f.refused[name].wait, retryFirst), retryMost)
-	f.refused[name] = retry{wait, now.Add(wait)}
-	f.nextProbe = now.Add(min(now.Sub(began), probeMost))
-	return wait
+	if next := now.Add(now.Sub(began)); next.After(f.nextProbe) {
+		f.nextProbe = next
+	}
 }
 
 // due returns the name whose wait ended first.

@@ -1402,7 +1402,8 @@ func (c *Client) GetWebhookDelivery(ctx context.Context, id string, opts ...Opti
 // RetryWebhookDelivery calls POST /v1/webhooks/deliveries/{id}/retry: Send a delivery again now.
 //
 // Needs the permission `webhook:manage`. With the same `webhook-id` and body and a new signature, to the URL
-// that the endpoint has now. Accepts delivered ones too. The schedule begins anew.
+// that the endpoint has now. Accepts delivered ones too. The schedule begins anew. One to a URL that the
+// endpoint left goes there within the 48 hours, and is refused later.
 func (c *Client) RetryWebhookDelivery(ctx context.Context, id string, opts ...Option) (*WebhookRetryAnswer, error) {
 	var out WebhookRetryAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/webhooks/deliveries/{id}/retry", "needed", true}, request{path: []string{id}}, opts, &out); err != nil {
@@ -1466,7 +1467,8 @@ func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpoint
 // DeleteWebhookEndpoint calls DELETE /v1/webhooks/endpoints/{id}: Take an endpoint away.
 //
 // Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for 48 hours
-// the events that warn of money that may leave still go to its URL, if it had that URL for a day.
+// the events that warn of money that may leave still go to its URL, if it had that URL for a day, and so do
+// those that are not delivered yet.
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id string, opts ...Option) (*WebhookEndpointDeletedAnswer, error) {
 	var out WebhookEndpointDeletedAnswer
 	if err := c.call(ctx, operation{"DELETE", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}}, opts, &out); err != nil {
@@ -1490,7 +1492,8 @@ func (c *Client) GetWebhookEndpoint(ctx context.Context, id string, opts ...Opti
 //
 // Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are held;
 // enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is disabled: for 48
-// hours the events that warn of money that may leave also go to that URL.
+// hours the events that warn of money that may leave also go to that URL, and so do those that wait for the
+// endpoint then.
 func (c *Client) ChangeWebhookEndpoint(ctx context.Context, id string, body WebhookEndpointPatch, opts ...Option) (*WebhookEndpointAnswer, error) {
 	var out WebhookEndpointAnswer
 	if err := c.call(ctx, operation{"PATCH", "/v1/webhooks/endpoints/{id}", "needed", false}, request{path: []string{id}, body: body}, opts, &out); err != nil {
@@ -1568,8 +1571,9 @@ func (q CreateWebhookReplayQuery) values() url.Values {
 
 // CreateWebhookReplay calls POST /v1/webhooks/replays: Send the deliveries of a range of time again.
 //
-// Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s. `dryRun`
-// counts and sends nothing. A replay uses at most a fifth of the capacity, and can be paused.
+// Needs the permission `webhook:manage`. To one endpoint, and none to a URL that it left, or, without
+// `endpointId`, to `callbackUrl`s. `dryRun` counts and sends nothing. A replay uses at most a fifth of the
+// capacity, and can be paused.
 func (c *Client) CreateWebhookReplay(ctx context.Context, body WebhookReplayCreate, query CreateWebhookReplayQuery, opts ...Option) (*WebhookReplayAnswer, error) {
 	var out WebhookReplayAnswer
 	if err := c.call(ctx, operation{"POST", "/v1/webhooks/replays", "needed", true}, request{body: body, query: query.values()}, opts, &out); err != nil {

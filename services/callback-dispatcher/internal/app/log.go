@@ -18,6 +18,7 @@ var (
 	ErrStillDead        = fault.New(fault.Conflict, "dead_message_refused", "The message is refused again. The list says why.")
 	ErrEndpointsFull    = fault.New(fault.Conflict, "endpoint_limit", "A merchant may register %d endpoints in each mode.", EndpointsMax)
 	ErrEndpointDisabled = fault.New(fault.Conflict, "endpoint_disabled", "The endpoint is disabled. Enable it first; what it missed is sent then.")
+	ErrURLLeft          = fault.New(fault.Conflict, "endpoint_disabled", "The endpoint left this URL two days ago or more.")
 	ErrSecretsFull      = fault.New(fault.Conflict, "rotation_limit",
 		"%d secrets sign already. Wait until the oldest expires, or send revokePrevious: true, which ends them all.", SecretsMost)
 	ErrReplaysFull = fault.New(fault.Conflict, "replay_limit", "A merchant may have %d replays at a time in each mode.", ReplaysMax)

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -39,13 +42,24 @@ WHERE p.merchant_id = $1 AND p.mode = $2 AND p.deleted_at IS NULL AND p.id = $3`
 	countOwnedSQL   = `SELECT count(*) FROM endpoint WHERE merchant_id = $1 AND mode = $2 AND deleted_at IS NULL`
 	addEndpointSQL  = `INSERT INTO endpoint (id, merchant_id, mode, url, description, types, enabled, disabled_reason, disabled_at, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''), CASE WHEN $7 THEN NULL ELSE $9::timestamptz END, $9, $9)`
-	// leaveURLSQL notes where a live endpoint was, before it is there no more.
+	// leaveURLSQL notes where a live endpoint was, before it is there no more, and says where.
 	leaveURLSQL = `INSERT INTO earlier_url (endpoint_id, merchant_id, mode, url, until)
 SELECT id, merchant_id, mode, url, now() + $4::bigint * interval '1 microsecond' FROM endpoint
 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND mode = 'live' AND enabled AND deleted_at IS NULL AND url_since < now() - interval '1 day'
-ON CONFLICT (endpoint_id, url) DO UPDATE SET until = excluded.until`
-	forgetURLsSQL     = `DELETE FROM earlier_url WHERE until < now()`
-	changeEndpointSQL = `UPDATE endpoint SET url = $4, url_since = CASE WHEN url = $4 THEN url_since ELSE now() END, description = $5, types = $6, updated_at = now(), announced = true,
+ON CONFLICT (endpoint_id, url) DO UPDATE SET until = excluded.until RETURNING url`
+	// fewURLsSQL keeps the last two: more do not fit into 48 hours, but an endpoint that comes back could renew older
+	// ones.
+	fewURLsSQL = `DELETE FROM earlier_url WHERE endpoint_id = $1 AND url IN (
+	SELECT url FROM earlier_url WHERE endpoint_id = $1 ORDER BY until DESC OFFSET 2)`
+	forgetURLsSQL = `DELETE FROM earlier_url WHERE until < now()`
+	// guardedSQL has the deliveries of some types that an endpoint has yet to take. Older ones are not sent any more:
+	// no schedule is longer than a week.
+	guardedSQL = `SELECT id FROM delivery
+WHERE endpoint_id = $1 AND target = $1 AND type = ANY($2::text[]) AND created_at > now() - interval '7 days'`
+	// An endpoint that comes back to a URL that it left has had it for a day.
+	changeEndpointSQL = `UPDATE endpoint SET url = $4, url_since = CASE WHEN url = $4 THEN url_since
+		WHEN EXISTS (SELECT FROM earlier_url x WHERE x.endpoint_id = $3 AND x.url = $4 AND x.until > now()) THEN '-infinity' ELSE now() END,
+	description = $5, types = $6, updated_at = now(), announced = true,
 	disabled_reason = CASE WHEN $7 THEN NULL WHEN enabled THEN 'merchant' ELSE disabled_reason END,
 	disabled_at = CASE WHEN $7 THEN NULL WHEN enabled THEN now() ELSE disabled_at END, enabled = $7
 WHERE merchant_id = $1 AND mode = $2 AND id = $3`
@@ -59,6 +73,31 @@ ON CONFLICT (target) DO UPDATE SET held = excluded.held, used_at = now(),
 	probe_at = CASE WHEN excluded.held THEN lane.probe_at END, warned = CASE WHEN excluded.held THEN lane.warned ELSE 0 END
 WHERE lane.held <> excluded.held`
 )
+
+// alsoSQL adds, for the deliveries $1, those of the same events to the target $3 at the URL $4, with the ids $2. The
+// list of ids keeps the join from reading the whole table, as in recordSQL.
+var alsoSQL = `WITH i AS (
+	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, next_at)
+	SELECT n.fresh, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, $3::text, $4::text, d.type, d.object_id, d.sequence, 'due', now()
+	FROM unnest($1::text[], $2::text[]) AS n(id, fresh) JOIN delivery d ON d.id = n.id
+	WHERE d.id = ANY($1::text[])
+	ON CONFLICT (event_id, target) DO NOTHING RETURNING target, next_at
+)
+` + touch("i")
+
+const alsoMost = 500 // deliveries in one statement
+
+// guarding are the types of the events that go to earlier URLs.
+var guarding = guardingTypes()
+
+func guardingTypes() (types []string) {
+	for _, e := range wire.EventTypes() {
+		if wire.IsGuarding(e.Type) {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
 
 func scanEndpoint(row pgx.CollectableRow) (e app.Endpoint, err error) {
 	var disabled, failing *time.Time
@@ -194,9 +233,36 @@ func (s *Store) DeleteEndpoint(ctx context.Context, o tenant.Owner, id string) e
 	})
 }
 
-func leaveURL(ctx context.Context, tx pgx.Tx, o tenant.Owner, id string) error {
-	if _, err := tx.Exec(ctx, leaveURLSQL, o.MerchantID, o.Mode, id, app.EarlierFor.Microseconds()); err != nil {
+// leaveURL notes the URL that an endpoint is about to leave. The events that warn of money and wait for the endpoint go
+// there too, or a thief of a key would let them wait, and then move or delete the endpoint.
+func leaveURL(ctx context.Context, tx pgx.Tx, o tenant.Owner, endpoint string) error {
+	var url string
+	err := tx.QueryRow(ctx, leaveURLSQL, o.MerchantID, o.Mode, endpoint, app.EarlierFor.Microseconds()).Scan(&url)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("note the earlier URL of the endpoint: %w", err)
+	}
+	if _, err := tx.Exec(ctx, fewURLsSQL, endpoint); err != nil {
+		return fmt.Errorf("forget older URLs of the endpoint: %w", err)
+	}
+	rows, err := tx.Query(ctx, guardedSQL, endpoint, guarding)
+	if err != nil {
+		return fmt.Errorf("look for what waits for the endpoint: %w", err)
+	}
+	waiting, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("look for what waits for the endpoint: %w", err)
+	}
+	for some := range slices.Chunk(waiting, alsoMost) {
+		fresh := make([]string, len(some))
+		for n := range fresh {
+			fresh[n] = id.Beside(id.Delivery, endpoint, time.Now())
+		}
+		if _, err := tx.Exec(ctx, alsoSQL, some, fresh, delivery.EarlierTargetOf(endpoint, url), url); err != nil {
+			return fmt.Errorf("send what waits for the endpoint to its earlier URL: %w", err)
+		}
 	}
 	return nil
 }

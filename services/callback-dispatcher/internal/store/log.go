@@ -40,11 +40,13 @@ ORDER BY e.tx, e.id LIMIT $7`
 	// only a sort can do: one that is forced counts as so dear that the statement would be compiled first.
 	inOrderSQL = `SET LOCAL enable_sort = off`
 
-	// whereSQL says where a delivery is: 'due', 'leased' or over ('delivered', 'exhausted'), and whether its endpoint
-	// takes any.
-	whereSQL = `SELECT x.state, x.target, coalesce(p.enabled AND p.deleted_at IS NULL, true) FROM (
-	SELECT state, target, endpoint_id FROM delivery WHERE id = $3 AND merchant_id = $1 AND mode = $2
-	UNION ALL SELECT state, target, endpoint_id FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2
+	// whereSQL says where a delivery is: 'due', 'leased' or over ('delivered', 'exhausted'), whether its endpoint takes
+	// any, and whether it goes to a URL that the endpoint left too long ago.
+	whereSQL = `SELECT x.state, x.target, coalesce(p.enabled AND p.deleted_at IS NULL, true),
+	coalesce(x.endpoint_id <> x.target, false)
+		AND NOT EXISTS (SELECT FROM earlier_url u WHERE u.endpoint_id = x.endpoint_id AND u.url = x.url AND u.until > now()) FROM (
+	SELECT state, target, endpoint_id, url FROM delivery WHERE id = $3 AND merchant_id = $1 AND mode = $2
+	UNION ALL SELECT state, target, endpoint_id, url FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2
 ) x LEFT JOIN endpoint p ON p.id = x.target LIMIT 1`
 )
 
@@ -253,8 +255,8 @@ func (s *Store) Retry(ctx context.Context, o tenant.Owner, id string, k idempote
 // retry makes a delivery due at once, and returns its state before.
 func retry(ctx context.Context, tx pgx.Tx, o tenant.Owner, id string) (state string, err error) {
 	var target string
-	var taken bool
-	err = tx.QueryRow(ctx, whereSQL, o.MerchantID, o.Mode, id).Scan(&state, &target, &taken)
+	var taken, left bool
+	err = tx.QueryRow(ctx, whereSQL, o.MerchantID, o.Mode, id).Scan(&state, &target, &taken, &left)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return "", app.ErrDeliveryUnknown
@@ -262,6 +264,8 @@ func retry(ctx context.Context, tx pgx.Tx, o tenant.Owner, id string) (state str
 		return "", fmt.Errorf("look for the delivery: %w", err)
 	case !taken:
 		return "", app.ErrEndpointDisabled
+	case left:
+		return "", app.ErrURLLeft
 	}
 	if _, err := tx.Exec(ctx, retrySQL, o.MerchantID, o.Mode, id); err != nil {
 		return "", fmt.Errorf("make the delivery due: %w", err)

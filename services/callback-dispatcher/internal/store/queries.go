@@ -18,7 +18,7 @@ var queries = map[string]string{
 	"valid": validSQL, "create": createSQL, "adopt": adoptSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
-	"leaveURL": leaveURLSQL, "forgetURLs": forgetURLsSQL, "lately": latelySQL,
+	"leaveURL": leaveURLSQL, "fewURLs": fewURLsSQL, "guarded": guardedSQL, "also": alsoSQL, "forgetURLs": forgetURLsSQL, "lately": latelySQL,
 	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": filtered(app.DeliveryFilter{}), "filtered": filtered(app.DeliveryFilter{ID: "x", Before: "x", EndpointID: "x", EventID: "x", ObjectID: "x", Type: "x", Status: "x"}),
 	"attempts": attemptsSQL,
 	"events":   eventsSQL, "where": whereSQL, "retry": retrySQL, "probe": probeSQL, "replayCount": replayCountSQL, "replayOpen": replayOpenSQL,

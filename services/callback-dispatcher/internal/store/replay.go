@@ -17,8 +17,10 @@ import (
 const replayColumns = `id, merchant_id, mode, coalesce(endpoint_id, ''), from_at, to_at, states, types, state, total, sent, created_at, updated_at`
 
 // inRange are the deliveries of a replay: $1 merchant, $2 mode, $3 endpoint or ” for callbackUrls, $4 and $5 the range,
-// $6 states, $7 types, $8 and $9 the ids between which they must lie, since an id begins with its time.
-const inRange = `merchant_id = $1 AND mode = $2 AND coalesce(endpoint_id, '') = $3 AND created_at >= $4 AND created_at < $5
+// $6 states, $7 types, $8 and $9 the ids between which they must lie, since an id begins with its time. Those to
+// earlier URLs of the endpoint are none of them.
+const inRange = `merchant_id = $1 AND mode = $2 AND coalesce(endpoint_id, '') = $3 AND $3 IN ('', target)
+	AND created_at >= $4 AND created_at < $5
 	AND state = ANY($6::text[]) AND (cardinality($7::text[]) = 0 OR type = ANY($7::text[])) AND id > $8 AND id < $9`
 
 // The statements of replays.

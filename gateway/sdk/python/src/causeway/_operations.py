@@ -915,7 +915,8 @@ class Operations(ABC):
         """Send a delivery again now.
 
         Needs the permission `webhook:manage`. With the same `webhook-id` and body and a new signature, to the
-        URL that the endpoint has now. Accepts delivered ones too. The schedule begins anew.
+        URL that the endpoint has now. Accepts delivered ones too. The schedule begins anew. One to a URL that
+        the endpoint left goes there within the 48 hours, and is refused later.
 
         POST /v1/webhooks/deliveries/{id}/retry
         """
@@ -956,7 +957,7 @@ class Operations(ABC):
 
         Needs the permission `webhook:manage`. Events that are not delivered yet are dropped. Live mode: for
         48 hours the events that warn of money that may leave still go to its URL, if it had that URL for a
-        day.
+        day, and so do those that are not delivered yet.
 
         DELETE /v1/webhooks/endpoints/{id}
         """
@@ -978,7 +979,8 @@ class Operations(ABC):
 
         Needs the permission `webhook:manage`. Members that are absent stay. A disabled endpoint's events are
         held; enabling it sends them. A live endpoint that leaves a URL, which it had for a day, or is
-        disabled: for 48 hours the events that warn of money that may leave also go to that URL.
+        disabled: for 48 hours the events that warn of money that may leave also go to that URL, and so do
+        those that wait for the endpoint then.
 
         PATCH /v1/webhooks/endpoints/{id}
         """
@@ -1035,8 +1037,9 @@ class Operations(ABC):
     def create_webhook_replay(self, body: t.WebhookReplayCreate, *, shard: Optional[str] = None, idempotency_key: Optional[str] = None, timeout: Optional[float] = None, max_retries: Optional[int] = None) -> t.WebhookReplayAnswer:
         """Send the deliveries of a range of time again.
 
-        Needs the permission `webhook:manage`. To one endpoint, or, without `endpointId`, to `callbackUrl`s.
-        `dryRun` counts and sends nothing. A replay uses at most a fifth of the capacity, and can be paused.
+        Needs the permission `webhook:manage`. To one endpoint, and none to a URL that it left, or, without
+        `endpointId`, to `callbackUrl`s. `dryRun` counts and sends nothing. A replay uses at most a fifth of
+        the capacity, and can be paused.
 
         POST /v1/webhooks/replays
         """
