@@ -275,6 +275,7 @@ func TestLife_anyInterleavingOverTheStore(t *testing.T) {
 		w.SQL(`UPDATE payouts SET next_at = NULL`) // of earlier runs
 		w.SQL(`UPDATE payments SET due_at = NULL`)
 		w.SQL(`DELETE FROM pauses`)
+		w.SQL(`DELETE FROM outbox`) // which every step reads
 		screener.Set(false)
 		w.Fill(2)
 		c := rapid.SampledFrom([]func() payment.Command{fixture.Command, fixture.Gift, fixture.Request, fixture.OwnSettled, func() payment.Command {
