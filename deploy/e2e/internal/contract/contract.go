@@ -163,7 +163,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	// A check computes for milliseconds. Hundreds at once would starve what keeps time: connections and the webhook
 	// receiver.
 	t.contract.turns <- struct{}{}
-	problem := t.contract.check(r, response, received)
+	problem := t.contract.check(r, sent, response, received)
 	<-t.contract.turns
 	if problem != nil {
 		return nil, &Violation{Exchange: fmt.Sprintf("%s %s -> %d %s", r.Method, r.URL.Path, response.StatusCode, shorten(received)), Problem: problem}
@@ -172,7 +172,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-func (c *Contract) check(r *http.Request, response *http.Response, received []byte) error {
+func (c *Contract) check(r *http.Request, sent []byte, response *http.Response, received []byte) error {
 	problems := []error{checkRequestID(response, received)}
 	route, params, err := c.find(r)
 	page := err == nil && strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") // which the document must name
@@ -194,8 +194,12 @@ func (c *Contract) check(r *http.Request, response *http.Response, received []by
 	}
 	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route, Options: options}
 	breach, asked := r.Context().Value(breachKey{}).(*error)
+	if asked {
+		r.Body = body(supplied(sent))
+	}
 	if bad := r.Context().Value(badRequestKey{}) != nil; !bad || asked {
 		err := openapi3filter.ValidateRequest(r.Context(), input)
+		r.Body = body(sent)
 		switch {
 		case asked:
 			*breach = err
@@ -211,6 +215,42 @@ func (c *Contract) check(r *http.Request, response *http.Response, received []by
 		problems = append(problems, fmt.Errorf("the answer breaks the document: %w", err))
 	}
 	return errors.Join(problems...)
+}
+
+// supplied is a JSON body without the members that are "", which count as not supplied
+// (docs/api-contract.md#validation). No schema can say so of every optional string.
+func supplied(sent []byte) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(sent))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil || decoder.More() || !drop(value) {
+		return sent
+	}
+	left, err := json.Marshal(value)
+	if err != nil {
+		return sent
+	}
+	return left
+}
+
+// drop removes the members that are "" and reports whether there were any.
+func drop(value any) (dropped bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if member == "" {
+				delete(value, name)
+				dropped = true
+				continue
+			}
+			dropped = drop(member) || dropped
+		}
+	case []any:
+		for _, item := range value {
+			dropped = drop(item) || dropped
+		}
+	}
+	return dropped
 }
 
 // find is the operation of a request. A slash that is part of a parameter divides no path.

@@ -108,3 +108,21 @@ func TestExchanges(t *testing.T) {
 		})
 	}
 }
+
+// An optional member that is "" counts as not supplied, at any depth; everything else is judged as it was sent.
+func TestSupplied(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		`{"to":"","from":"a"}`:                  `{"from":"a"}`,
+		`{"receiver":{"name":"","bank":"044"}}`: `{"receiver":{"bank":"044"}}`,
+		`{"list":[{"a":""},""],"amount":1.10}`:  `{"amount":1.10,"list":[{},""]}`,
+		`{"from" : "a"}`:                        `{"from" : "a"}`,
+		`{"from":""}{}`:                         `{"from":""}{}`,
+		`{"from":`:                              `{"from":`,
+		``:                                      ``,
+	} {
+		if got := string(supplied([]byte(sent))); got != want {
+			t.Errorf("supplied(%s) = %s, want %s", sent, got, want)
+		}
+	}
+}

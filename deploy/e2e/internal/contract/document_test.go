@@ -64,7 +64,7 @@ func TestDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
-		if err := c.check(r, response, []byte(body)); (err != nil) != bad {
+		if err := c.check(r, nil, response, []byte(body)); (err != nil) != bad {
 			t.Errorf("check the answer %s: got %v", body, err)
 		}
 	}
