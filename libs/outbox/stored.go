@@ -22,9 +22,9 @@ const StoredSchema = `ALTER TABLE outbox ADD COLUMN sent_at timestamptz;
 CREATE INDEX outbox_unsent ON outbox (id) WHERE sent_at IS NULL;
 CREATE INDEX outbox_sent ON outbox (sent_at) WHERE sent_at IS NOT NULL;`
 
-// NamesSchema lets a relay read past the rows of a name that the broker refuses, however many there are. Every service
-// with an outbox creates it in a migration, word for word.
-const NamesSchema = `CREATE INDEX outbox_names ON outbox (name, id) WHERE sent_at IS NULL;`
+// NamesIndex lets a relay read past the rows of a name that the broker refuses, however many there are. Every service
+// with an outbox creates it in a migration, word for word and concurrently, because writers do not wait for it then.
+const NamesIndex = `outbox_names ON outbox (name, id) WHERE sent_at IS NULL;`
 
 // NewestSchema keeps the newest row of each name that a consumer has answered, beside the rows that are gone. Every
 // service with an outbox creates it in a migration, word for word.

@@ -42,7 +42,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
-	pg.Holds(t, migrations.FS, outbox.NamesSchema)
+	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
 	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)

@@ -99,7 +99,7 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, outbox.WakeSchema)
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
-	pg.Holds(t, migrations.FS, outbox.NamesSchema)
+	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
