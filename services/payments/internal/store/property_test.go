@@ -153,8 +153,7 @@ func (g *walker) coin(c fixture.Coin, sender string) {
 // worked makes a worker process every due payout, and perhaps crash.
 func (g *walker) worked(dies string) {
 	g.hurryUp()
-	g.CrashAt(func(at string) bool { return at == dies })
-	worker := g.NewWorker(false)
+	worker := g.DyingWorker(func(at string) bool { return at == dies })
 	due, err := g.Store.DuePayouts(g.T.Context(), 4)
 	g.fault(err)
 	for _, o := range due {
