@@ -418,7 +418,7 @@ func TestRollout_failedJob(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the cure: %v\n%s", err, out)
 	}
-	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[1:]...)...)
+	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[2:]...)...)
 }
 
 // TestRollout_earlierJobs: the script removes a failed migration of an earlier version, since this version's takes its
