@@ -167,7 +167,9 @@ func (c *chain) Transfer(ctx context.Context, token string, payments []node.Paym
 	if err != nil {
 		return "", err
 	}
-	var latest struct{ Value struct{ Blockhash string } }
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var latest struct{ Value struct{ Blockhash string } } // it may expire while others have the lock
 	if err := c.call(ctx, &latest, "getLatestBlockhash"); err != nil {
 		return "", err
 	}
@@ -176,8 +178,6 @@ func (c *chain) Transfer(ctx context.Context, token string, payments []node.Paym
 		return "", fmt.Errorf("%q is no block hash", latest.Value.Blockhash)
 	}
 	signature, raw := transaction(c.payer, blockhash, list)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	done, err := c.run(ctx, pooled{signature, raw}, false)
 	if err != nil {
 		return "", err
