@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,6 +69,7 @@ func pages(w http.ResponseWriter, r *http.Request) {
 // A console is not served at the host of the other one, where its scripts could act for the people of the other.
 func TestProxy_consoleAtItsHost(t *testing.T) {
 	w := console(t, start(t, http.HandlerFunc(pages)))
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	for target, want := range map[string]int{
 		"pay.example/console": 200, "operators.example/operators": 200, "10.0.0.1:8080/console": 200, "gateway/operators/live": 200,
 		"operators.example/console": 404, "OPERATORS.example:8443/console/keys": 404, "operators.example/console/live": 404,
@@ -83,18 +85,19 @@ func TestProxy_consoleAtItsHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Host = host
-			a, err := http.DefaultClient.Do(r)
+			a, err := client.Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			body, _ := io.ReadAll(a.Body)
-			_ = a.Body.Close()
+			body, err := io.ReadAll(a.Body)
+			if err := errors.Join(err, a.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
 			if a.StatusCode != want || want == 404 && !strings.Contains(string(body), "route_not_found") {
 				t.Errorf("%s %s: got %d %s, want %d", method, target, a.StatusCode, body, want)
 			}
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
 // The pages of a console pass with their cookies, forms, redirects and errors, and its own headers of security. No
