@@ -85,8 +85,8 @@ const (
 )
 
 // StaleSQL counts the secrets that are not sealed under key $1. A sealed value begins with its version, the length of
-// its key's id and the id (libs/keyring).
-const StaleSQL = `SELECT count(*), max(secret_until) FROM idempotency
+// its key's id and the id (libs/keyring). An answer of a day's first minutes has two rows.
+const StaleSQL = `SELECT count(DISTINCT id), max(secret_until) FROM idempotency
 WHERE secret_until > now() AND substring(secret from 3 for get_byte(secret, 1)) <> $1`
 
 // ReplayedHeader marks a stored answer.

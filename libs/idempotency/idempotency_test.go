@@ -160,3 +160,23 @@ func TestMaintain(t *testing.T) {
 		t.Errorf("%d rows in tomorrow's partition, %d secrets left, %v", next, secrets, err)
 	}
 }
+
+// In the first minutes of a day an answer has a row in the past day's partition as well, and is one answer.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	sealed := append([]byte{1, 2}, "k1 and the sealed text"...)
+	if err := idempotency.Put(t.Context(), pool, key("k", ""), idempotency.Answer{Status: 201, Secret: sealed}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `INSERT INTO idempotency
+SELECT (slot + 4) % 5, id, hash, status, body, secret, secret_until FROM idempotency ON CONFLICT DO NOTHING`); err != nil {
+		t.Fatal(err)
+	}
+	for first, want := range map[string]int{"k1": 0, "k2": 1} {
+		got, err := idempotency.Report(t.Context(), pool, first, 7)
+		if err != nil || got.Master != first || got.Sealed != 7 || got.Answers != want || (got.ErasedAt == nil) != (want == 0) {
+			t.Errorf("report under %s = %+v, %v; want %d answers under old keys", first, got, err, want)
+		}
+	}
+}
