@@ -28,6 +28,8 @@ type Store interface {
 	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries
 	// its address; without such a payment the address leaves the stock, and stray decides the journals.
 	Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error
+	// Known reports whether a snapshot of the transfer is stored.
+	Known(ctx context.Context, mode tenant.Mode, key string) (bool, error)
 	// Due lists payments whose timer is due by the database's clock. A payment with an address is due once its network
 	// is scanned past the end of its window by the margin.
 	Due(ctx context.Context, margin time.Duration, most int) ([]string, error)
@@ -52,10 +54,33 @@ func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.
 	if err != nil {
 		return fault.Permanent(err)
 	}
-	if !in.Deposit.Reverted {
+	if in.Deposit.Reverted {
+		err = a.sighted(ctx, in)
+	} else {
 		in.Verdict, in.Deposit.Screening = a.Screening.Ask(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
 	}
+	if err != nil {
+		return err
+	}
 	return a.Store.Receive(ctx, in, a.deposits, a.stray)
+}
+
+// overtakes is how long after its first sighting a transfer's end may overtake the message of the sighting, because
+// messages are handled side by side.
+const overtakes = 10 * time.Second
+
+// sighted returns an error, after which the bus hands the message over again, while the sighting of a transfer that is
+// gone may still be on its way. Without this a payment whose transfer came and went within moments would show nothing
+// of it or show that it was reorged, depending on which of two messages came first.
+func (a *Deposits) sighted(ctx context.Context, in change.Incoming) error {
+	if in.Deposit.Version == 1 || time.Since(in.Deposit.FirstSeenAt) > overtakes {
+		return nil
+	}
+	known, err := a.Store.Known(ctx, in.Mode, in.Deposit.Key)
+	if err != nil || known {
+		return err
+	}
+	return fmt.Errorf("deposit %s is gone, and the message of its sighting has not come yet", in.Deposit.Key)
 }
 
 // incoming reads the message. Its errors are permanent: a retry reads the same message.

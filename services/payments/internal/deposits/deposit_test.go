@@ -5,9 +5,11 @@ package deposits_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
@@ -96,4 +98,30 @@ func TestDeposit_contradicted(t *testing.T) {
 		t.Errorf("the row says %q", got)
 	}
 	w.Balanced()
+}
+
+// The end of a transfer that overtakes its sighting is taken after it, so that the payment shows what happened. A
+// sighting that does not come within ten seconds is not awaited any longer.
+func TestDeposit_goneBeforeItIsSeen(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	p, unseen := w.Make(fixture.Command()), w.Make(fixture.Command())
+	now := time.Now()
+	gone := w.Message(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 2, Reverted: true, At: now})
+	if err := w.Deposits.DepositChanged(t.Context(), "msg_gone", gone); err == nil || fault.IsPermanent(err) {
+		t.Fatalf("the end before the sighting: %v, want an error after which the message comes again", err)
+	}
+	w.Want(p, "pending")
+	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, At: now})
+	w.Want(p, "confirming")
+	if err := w.Deposits.DepositChanged(t.Context(), "msg_gone", gone); err != nil {
+		t.Fatal(err)
+	}
+	w.Want(p, "pending reorged")
+
+	w.See(unseen, fixture.Coin{Key: "t2", Amount: "31.25", Version: 2, Reverted: true, At: now.Add(-11 * time.Second)})
+	w.Want(unseen, "pending")
+	w.See(unseen, fixture.Coin{Key: "t2", Amount: "31.25", Version: 1, At: now}) // it comes after all
+	w.Want(unseen, "pending")
 }

@@ -246,7 +246,7 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		SELECT 'test', 'pay_' || n, 'deposit', CASE WHEN n % 100 = 0 THEN 'hit' ELSE 'clear' END, '', '', '{}' FROM generate_series(1, 20000) n`)
 	w.SQL(`ANALYZE deposits, payouts, screenings`)
 	for name, args := range map[string][]any{
-		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64},
+		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "knownDeposit": {"test", "k"}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
 		"corridorEnds": {[]string{"test", "live"}, []string{"sim", "sim"}, []string{"NGN", "GHS"}, 200, 1000}, "listHits": {int64(1) << 40, "", "", 51},
 	} {

@@ -499,7 +499,7 @@ func Statements() map[string]string {
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "unmatchedReferences": unmatchedReferences, "unmatchedRefunds": unmatchedRefunds, "unendedRefunds": unendedRefunds, "assetSums": assetSums,
 		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "lockProgress": lockProgress, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress, "holdAccounts": holdAccounts,
-		"insertScreening": insertScreening, "insertScreenings": insertScreenings, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
+		"insertScreening": insertScreening, "insertScreenings": insertScreenings, "setVerdict": setVerdict, "unscreened": unscreened, "knownDeposit": knownDeposit, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause, "forgetPause": forgetPause, "findPause": findPause, "scopedPause": scopedPause,
 		"forgetOutages": forgetOutages, "upsertOutage": upsertOutage, "selectOutages": selectOutages,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/deposits"
 )
 
@@ -24,6 +25,7 @@ WHERE stage <> 'refund' RETURNING 1`
 	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2 AND screening = '' AND senders = $4`
 	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
+	knownDeposit  = `SELECT EXISTS (SELECT FROM deposits WHERE mode = $1 AND key = $2)`
 	payoutSenders = `SELECT k.place, coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')
 FROM unnest($1::text[]) WITH ORDINALITY AS k(id, place), LATERAL (SELECT * FROM deposits WHERE payment_id = k.id AND counted > 0 OFFSET 0) AS d
 LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true GROUP BY k.place`
@@ -40,6 +42,12 @@ func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened
 		return u, err
 	})
 	return found, wrap(err, "find unscreened deposits")
+}
+
+// Known implements deposits.Store.
+func (s *Store) Known(ctx context.Context, mode tenant.Mode, key string) (known bool, err error) {
+	err = s.pool.QueryRow(ctx, knownDeposit, string(mode), key).Scan(&known)
+	return known, wrap(err, "look for a deposit")
 }
 
 // senders are the addresses that sent the money of a payment.
