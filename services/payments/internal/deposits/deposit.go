@@ -54,12 +54,9 @@ func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.
 	if err != nil {
 		return fault.Permanent(err)
 	}
-	if in.Deposit.Reverted {
-		err = a.sighted(ctx, in)
-	} else {
+	if !in.Deposit.Reverted {
 		in.Verdict, in.Deposit.Screening = a.Screening.Ask(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
-	}
-	if err != nil {
+	} else if err := a.sighted(ctx, in); err != nil {
 		return err
 	}
 	return a.Store.Receive(ctx, in, a.deposits, a.stray)
@@ -71,9 +68,10 @@ const overtakes = 10 * time.Second
 
 // sighted returns an error, after which the bus hands the message over again, while the sighting of a transfer that is
 // gone may still be on its way. Without this a payment whose transfer came and went within moments would show nothing
-// of it or show that it was reorged, depending on which of two messages came first.
+// of it or show that it was reorged, depending on which of two messages came first. A time far in the future, which
+// wallets' clock or a forger may give, is not awaited, because the message keeps others from being handled.
 func (a *Deposits) sighted(ctx context.Context, in change.Incoming) error {
-	if in.Deposit.Version == 1 || time.Since(in.Deposit.FirstSeenAt) > overtakes {
+	if in.Deposit.Version == 1 || time.Since(in.Deposit.FirstSeenAt).Abs() > overtakes {
 		return nil
 	}
 	known, err := a.Store.Known(ctx, in.Mode, in.Deposit.Key)

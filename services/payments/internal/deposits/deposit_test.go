@@ -101,12 +101,12 @@ func TestDeposit_contradicted(t *testing.T) {
 }
 
 // The end of a transfer that overtakes its sighting is taken after it, so that the payment shows what happened. A
-// sighting that does not come within ten seconds is not awaited any longer.
+// sighting that does not come within ten seconds is not awaited any longer, nor is one that lies in the future.
 func TestDeposit_goneBeforeItIsSeen(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
-	w.Fill(2)
-	p, unseen := w.Make(fixture.Command()), w.Make(fixture.Command())
+	w.Fill(3)
+	p, unseen, ahead := w.Make(fixture.Command()), w.Make(fixture.Command()), w.Make(fixture.Command())
 	now := time.Now()
 	gone := w.Message(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 2, Reverted: true, At: now})
 	if err := w.Deposits.DepositChanged(t.Context(), "msg_gone", gone); err == nil || fault.IsPermanent(err) {
@@ -124,4 +124,7 @@ func TestDeposit_goneBeforeItIsSeen(t *testing.T) {
 	w.Want(unseen, "pending")
 	w.See(unseen, fixture.Coin{Key: "t2", Amount: "31.25", Version: 1, At: now}) // it comes after all
 	w.Want(unseen, "pending")
+
+	w.See(ahead, fixture.Coin{Key: "t3", Amount: "31.25", Version: 2, Reverted: true, At: now.Add(time.Hour)})
+	w.Want(ahead, "pending")
 }
