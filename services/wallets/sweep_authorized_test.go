@@ -27,8 +27,9 @@ func newAuthorized(t *testing.T, gas uint64, change func(policy string, environ 
 	return newCustody(t, func(policy string, environ map[string]string) string {
 		_, contract, _ := strings.Cut(environ["EVM_ETHEREUM_TOKENS"], "USDC:")
 		environ["EVM_ETHEREUM_SWEEP_LEAST"] = "USDC:20,ETH:0.5"
-		// A funding gives this sum as well, as for the data of a rollup. So an authorization is the cheaper way.
-		environ["EVM_ETHEREUM_SWEEP_RESERVE_WEI"] = "1000000000000"
+		// A funding gives this sum as well, as for the data of a rollup. So an authorization is cheaper at any price of gas
+		// that the node may suggest.
+		environ["EVM_ETHEREUM_SWEEP_RESERVE_WEI"] = "10000000000000000"
 		policy = strings.Replace(policy, `"assets":{`, fmt.Sprintf(`"assets":{"USDC":{"contract":"%s","perHour":"1000000000000",
 "authorization":{"name":"Test USDC","version":"2","gas":%d}},`, contract, gas), 1)
 		if change != nil {
