@@ -14,6 +14,9 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
+// load are the payments of a restore: those before the backup, those after it, and those of before that are paid after it.
+type load struct{ before, lost, waiting int }
+
 // drill is a restore under load. It keeps the deposits that wallets knows and the addresses that payers saw.
 type drill struct {
 	told  []wire.DepositChanged
@@ -57,7 +60,7 @@ func (d *drill) pay(s *service, address string) {
 // is shown twice, no deposit is lost.
 func TestFlow_databaseSetBackUnderLoad(t *testing.T) {
 	t.Parallel()
-	const before, lost, waiting = 30, 15, 5
+	before, lost, waiting := setBack.before, setBack.lost, setBack.waiting
 	database := pg.URL(t, migrations.FS)
 	d := &drill{}
 	t.Run("until the crash", func(t *testing.T) {

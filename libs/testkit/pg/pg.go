@@ -9,11 +9,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,68 +60,93 @@ func Open(t testing.TB, cfg postgres.Config, migrations fs.FS) *pgxpool.Pool {
 // URL returns the URL of a fresh database with the migrations applied. The database is dropped when the test ends.
 func URL(t testing.TB, migrations fs.FS) string {
 	t.Helper()
-	server := os.Getenv(envURL)
-	if server == "" {
-		t.Fatalf("%s is not set: integration tests need a PostgreSQL superuser's URL (`make test` sets it)", envURL)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
-	defer cancel()
-	admin, err := pgx.Connect(ctx, server)
-	if err != nil {
-		t.Fatalf("connect to %s: %v", envURL, err)
-	}
-	defer admin.Close(ctx)
-	template, err := template(ctx, admin, server, migrations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "test_" + strings.ToLower(rand.Text())
-	clone := `CREATE DATABASE ` + name + ` TEMPLATE ` + template
-	if !strings.HasPrefix(admin.PgConn().ParameterStatus("server_version"), "14.") {
-		clone += ` STRATEGY FILE_COPY` // 14 knows no other; a copy through the log is written twice
-	}
-	if _, err := admin.Exec(ctx, clone); err != nil {
-		t.Fatalf("clone %s: %v", template, err)
-	}
-	t.Cleanup(func() { drop(t, server, name) })
-	return withDatabase(server, name)
+	made, drop := Kept(t, migrations)
+	dropped(t, drop)
+	return made
 }
 
-// Application returns the configuration of a fresh database for the role of its application. Its owner, another role,
-// has applied the migrations.
-func Application(t testing.TB, migrations fs.FS) postgres.Config {
+// Kept returns the URL of a fresh database with the migrations applied, which outlasts the test: the caller drops it.
+func Kept(t testing.TB, migrations fs.FS) (made string, drop func() error) {
 	t.Helper()
-	server := os.Getenv(envURL)
-	if server == "" {
-		t.Fatalf("%s is not set: integration tests need a PostgreSQL superuser's URL (`make test` sets it)", envURL)
-	}
-	name := "test_" + strings.ToLower(rand.Text())
-	owner, app := name+"_owner", name+"_app"
-	run := func(ctx context.Context, statements ...string) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), setupTimeout)
-		defer cancel()
-		admin, err := pgx.Connect(ctx, server)
+	name := unused()
+	err := administer(func(ctx context.Context, admin *pgx.Conn) error {
+		template, err := template(ctx, admin, migrations)
 		if err != nil {
 			return err
 		}
-		defer admin.Close(ctx)
+		return clone(ctx, admin, name, template)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withDatabase(name), func() error { return execute(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`) }
+}
+
+// Clone returns the URL of a copy of a database to which nobody is connected. The copy is dropped when the test ends.
+func Clone(t testing.TB, of string) string {
+	t.Helper()
+	u, err := url.Parse(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := unused()
+	err = administer(func(ctx context.Context, admin *pgx.Conn) error {
+		return clone(ctx, admin, name, strings.TrimPrefix(u.Path, "/"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped(t, func() error { return execute(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`) })
+	return withDatabase(name)
+}
+
+func unused() string { return "test_" + strings.ToLower(rand.Text()) }
+
+func dropped(t testing.TB, drop func() error) {
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Logf("drop a database: %v", err)
+		}
+	})
+}
+
+func execute(statements ...string) error {
+	return administer(func(ctx context.Context, admin *pgx.Conn) error {
 		for _, sql := range statements {
 			if _, err := admin.Exec(ctx, sql); err != nil {
 				return fmt.Errorf("%s: %w", sql, err)
 			}
 		}
 		return nil
-	}
-	t.Cleanup(func() {
-		if err := run(context.Background(), `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`, `DROP ROLE IF EXISTS `+owner, `DROP ROLE IF EXISTS `+app); err != nil {
-			t.Logf("drop %s: %v", name, err)
-		}
 	})
-	if err := run(t.Context(), `CREATE ROLE `+owner+` LOGIN PASSWORD 'x'`, `CREATE ROLE `+app+` LOGIN PASSWORD 'x'`, `CREATE DATABASE `+name+` OWNER `+owner); err != nil {
+}
+
+func clone(ctx context.Context, admin *pgx.Conn, name, template string) error {
+	sql := `CREATE DATABASE ` + name + ` TEMPLATE ` + template
+	if !strings.HasPrefix(admin.PgConn().ParameterStatus("server_version"), "14.") {
+		sql += ` STRATEGY FILE_COPY` // 14 knows no other; a copy through the log is written twice
+	}
+	if _, err := admin.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("clone %s: %w", template, err)
+	}
+	return nil
+}
+
+// Application returns the configuration of a fresh database for the role of its application. Its owner, another role,
+// has applied the migrations.
+func Application(t testing.TB, migrations fs.FS) postgres.Config {
+	t.Helper()
+	name := unused()
+	owner, app := name+"_owner", name+"_app"
+	dropped(t, func() error {
+		return execute(`DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`, `DROP ROLE IF EXISTS `+owner, `DROP ROLE IF EXISTS `+app)
+	})
+	err := execute(`CREATE ROLE `+owner+` LOGIN PASSWORD 'x'`, `CREATE ROLE `+app+` LOGIN PASSWORD 'x'`, `CREATE DATABASE `+name+` OWNER `+owner)
+	if err != nil {
 		t.Fatal(err)
 	}
 	as := func(role string) postgres.Config {
-		u, err := url.Parse(withDatabase(server, name))
+		u, err := url.Parse(withDatabase(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,28 +159,67 @@ func Application(t testing.TB, migrations fs.FS) postgres.Config {
 	return as(app)
 }
 
-func drop(t testing.TB, server, name string) {
+// idle are the connections of the superuser that nobody uses at the moment. A connection costs as much of the
+// processor as the copy of a database.
+var idle struct {
+	sync.Mutex
+	conns []*pgx.Conn
+}
+
+// administer runs f on a connection of the superuser.
+func administer(f func(ctx context.Context, admin *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
+	admin, err := administrator(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f(ctx, admin); err != nil {
+		_ = admin.Close(ctx) // it may hold a lock
+		return err
+	}
+	idle.Lock()
+	defer idle.Unlock()
+	idle.conns = append(idle.conns, admin)
+	return nil
+}
+
+func administrator(ctx context.Context) (*pgx.Conn, error) {
+	server := os.Getenv(envURL)
+	if server == "" {
+		return nil, fmt.Errorf("%s is not set: integration tests need a PostgreSQL superuser's URL (`make test` sets it)", envURL)
+	}
+	for {
+		idle.Lock()
+		last := len(idle.conns) - 1
+		var admin *pgx.Conn
+		if last >= 0 {
+			admin, idle.conns = idle.conns[last], idle.conns[:last]
+		}
+		idle.Unlock()
+		if admin == nil {
+			break
+		}
+		if admin.Config().ConnString() == server && admin.Ping(ctx) == nil {
+			return admin, nil
+		}
+		_ = admin.Close(ctx) // of another server, or one that has ended
+	}
 	admin, err := pgx.Connect(ctx, server)
 	if err != nil {
-		t.Logf("drop %s: %v", name, err)
-		return
+		return nil, fmt.Errorf("connect to %s: %w", envURL, err)
 	}
-	defer admin.Close(ctx)
-	if _, err := admin.Exec(ctx, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`); err != nil {
-		t.Logf("drop %s: %v", name, err)
-	}
+	return admin, nil
 }
 
 // template ensures a migrated database of these migrations. Test binaries of many packages call it at once, so it
 // creates under a lock and the name appears only when the template is complete.
-func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs.FS) (string, error) {
+func template(ctx context.Context, admin *pgx.Conn, migrations fs.FS) (name string, err error) {
 	sum, err := hash(migrations)
 	if err != nil {
 		return "", err
 	}
-	name := "template_" + sum
+	name = "template_" + sum
 	exists := func() (ok bool, err error) {
 		err = admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&ok)
 		return ok, err
@@ -164,6 +230,11 @@ func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs
 	if _, err := admin.Exec(ctx, `SELECT pg_advisory_lock(hashtext('causeway test template'))`); err != nil {
 		return "", fmt.Errorf("lock the template: %w", err)
 	}
+	defer func() {
+		if _, unlock := admin.Exec(ctx, `SELECT pg_advisory_unlock(hashtext('causeway test template'))`); unlock != nil {
+			err = errors.Join(err, fmt.Errorf("unlock the template: %w", unlock))
+		}
+	}()
 	if ok, err := exists(); err != nil || ok {
 		return name, err
 	}
@@ -171,7 +242,7 @@ func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs
 	if _, err := admin.Exec(ctx, `CREATE DATABASE `+draft); err != nil {
 		return "", fmt.Errorf("create the template: %w", err)
 	}
-	if err := postgres.Migrate(ctx, postgres.Config{URL: config.Secret(withDatabase(server, draft))}, migrations); err != nil {
+	if err := postgres.Migrate(ctx, postgres.Config{URL: config.Secret(withDatabase(draft))}, migrations); err != nil {
 		_, _ = admin.Exec(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`) // the migration's error is returned
 		return "", err
 	}
@@ -197,8 +268,8 @@ func hash(migrations fs.FS) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
-func withDatabase(server, name string) string {
-	u, err := url.Parse(server)
+func withDatabase(name string) string {
+	u, err := url.Parse(os.Getenv(envURL))
 	if err != nil {
 		panic(err) // pgx has parsed it before
 	}

@@ -18,11 +18,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/archive"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
@@ -33,9 +36,20 @@ import (
 	"causeway.internal/services/payments/internal/refunds"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/internal/views"
+	"causeway.internal/services/payments/migrations"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if first.drop != nil {
+			if err := first.drop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+		os.Exit(code)
+	}))
+}
 
 const payers = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
 
@@ -59,15 +73,37 @@ func (w *past) paid(p payment.Payment) payment.Payment {
 	return p
 }
 
-func live(t testing.TB) *past {
+func live(t *testing.T) *past {
 	t.Helper()
-	w := born(t, fixture.New(t))
+	w := young(t)
 	w.age()
 	w.closed()
 	return w
 }
 
-// born makes payments that are as new as they are.
+// first are the payments of which each test has a copy, with the database.
+var first struct {
+	once          sync.Once
+	url           string
+	drop          func() error
+	over, running []payment.Payment
+}
+
+// young is payments that are as new as they are.
+func young(t *testing.T) *past {
+	t.Helper()
+	first.once.Do(func() {
+		first.url, first.drop = pg.Kept(t, migrations.FS)
+		t.Run("payments of all tests", func(t *testing.T) { // its end closes the connections
+			w := born(t, fixture.Over(t, postgres.Config{URL: config.Secret(first.url), MaxConns: 24}))
+			first.over, first.running = w.over, w.running
+		})
+	})
+	w := &past{Payments: fixture.Over(t, postgres.Config{URL: config.Secret(pg.Clone(t, first.url)), MaxConns: 24}), folder: t.TempDir()}
+	w.over, w.running = slices.Clone(first.over), slices.Clone(first.running)
+	return w
+}
+
 func born(t testing.TB, over *fixture.Payments) *past {
 	t.Helper()
 	w := &past{Payments: over, folder: t.TempDir()}
@@ -162,6 +198,14 @@ func (w *past) whole() {
 	w.T.Helper()
 	w.Balanced()
 	w.agree()
+}
+
+// agree fails the test unless a reconciliation finds nothing.
+func (w *past) agree() {
+	w.T.Helper()
+	if found, err := w.Store.Compare(w.T.Context()); err != nil || len(found) != 0 {
+		w.T.Errorf("Compare() = %+v, %v; want no difference", found, err)
+	}
 }
 
 // answers are what merchants and operators read, by what they ask.

@@ -100,7 +100,7 @@ func (w *past) during(name string, p payment.Payment, f func()) {
 // metadata, so that a statement which erases nothing but persons is not refused.
 func TestArchive_erasureMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := born(t, fixture.New(t))
+	w := young(t)
 	bare := fixture.Command()
 	bare.Metadata = nil
 	p := w.paid(w.Make(bare))
@@ -125,7 +125,7 @@ func TestArchive_erasureMeanwhile(t *testing.T) {
 // The law keeps the payer of a live payment that got money, also while the payment is archived.
 func TestArchive_lawMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := born(t, fixture.New(t))
+	w := young(t)
 	p := w.over[2]
 	w.age()
 	w.closed()
@@ -196,7 +196,7 @@ func TestArchive_exportMeanwhile(t *testing.T) {
 // time.
 func TestArchive_exportOfNextMonth(t *testing.T) {
 	t.Parallel()
-	w := born(t, fixture.New(t))
+	w := young(t)
 	w.age()
 	next := w.month().AddDate(0, 1, 0)
 	for _, c := range []struct {
@@ -274,7 +274,7 @@ func TestArchive_lateMoneyOfRefund(t *testing.T) {
 // A payment that is moved holds no carried balance until the end of its batch, so an attach does not wait for it.
 func TestArchive_carriedMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := born(t, fixture.New(t))
+	w := young(t)
 	w.age()
 	var back, first, second payment.Payment
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-//go:build integration
+//go:build integration && long
 
 package archive_test
 
@@ -91,14 +91,6 @@ func (w *past) slow(text string, args ...any) {
 	}
 }
 
-// agree fails the test unless a reconciliation finds nothing.
-func (w *past) agree() {
-	w.T.Helper()
-	if found, err := w.Store.Compare(w.T.Context()); err != nil || len(found) != 0 {
-		w.T.Errorf("Compare() = %+v, %v; want no difference", found, err)
-	}
-}
-
 func (w *past) columns(table string) string {
 	var out string
 	if err := w.Pool.QueryRow(w.T.Context(), `SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns WHERE table_name = $1`, table).Scan(&out); err != nil {
@@ -152,7 +144,7 @@ func (w *past) cost(name string, args ...any) (best cost) {
 // and reconciliation less. CAUSEWAY_ARCHIVE_PAYMENTS makes another number of payments.
 func TestArchive_costs(t *testing.T) {
 	t.Parallel()
-	all := payments24
+	all := 48_000
 	if text := os.Getenv("CAUSEWAY_ARCHIVE_PAYMENTS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

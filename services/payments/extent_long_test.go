@@ -1,0 +1,5 @@
+//go:build integration && long
+
+package main
+
+var setBack = load{before: 30, lost: 15, waiting: 5}

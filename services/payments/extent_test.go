@@ -1,0 +1,5 @@
+//go:build integration && !long
+
+package main
+
+var setBack = load{before: 8, lost: 4, waiting: 2}
