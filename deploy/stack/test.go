@@ -99,14 +99,18 @@ func (l *launcher) test(ctx context.Context) error {
 		return err
 	}
 	environ := slices.Concat(l.environ, how.environ)
+	alone, _, err := partition(ctx, root, how, []string{"work"})
+	if err != nil {
+		return err
+	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
 	pure := append(how.raced(), "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout)
-	err = one(tier.Tier{Name: "pure", Budget: time.Minute, Args: append(pure, "work"), Dir: root, Environ: environ})
+	err = one(tier.Tier{Name: "pure", Budget: time.Minute, Args: slices.Concat(pure, alone), Dir: root, Environ: environ})
 	if err == nil && !how.race {
 		var packages []string
 		if packages, err = sharing(ctx, root); err == nil {
 			raced := append([]string{"-race"}, pure...)
-			err = one(tier.Tier{Name: "races", Budget: time.Minute, Args: append(raced, packages...), Dir: root, Environ: append(environ, cgo, atOnce)})
+			err = one(tier.Tier{Name: "races", Budget: time.Minute, Args: slices.Concat(raced, packages), Dir: root, Environ: append(environ, cgo, atOnce)})
 		}
 	}
 	if err == nil {
@@ -136,11 +140,11 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err != nil {
 		return err
 	}
-	served, err := needServers(ctx, root, how, parts)
+	_, served, err := partition(ctx, root, how, parts)
 	if err != nil {
 		return err
 	}
-	asking, err := needServers(ctx, root, how, []string{"./deploy/e2e/..."})
+	_, asking, err := partition(ctx, root, how, []string{"./deploy/e2e/..."})
 	if err != nil {
 		return err
 	}
@@ -303,8 +307,9 @@ func sharing(ctx context.Context, root string) (packages []string, err error) {
 	return strings.Fields(string(out)), nil
 }
 
-// needServers lists the packages with tests that need servers; those of the others have run with the pure ones.
-func needServers(ctx context.Context, root string, how extent, patterns []string) ([]string, error) {
+// partition lists the packages whose tests need nothing, and those with tests that need servers. The pure tests of the
+// latter run with their others: a package is linked once.
+func partition(ctx context.Context, root string, how extent, patterns []string) (alone, served []string, err error) {
 	list := func(tags string) ([]string, error) {
 		args := []string{"list", "-tags", tags, "-f", "{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}"}
 		cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...)
@@ -314,21 +319,23 @@ func needServers(ctx context.Context, root string, how extent, patterns []string
 	}
 	pure, err := list(how.pure)
 	if err != nil {
-		return nil, fmt.Errorf("list the packages: %w", err)
+		return nil, nil, fmt.Errorf("list the packages: %w", err)
 	}
 	all, err := list(how.served)
 	if err != nil {
-		return nil, fmt.Errorf("list the packages with integration tests: %w", err)
+		return nil, nil, fmt.Errorf("list the packages with integration tests: %w", err)
 	}
-	var served []string
 	for _, line := range all {
-		if !slices.Contains(pure, line) {
-			name, _, _ := strings.Cut(line, " ")
+		name, files, _ := strings.Cut(line, " ")
+		switch {
+		case !slices.Contains(pure, line):
 			served = append(served, name)
+		case files != "[] []":
+			alone = append(alone, name)
 		}
 	}
 	slices.SortStableFunc(served, func(a, b string) int { return place(a) - place(b) })
-	return served, nil
+	return alone, served, nil
 }
 
 // longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs

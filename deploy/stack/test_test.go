@@ -76,3 +76,35 @@ func TestSharing(t *testing.T) {
 		}
 	}
 }
+
+// Each package with tests runs in one tier.
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	root, err := workspace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []extent{usual, long} {
+		alone, all, err := partition(t.Context(), root, how, []string{"work"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := modules(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, served, err := partition(t.Context(), root, how, append(parts, "./deploy/e2e/...", "./deploy/chaos/..."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Sort(all); !slices.Equal(all, slices.Sorted(slices.Values(served))) {
+			t.Errorf("packages that need servers: got %v in the tiers, want %v", served, all)
+		}
+		for name, want := range map[string]bool{"libs/money": true, "libs/bus": false, "deploy/bench": true} {
+			name = "causeway.internal/" + name
+			if slices.Contains(alone, name) != want || slices.Contains(served, name) == want {
+				t.Errorf("%s with tags %q: want it among those that need nothing: %t", name, how.served, want)
+			}
+		}
+	}
+}

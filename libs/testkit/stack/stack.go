@@ -33,6 +33,10 @@ const (
 	changeWithin     = 2 * time.Minute
 )
 
+// privateStock is the stock of addresses of a private stack. Few tests need more than a dozen of a family, and each
+// stack makes its own.
+const privateStock = "320"
+
 // slots bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
 // once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
 // to do with the tests. No test may take a second stack while it holds one.
@@ -106,6 +110,9 @@ func New(t testing.TB, o Options) *Stack {
 	}
 	if o.Shards > 0 {
 		args = append(args, "--shards", strconv.Itoa(o.Shards))
+	}
+	if o.Env["payments"]["ADDRESS_STOCK"] == "" {
+		args = append(args, "--env", "payments:ADDRESS_STOCK="+privateStock)
 	}
 	for _, service := range sortedKeys(o.Env) {
 		for _, name := range sortedKeys(o.Env[service]) {

@@ -169,8 +169,20 @@ payments_address_stock{broken
 	if have["bitcoin"] != 1024 || have["evm"] != 2048 || have["solana"] != 12 || have["tron"] != 0 {
 		t.Errorf("stock %v", have)
 	}
-	if short := missing(have); strings.Join(short, ",") != "tron 0,solana 12" {
+	if short := missing(have, 1024); strings.Join(short, ",") != "tron 0,solana 12" {
 		t.Errorf("short %v", short)
+	}
+}
+
+func TestOptions_wanted(t *testing.T) {
+	for want, env := range map[int]map[string]string{
+		1024: nil,
+		128:  {"payments:ADDRESS_STOCK": "320"},
+		40:   {"ADDRESS_STOCK": "100", "wallets:ADDRESS_STOCK": "9"},
+	} {
+		if got := (Options{Env: env}).wanted(); got != want {
+			t.Errorf("wanted with %v: got %d, want %d", env, got, want)
+		}
 	}
 }
 

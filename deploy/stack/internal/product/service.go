@@ -272,8 +272,7 @@ func (p plan) environ(tenant infra.Tenant, replica int) []string {
 			"OWED_EVERY":        "2s",
 			"TREASURY_EVERY":    "5s",
 			"SANCTIONS_MAX_AGE": "0", // the list in the program is as old as the checkout
-			// Refilled at half, so more than stockWanted are there after any restart, leased blocks apart.
-			"ADDRESS_STOCK": strconv.Itoa(stockWanted * 5 / 2),
+			"ADDRESS_STOCK":     strconv.Itoa(addressStock),
 		}
 	case wallets:
 		account := testKeys[slices.Index(further[:], tenant.Shard)+1]

@@ -18,14 +18,28 @@ import (
 )
 
 const (
-	stockWanted = 1024
-	stockLimit  = time.Minute
-	stockGauge  = "payments_address_stock"
-	openGauge   = "payments_network_open"
+	// addressStock is the target of the stock of each family, unless the options have another. It is refilled at half, so
+	// two fifths are there after any restart, leased blocks apart.
+	addressStock = 2560
+
+	stockLimit = time.Minute
+	stockGauge = "payments_address_stock"
+	openGauge  = "payments_network_open"
 )
 
 // families are the groups of networks that share addresses.
 func families() []string { return []string{"bitcoin", "evm", "tron", "solana"} }
+
+// wanted is how many free addresses of each family an instance has once it is up.
+func (o Options) wanted() int {
+	target := addressStock
+	for _, name := range []string{"ADDRESS_STOCK", payments + ":ADDRESS_STOCK"} {
+		if n, err := strconv.Atoi(o.Env[name]); err == nil {
+			target = n
+		}
+	}
+	return target * 2 / 5
+}
 
 // stock waits until payments holds enough test addresses of every family, and each of its processes has heard from
 // wallets that the networks of test mode are scanned. The stock may be reported by any of payments' processes; all are
@@ -55,7 +69,7 @@ func (p Product) stock(ctx context.Context) error {
 				parseStock(text, have)
 				closed = append(closed, closedNetworks(text)...)
 			}
-			for _, lack := range append(missing(have), closed...) {
+			for _, lack := range append(missing(have, p.Options.wanted()), closed...) {
 				short = append(short, name+" "+lack)
 			}
 		}
@@ -81,10 +95,10 @@ func paymentsOf(process string) (tenant string) {
 }
 
 // missing lists the families that are short, with what they have.
-func missing(have map[string]int) []string {
+func missing(have map[string]int, wanted int) []string {
 	var short []string
 	for _, family := range families() {
-		if have[family] < stockWanted {
+		if have[family] < wanted {
 			short = append(short, fmt.Sprintf("%s %d", family, have[family]))
 		}
 	}
@@ -103,7 +117,7 @@ func (p Product) unstocked(ctx context.Context, short []string) error {
 		p.Progress.Quote("last lines of "+log, process.Tail(log, 15))
 	}
 	return fmt.Errorf("payments is not ready to sell after %s (%d addresses of each family and open networks wanted; has %s)",
-		stockLimit, stockWanted, strings.Join(short, ", "))
+		stockLimit, p.Options.wanted(), strings.Join(short, ", "))
 }
 
 func readMetrics(ctx context.Context, address string) (string, error) {
