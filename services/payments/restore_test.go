@@ -14,7 +14,8 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// load are the payments of a restore: those before the backup, those after it, and those of before that are paid after it.
+// load are the payments of a restore: those before the backup, those after it, and those of before that are paid after
+// it.
 type load struct{ before, lost, waiting int }
 
 // drill is a restore under load. It keeps the deposits that wallets knows and the addresses that payers saw.

@@ -26,16 +26,21 @@ import (
 // and gives it back, and starts it again. The money moves once.
 func TestSweep_tronKill9(t *testing.T) {
 	t.Parallel()
-	c := newTron(t, nil)
-	c.installSteps(t)
 	for _, kind := range []intent.Kind{intent.Fund, intent.Delegate, intent.Sweep, intent.Undelegate} {
-		for _, k := range tronKills(kind) {
-			t.Run(fmt.Sprintf("%s, %s", kind, k.name), func(t *testing.T) { c.dies(t, k.at(c.custody, kind), k.side) })
-		}
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel() // a sweep takes the time of its blocks
+			c := newTron(t, nil)
+			c.installSteps(t)
+			for _, k := range tronKills(kind) {
+				t.Run(k.name, func(t *testing.T) { c.dies(t, k.at(c.custody, kind), k.side) })
+			}
+			if kind == intent.Fund {
+				t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
+			}
+			c.stationHolds(t)
+			c.logHolds(t)
+		})
 	}
-	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
-	c.stationHolds(t)
-	c.logHolds(t)
 }
 
 // Two sweepers that both believe to lead, beside a third that does, make one transaction of each kind.

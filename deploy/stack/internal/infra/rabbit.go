@@ -161,7 +161,7 @@ func (s Servers) startRabbit(ctx context.Context, number int, user *process.User
 	server.TLS, server.Metrics = address.String(), fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
 	p := state.Process{Name: rabbitName(number), Ready: listens(api, amqps), Spec: process.Spec{
 		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user,
-		Env: append(s.erlangEnv(node, mapper), s.rabbitEnv(node, erlangName(number), dist)...),
+		Env: append(s.erlangEnv(node, mapper), rabbitEnv(node, erlangName(number), dist)...),
 	}}
 	if p.Ref, err = process.Start(p.Spec); err != nil {
 		return err
@@ -262,11 +262,7 @@ log.file = false
 
 // rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT
 // makes the script replace itself by the virtual machine, so that the process we know is the broker itself.
-func (s Servers) rabbitEnv(node, name string, dist int) []string {
-	arguments := "-kernel inet_dist_use_interface {127,0,0,1}"
-	if s.Volatile {
-		arguments += " +S 1:1" // threads that wake each other take a fifth of its processors' time when little is done at once
-	}
+func rabbitEnv(node, name string, dist int) []string {
 	return []string{
 		"RABBITMQ_ALLOW_INPUT=1",
 		"RABBITMQ_NODENAME=" + name,
@@ -280,6 +276,6 @@ func (s Servers) rabbitEnv(node, name string, dist int) []string {
 		"RABBITMQ_LOG_BASE=" + filepath.Join(node, "log"),
 		"RABBITMQ_LOGS=-",
 		"RABBITMQ_PID_FILE=" + filepath.Join(node, "pid"),
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=" + arguments,
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 	}
 }

@@ -144,7 +144,7 @@ func (w *past) cost(name string, args ...any) (best cost) {
 // and reconciliation less. CAUSEWAY_ARCHIVE_PAYMENTS makes another number of payments.
 func TestArchive_costs(t *testing.T) {
 	t.Parallel()
-	all := 48_000
+	all := 12_000
 	if text := os.Getenv("CAUSEWAY_ARCHIVE_PAYMENTS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
