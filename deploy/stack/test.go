@@ -216,6 +216,9 @@ func (e extent) raced() []string {
 	return []string{"-race"}
 }
 
+// networks are the packages whose tests run chain nodes beside the servers.
+var networks = []string{"services/wallets", "services/wallets/internal/network"}
+
 // tiers are the calls of go test on the running servers: of packages that need servers, and of those that ask the
 // product. The race detector finds races inside the broker's client
 // library when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
@@ -225,7 +228,18 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
 	parallel := append(how.raced(), "-p", how.packages, "-parallel", how.tests)
-	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
+	var chains, stores []string
+	for _, name := range served {
+		if slices.Contains(networks, strings.TrimPrefix(name, "causeway.internal/")) {
+			chains = append(chains, name)
+		} else {
+			stores = append(stores, name)
+		}
+	}
+	all := []tier.Tier{
+		{Name: "networks", Budget: 90 * time.Second, Args: with(parallel, chains...)},
+		{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, stores...)},
+	}
 	if how.race {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
@@ -341,8 +355,7 @@ func partition(ctx context.Context, root string, how extent, patterns []string) 
 // longest are the packages whose tests take longest, the longest first. They begin first, so that none of them runs
 // alone at the end.
 var longest = []string{
-	"services/wallets", "services/wallets/internal/network", "services/callback-dispatcher", "services/payments/internal/archive", "libs/postgres",
-	"gateway", "libs/bus",
+	"services/wallets", "services/callback-dispatcher", "gateway", "libs/postgres", "services/payments/internal/archive", "libs/bus",
 	"services/payments", "services/wallets/internal/store", "services/console/internal/web", "services/payments/internal/payouts", "services/reports/internal/store",
 	"services/payments/internal/store", "deploy/stack",
 }

@@ -12,7 +12,7 @@ import (
 // race detector, which demands a pass of its own for what drops connections.
 func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 	t.Parallel()
-	served, asking := []string{"causeway.internal/libs/bus"}, []string{"causeway.internal/deploy/e2e"}
+	served, asking := []string{"causeway.internal/libs/bus", "causeway.internal/services/wallets"}, []string{"causeway.internal/deploy/e2e"}
 	broad := map[string][]string{}
 	for _, b := range tiers(long, served, asking) {
 		broad[b.Name] = b.Args
@@ -46,7 +46,7 @@ func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 // The packages that begin first exist, and the rest follow in their order.
 func TestPlace(t *testing.T) {
 	t.Parallel()
-	for _, path := range longest {
+	for _, path := range slices.Concat(longest, networks) {
 		if _, err := os.Stat(filepath.Join("..", "..", path)); err != nil {
 			t.Errorf("find a package that takes long: %v", err)
 		}
