@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A scan without progress is announced at intervals. An unreachable node, a halt and the recovery from each are
+// A scan without progress is announced at longer intervals. An unreachable node, a halt and the recovery from each are
 // announced at once.
 func TestScan_tellsHowItFares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -68,9 +68,17 @@ func TestScan_tellsHowItFares(t *testing.T) {
 		}
 		want("at the head", wallet.ScanFollowing)
 		_, before := m.fares()
-		b.settle(10 * cfg.Announce)
+		b.settle(10 * stillMost * cfg.Announce)
 		if _, told := m.fares(); told < before+9 || told > before+11 {
-			t.Errorf("announced %d times in ten periods without a block", told-before)
+			t.Errorf("announced %d times in forty periods without a block, want about ten", told-before)
+		}
+		_, before = m.fares()
+		for range 10 {
+			n.mine()
+			b.settle(cfg.Announce)
+		}
+		if _, told := m.fares(); told < before+9 || told > before+11 {
+			t.Errorf("announced %d times in ten periods with a block each, want about ten", told-before)
 		}
 
 		n.setFail(func(string, int64) error { return errNode })
@@ -84,7 +92,7 @@ func TestScan_tellsHowItFares(t *testing.T) {
 
 		n.mu.Lock()
 		good := append([]nodeBlock(nil), n.blocks...)
-		n.finalized = 15
+		n.finalized = 25
 		n.mu.Unlock()
 		n.mine()
 		b.settle(time.Second)

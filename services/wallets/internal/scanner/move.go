@@ -79,7 +79,7 @@ func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run
 	last := run[len(run)-1]
 	s.sight.halted = false // the block follows what was scanned
 	step := Step{
-		Headers: run, Transfers: transfers, Finalized: s.final(head, last.Height), Announce: s.announceDue(), Health: s.health(last),
+		Headers: run, Transfers: transfers, Finalized: s.final(head, last.Height), Announce: time.Since(s.announcedAt) >= s.cfg.Announce, Health: s.health(last),
 	}
 	if last.Height-s.prunedAt >= pruneEvery {
 		step.KeepFrom, s.prunedAt = max(0, last.Height-s.cfg.Window), last.Height
@@ -89,7 +89,7 @@ func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run
 	}
 	s.cursor = Cursor{Header: last, Finalized: step.Finalized}
 	if step.Announce {
-		s.told, s.announcedAt = step.Health.State, time.Now()
+		s.announced(step.Health.State)
 	}
 	s.metrics.scanned(s.cfg.Chain, len(run), len(transfers))
 	return nil

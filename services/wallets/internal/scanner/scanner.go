@@ -38,6 +38,10 @@ type Cursor struct {
 	Finalized int64
 }
 
+func (c Cursor) same(other Cursor) bool {
+	return c.Height == other.Height && c.Hash == other.Hash && c.Finalized == other.Finalized
+}
+
 // Step is one forward move: blocks that follow the cursor without a gap. Every block but the last is empty.
 type Step struct {
 	Headers   []chain.Header
@@ -102,6 +106,7 @@ type Config struct {
 // Bounds of one scan.
 const (
 	retryFirst = 250 * time.Millisecond
+	stillMost  = 4 // periods between two announcements of a scan that follows its chain and has not moved
 	retryMost  = 5 * time.Second
 	haltRetry  = 10 * time.Second
 	beginBelow = 128 // blocks below the head at which a new chain's scan begins
@@ -124,6 +129,7 @@ type Scanner struct {
 	adopted     bool // the cursor was read
 	sight       sight
 	told        wallet.ScanState // last announced
+	toldOf      Cursor           // and the cursor that it was announced with
 	announcedAt time.Time
 	behindSince time.Time
 	loggedAt    time.Time
@@ -304,21 +310,29 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	return nil
 }
 
-// announce announces scanned_through at once when the health has changed, and else at intervals, even if the scan has
-// not moved: payments takes silence for a dead scan.
+// announce announces scanned_through at once when the health has changed, and else at intervals. Where nothing has
+// changed since the last time, the intervals are longer: payments only needs to know that the scan is alive, which it
+// doubts after a long silence.
 func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 	health := s.health(s.cursor.Header)
-	if health.State == s.told && !s.announceDue() {
+	wait := s.cfg.Announce
+	if health.State == wallet.ScanFollowing && s.cursor.same(s.toldOf) {
+		wait *= stillMost
+	}
+	if health.State == s.told && time.Since(s.announcedAt) < wait {
 		return nil
 	}
 	if err := s.store.Announce(ctx, lease, s.cursor, health); err != nil {
 		return fmt.Errorf("announcing the progress of the scan: %w", err)
 	}
-	s.told, s.announcedAt = health.State, time.Now()
+	s.announced(health.State)
 	return nil
 }
 
-func (s *Scanner) announceDue() bool { return time.Since(s.announcedAt) >= s.cfg.Announce }
+// announced notes what payments knows from now on.
+func (s *Scanner) announced(state wallet.ScanState) {
+	s.told, s.toldOf, s.announcedAt = state, s.cursor, time.Now()
+}
 
 // final is the newest final height for a head: the one that the node reports, or the one that is deep enough. It never
 // goes back and never passes the cursor.
