@@ -61,7 +61,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.NoSandbox) // tests may run as root, and open pages of this repository alone
+		chromedp.NoSandbox, // tests may run as root, and open pages of this repository alone
+		// A picture that moves is drawn sixty times a second, by the processors.
+		chromedp.Flag("force-prefers-reduced-motion", true))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	first, end := chromedp.NewContext(allocator)
@@ -73,6 +75,9 @@ func run(m *testing.M) int {
 	chrome = first
 	return m.Run()
 }
+
+// jpegQuality is that of screenshots. At 100 they are PNG, which takes several times as long to compress.
+const jpegQuality = 85
 
 // size is a kind of screen.
 type size struct {
@@ -335,14 +340,14 @@ func (b *tab) shoot(name string) {
 	b.shots++
 	ctx, cancel := context.WithTimeout(b.ctx, within)
 	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(jpegQuality))
 	if err != nil {
 		b.t.Errorf("take a screenshot: %v", err)
 		return
 	}
 	test := strings.NewReplacer("/", "-", "Test", "").Replace(b.t.Name())
 	dir := filepath.Join(os.Getenv("CAUSEWAY_STACK_DIR"), "screens")
-	file := filepath.Join(dir, fmt.Sprintf("%s-%02d-%s.png", test, b.shots, name))
+	file := filepath.Join(dir, fmt.Sprintf("%s-%02d-%s.jpg", test, b.shots, name))
 	err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, picture, 0o644))
 	if err != nil {
 		b.t.Errorf("leave a screenshot: %v", err)
