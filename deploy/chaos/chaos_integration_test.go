@@ -52,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	instance := append([]string{"--replicas", "2", "--bin", older}, strings.Fields(string(switches))...)
-	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
+	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "4")
 }
 
 // TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of
@@ -68,7 +68,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
 	// nothing when it is set back in its turn: the margin is more.
-	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")
+	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "4")
 }
 
 // launch runs the chaos command on an instance of its own.

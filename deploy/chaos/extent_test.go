@@ -8,7 +8,7 @@ import "time"
 // nothing by the clock run two at a time.
 const (
 	mixScenarios    = "steps,hooks,mix"
-	mixFor          = 30 * time.Second
+	mixFor          = 24 * time.Second
 	restoreFor      = 16 * time.Second // about three of them are lost, twice
 	upgradeFor      = 5 * time.Second  // beside what moving twenty processes takes
 	quietFor        = 10 * time.Second

@@ -91,10 +91,10 @@ var (
 	desktop = size{"desktop", 1280, 800, nil}
 )
 
-// both runs a flow on both sizes.
+// both runs a flow on both sizes, in make test on one of them.
 func both(t *testing.T, flow func(t *testing.T, b *tab)) {
 	t.Parallel()
-	for _, s := range []size{phone, desktop} {
+	for _, s := range flowSizes(t.Name()) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			flow(t, open(t, s))

@@ -70,7 +70,7 @@ func TestScan_tellsHowItFares(t *testing.T) {
 		_, before := m.fares()
 		b.settle(10 * stillMost * cfg.Announce)
 		if _, told := m.fares(); told < before+9 || told > before+11 {
-			t.Errorf("announced %d times in forty periods without a block, want about ten", told-before)
+			t.Errorf("announced %d times in thirty periods without a block, want about ten", told-before)
 		}
 		_, before = m.fares()
 		for range 10 {

@@ -106,7 +106,7 @@ type Config struct {
 // Bounds of one scan.
 const (
 	retryFirst = 250 * time.Millisecond
-	stillMost  = 4 // periods between two announcements of a scan that follows its chain and has not moved
+	stillMost  = 3 // periods between two announcements of a scan that follows its chain and has not moved
 	retryMost  = 5 * time.Second
 	haltRetry  = 10 * time.Second
 	beginBelow = 128 // blocks below the head at which a new chain's scan begins

@@ -11,3 +11,11 @@ var (
 	matrixLooks  = []look{{phone, "dark"}, {desktop, "light"}}
 	matrixSpeech = []string{"ar"}
 )
+
+// flowSizes is one size for each flow: half of them have the phone.
+func flowSizes(test string) []size {
+	if len(test)%2 == 1 {
+		return []size{phone}
+	}
+	return []size{desktop}
+}

@@ -12,3 +12,5 @@ var (
 	}
 	matrixSpeech = []string{"fr", "sw", "ha", "yo", "pt", "ar"}
 )
+
+func flowSizes(string) []size { return []size{phone, desktop} }
