@@ -105,12 +105,12 @@ func (l *launcher) test(ctx context.Context) error {
 	}
 	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
 	pure := append(how.raced(), "-vet", "off", lean, "-tags", how.pure, "-p", "4", "-timeout", how.timeout)
-	err = one(tier.Tier{Name: "pure", Budget: time.Minute, Args: slices.Concat(pure, alone), Dir: root, Environ: environ})
+	err = one(tier.Tier{Name: "pure", Budget: 30 * time.Second, Args: slices.Concat(pure, alone), Dir: root, Environ: environ})
 	if err == nil && !how.race {
 		var packages []string
 		if packages, err = sharing(ctx, root); err == nil {
 			raced := append([]string{"-race"}, pure...)
-			err = one(tier.Tier{Name: "races", Budget: time.Minute, Args: slices.Concat(raced, packages), Dir: root, Environ: append(environ, cgo, atOnce)})
+			err = one(tier.Tier{Name: "races", Budget: 45 * time.Second, Args: slices.Concat(raced, packages), Dir: root, Environ: append(environ, cgo, atOnce)})
 		}
 	}
 	if err == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,6 +101,9 @@ func TestPartition(t *testing.T) {
 		if slices.Sort(all); !slices.Equal(all, slices.Sorted(slices.Values(served))) {
 			t.Errorf("packages that need servers: got %v in the tiers, want %v", served, all)
 		}
+		for _, line := range lost(t, root, how.pure, how.served) {
+			t.Errorf("tags %q leave out a test file that runs in no other tier: %s", how.served, line)
+		}
 		for name, want := range map[string]bool{"libs/money": true, "libs/bus": false, "deploy/bench": true} {
 			name = "causeway.internal/" + name
 			if slices.Contains(alone, name) != want || slices.Contains(served, name) == want {
@@ -107,4 +111,21 @@ func TestPartition(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lost lists the test files that the first tags have and the second have not.
+func lost(t *testing.T, root, first, second string) (files []string) {
+	t.Helper()
+	list := func(tags string) []string {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", tags, "-f",
+			`{{range .TestGoFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}`, "work")
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	kept := list(second)
+	return slices.DeleteFunc(list(first), func(file string) bool { return slices.Contains(kept, file) })
 }

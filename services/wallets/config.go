@@ -64,12 +64,27 @@ type workSettings struct {
 	Bus bus.Config
 
 	SimulatedEvery time.Duration `env:"SIMULATED_BLOCK_EVERY" envDefault:"5s" doc:"time between two blocks of a simulated network while no deposit waits for one; a payment of test mode expires with the next block after its window; above 0 and below 10 minutes"`
-	AnnounceTest   time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network, three times that while its scan stands still; payments closes a network that is silent for its SCAN_SILENCE"`
+	AnnounceTest   time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network, three times that while its scan stands still; payments closes a network that is silent for its SCAN_SILENCE"`
 	SignerSocket   string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
 	SweepEvery     time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
 	BalancesEvery  time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"time in which wallets compares the native balances of all addresses with the books once, on EVM networks without TRACE; one call for each address and network"`
 	HoldingsEvery  time.Duration `env:"HOLDINGS_EVERY" envDefault:"5m" doc:"time between two readings of what a live network has at the addresses of this system, for the report of the treasury (GET /v1/admin/treasury); above 0 and below half an hour"`
-	AnnounceLive   time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
+	AnnounceLive   time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network; above 0 and at most 10 seconds, because a minute of silence stops refunds"`
+}
+
+// announceMost bounds the time between two announcements of a live scan. After a minute without one refunds stop and
+// payments closes the network, and a scan that stands still announces itself every third time only.
+const announceMost = 10 * time.Second
+
+// check refuses intervals at which the product does not work.
+func (s workSettings) check() error {
+	if s.SimulatedEvery <= 0 || s.SimulatedEvery >= network.SimulatedBelow {
+		return fmt.Errorf("SIMULATED_BLOCK_EVERY is %s; it must be above 0 and below %s", s.SimulatedEvery, network.SimulatedBelow)
+	}
+	if s.AnnounceLive <= 0 || s.AnnounceLive > announceMost {
+		return fmt.Errorf("SCANNED_EVERY_LIVE is %s; it must be above 0 and at most %s", s.AnnounceLive, announceMost)
+	}
+	return nil
 }
 
 // keeper makes the keeper of the keys, which has no store yet.

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/command"
@@ -11,6 +12,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/services/wallets/internal/keys"
+	"causeway.internal/services/wallets/internal/network"
 )
 
 // Published keys: BIP-84's account, and those of the local stack.
@@ -77,6 +79,26 @@ func TestSettings_bitcoin(t *testing.T) {
 		cfg, err := config.Read[chainSettings](environ)
 		if got := cfg.nets()[tenant.Live]; got != want || (err == nil) != (want != "") {
 			t.Errorf("read BITCOIN_NETWORK_LIVE=%s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestWorkSettings_check(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    workSettings
+		says string
+	}{
+		"usual":                    {workSettings{SimulatedEvery: 5 * time.Second, AnnounceLive: 5 * time.Second}, ""},
+		"the longest":              {workSettings{SimulatedEvery: network.SimulatedBelow - 1, AnnounceLive: announceMost}, ""},
+		"no blocks":                {workSettings{AnnounceLive: time.Second}, "SIMULATED_BLOCK_EVERY is 0s"},
+		"rare blocks":              {workSettings{SimulatedEvery: network.SimulatedBelow, AnnounceLive: time.Second}, "SIMULATED_BLOCK_EVERY"},
+		"no time between":          {workSettings{SimulatedEvery: time.Second}, "SCANNED_EVERY_LIVE is 0s"},
+		"long between two of live": {workSettings{SimulatedEvery: time.Second, AnnounceLive: announceMost + 1}, "SCANNED_EVERY_LIVE"},
+	} {
+		err := c.s.check()
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("check settings, %s: got %v, want an error with %q", name, err, c.says)
 		}
 	}
 }

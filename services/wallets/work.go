@@ -41,8 +41,8 @@ func (p *process) work(ctx context.Context, cases *app.App, chains *network.Chai
 	if err != nil {
 		return err
 	}
-	if every := p.worker.SimulatedEvery; every <= 0 || every >= network.SimulatedBelow {
-		return fmt.Errorf("SIMULATED_BLOCK_EVERY is %s; it must be above 0 and below %s", every, network.SimulatedBelow)
+	if err := p.worker.check(); err != nil {
+		return err
 	}
 	if err := p.book.KeepAccounts(ctx, p.cfg.Chains.Live.Treasuries()); err != nil {
 		return err

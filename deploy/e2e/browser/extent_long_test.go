@@ -13,4 +13,6 @@ var (
 	matrixSpeech = []string{"fr", "sw", "ha", "yo", "pt", "ar"}
 )
 
+const stillPictures = false
+
 func flowSizes(string) []size { return []size{phone, desktop} }

@@ -12,6 +12,9 @@ var (
 	matrixSpeech = []string{"ar"}
 )
 
+// stillPictures asks pages to move nothing: the processors draw what moves sixty times a second.
+const stillPictures = true
+
 // flowSizes is one size for each flow: half of them have the phone.
 func flowSizes(test string) []size {
 	if len(test)%2 == 1 {

@@ -33,9 +33,12 @@ const (
 	changeWithin     = 2 * time.Minute
 )
 
-// privateStock is the stock of addresses of a private stack. Few tests need more than a dozen of a family, and each
-// stack makes its own.
-const privateStock = "320"
+// privateStock is the stock of addresses of each family in a private stack, and privateBlock how many of them a process
+// leases at once. Few tests need more than a dozen, and each stack makes its own.
+const (
+	privateStock = "320"
+	privateBlock = "32"
+)
 
 // slots bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
 // once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
@@ -112,7 +115,7 @@ func New(t testing.TB, o Options) *Stack {
 		args = append(args, "--shards", strconv.Itoa(o.Shards))
 	}
 	if o.Env["payments"]["ADDRESS_STOCK"] == "" {
-		args = append(args, "--env", "payments:ADDRESS_STOCK="+privateStock)
+		args = append(args, "--env", "payments:ADDRESS_STOCK="+privateStock, "--env", "payments:ADDRESS_BLOCK="+privateBlock)
 	}
 	for _, service := range sortedKeys(o.Env) {
 		for _, name := range sortedKeys(o.Env[service]) {

@@ -47,7 +47,7 @@ func TestPrivateStackRunsTheLauncher(t *testing.T) {
 	})
 	got := strings.Split(strings.TrimSpace(calls()), "\n")
 	want := []string{
-		"up --dir D --json --env payments:ADDRESS_STOCK=320 --env payments:RAIL_LIVE=sim --env payments:RATES_LIVE=fixed --env wallets:EVM_ETHEREUM_RPC_URLS=http://x",
+		"up --dir D --json --env payments:ADDRESS_STOCK=320 --env payments:ADDRESS_BLOCK=32 --env payments:RAIL_LIVE=sim --env payments:RATES_LIVE=fixed --env wallets:EVM_ETHEREUM_RPC_URLS=http://x",
 		"status --dir D --json", // whose ports are held from now on
 		"kill payments -9 --dir D",
 		"start payments --dir D",

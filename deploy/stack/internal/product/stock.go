@@ -30,7 +30,7 @@ const (
 // families are the groups of networks that share addresses.
 func families() []string { return []string{"bitcoin", "evm", "tron", "solana"} }
 
-// wanted is how many free addresses of each family an instance has once it is up.
+// wanted is how many free addresses of each family every shard of an instance has once it is up.
 func (o Options) wanted() int {
 	target := addressStock
 	for _, name := range []string{"ADDRESS_STOCK", payments + ":ADDRESS_STOCK"} {

@@ -99,6 +99,9 @@ func young(t *testing.T) *past {
 			first.over, first.running = w.over, w.running
 		})
 	})
+	if len(first.running) == 0 {
+		t.Fatal("the payments of all tests were not made")
+	}
 	w := &past{Payments: fixture.Over(t, postgres.Config{URL: config.Secret(pg.Clone(t, first.url)), MaxConns: 24}), folder: t.TempDir()}
 	w.over, w.running = slices.Clone(first.over), slices.Clone(first.running)
 	return w
