@@ -60,7 +60,7 @@ var breaches = []breach{
 	{name: "service", want: []string{"ErrorsServed", "ProcessDown", "ServiceDoesNotAnswer"}, make: killed("reports-serve", "reports-serve-2")},
 	{name: "broker", want: []string{"BrokerLost", "BrokerNodeDown", "NetworkClosed", "OutboxOld"}, make: killed("rabbitmq")},
 	{name: "alarm", want: []string{"BrokerAlarm", "NetworkClosed", "OutboxOld"}, make: alarmed},
-	{name: "database", want: []string{"ErrorsServed", "KeyChangesUnheard"}, make: denied("gateway")},
+	{name: "database", want: []string{"ErrorsServed", "KeyChangesUnheard", "PeriodicWorkFails"}, make: denied("gateway")},
 	{name: "forged", want: []string{"DeadLetters", "ForgedMessages"}, make: forged},
 	{name: "tokens", want: []string{"OperatorTokensRefused"}, make: guessed},
 	{name: "passwords", want: []string{"SignInsRefused"}, make: guessedPasswords},
