@@ -237,7 +237,7 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 		}
 	}
 	all := []tier.Tier{
-		{Name: "networks", Budget: 90 * time.Second, Args: with(parallel, chains...)},
+		{Name: "networks", Budget: 105 * time.Second, Args: with(parallel, chains...)},
 		{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, stores...)},
 	}
 	if how.race {
