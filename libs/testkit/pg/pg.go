@@ -79,7 +79,7 @@ func Kept(t testing.TB, migrations fs.FS) (made string, drop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withDatabase(name), func() error { return execute(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`) }
+	return withDatabase(name), func() error { return execute(dropping(name)) }
 }
 
 // Clone returns the URL of a copy of a database to which nobody is connected. The copy is dropped when the test ends.
@@ -96,11 +96,13 @@ func Clone(t testing.TB, of string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dropped(t, func() error { return execute(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`) })
+	dropped(t, func() error { return execute(dropping(name)) })
 	return withDatabase(name)
 }
 
 func unused() string { return "test_" + strings.ToLower(rand.Text()) }
+
+func dropping(name string) string { return `DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)` }
 
 func dropped(t testing.TB, drop func() error) {
 	t.Cleanup(func() {
@@ -139,7 +141,7 @@ func Application(t testing.TB, migrations fs.FS) postgres.Config {
 	name := unused()
 	owner, app := name+"_owner", name+"_app"
 	dropped(t, func() error {
-		return execute(`DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`, `DROP ROLE IF EXISTS `+owner, `DROP ROLE IF EXISTS `+app)
+		return execute(dropping(name), `DROP ROLE IF EXISTS `+owner, `DROP ROLE IF EXISTS `+app)
 	})
 	err := execute(`CREATE ROLE `+owner+` LOGIN PASSWORD 'x'`, `CREATE ROLE `+app+` LOGIN PASSWORD 'x'`, `CREATE DATABASE `+name+` OWNER `+owner)
 	if err != nil {

@@ -107,6 +107,7 @@ func young(t *testing.T) *past {
 	return w
 }
 
+// born makes one payment of each end over a database, and some that have none.
 func born(t testing.TB, over *fixture.Payments) *past {
 	t.Helper()
 	w := &past{Payments: over, folder: t.TempDir()}
