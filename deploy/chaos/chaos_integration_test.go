@@ -51,7 +51,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	instance := append([]string{"--replicas", "2", "--bin", older}, strings.Fields(string(switches))...)
+	instance := slices.Concat([]string{"--replicas", "2", "--bin", older}, strings.Fields(string(switches)), fewAddresses)
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "4")
 }
 
@@ -59,17 +59,22 @@ func TestUpgrade(t *testing.T) {
 // everything, and a clean audit. The servers die too, so the instance has its own.
 func TestMix(t *testing.T) {
 	t.Parallel()
-	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
+	instance := append([]string{"--split", "--replicas", "2", "--toxic"}, fewAddresses...)
+	launch(t, instance, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
 }
 
 // TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
 // under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
-	// nothing when it is set back in its turn: the margin is more.
-	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "4")
+	// Payments that was set back asks for a whole new stock, 640 addresses a family, of which wallets may know nothing
+	// when it is set back in its turn: the margin is more.
+	launch(t, fewAddresses, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "2000", "--duration", restoreFor.String(), "--rate", "4")
 }
+
+// fewAddresses are settings of an instance that makes a few payments a second: the launcher's own stock of addresses would
+// cost more than the payments.
+var fewAddresses = []string{"--env", "payments:ADDRESS_STOCK=640", "--env", "payments:ADDRESS_BLOCK=64"}
 
 // launch runs the chaos command on an instance of its own.
 func launch(t *testing.T, instance []string, words ...string) {

@@ -2,15 +2,12 @@
 
 package e2e
 
-import "time"
-
 var slowPages []string
 
-// documentRounds is how many requests of each operation the walk of the document makes at most, those of operators too,
+// documentRounds is how many requests of each operation the walk of the document makes, those of operators too,
 // on a stack of its own.
 const (
-	documentRounds = 40
-	documentWithin = 4 * time.Minute
+	documentRounds = 25
 	documentWhole  = true
 )
 

@@ -2,16 +2,13 @@
 
 package e2e
 
-import "time"
-
 // slowPages are the runbooks whose commands only the long tests type: they wait for a bank's lease, or set chains back.
 var slowPages = []string{"payout-unknown", "payments-restore", "wallets-restore"}
 
-// documentRounds is how many requests of each operation the walk of the document makes at most, on the shared stack and
+// documentRounds is how many requests of each operation the walk of the document makes, on the shared stack and
 // without the operations of operators.
 const (
 	documentRounds = 2
-	documentWithin = 15 * time.Second
 	documentWhole  = false
 )
 

@@ -96,7 +96,8 @@ func TestFulfilRefusals(t *testing.T) {
 	refuse(t, nobody, fulfilPath(ref), fulfilment(), http.StatusConflict, "Request has been cancelled")
 }
 
-// TestSixteenFulfil: of sixteen fulfilments at once one wins, and its address stays.
+// TestSixteenFulfil: of sixteen fulfilments at once one wins, and its address stays. A loser is refused, or on a busy
+// machine does not get the payment's row in time.
 func TestSixteenFulfil(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
@@ -116,7 +117,8 @@ func TestSixteenFulfil(t *testing.T) {
 			address = a.Text(t, "payment.depositAddress")
 			continue
 		}
-		if a.Status != http.StatusBadRequest || a.Text(t, "message") != "Request has already been fulfilled" {
+		late := a.Status == http.StatusServiceUnavailable && a.Text(t, "error.code") == "busy"
+		if !late && (a.Status != http.StatusBadRequest || a.Text(t, "message") != "Request has already been fulfilled") {
 			t.Errorf("a loser hears %d %s", a.Status, a.Body)
 		}
 	}

@@ -103,8 +103,11 @@ func unitsOf(t testing.TB, amount *big.Rat, decimals int64) string {
 func TestLiveWalk(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	s := liveStack(t, n)
+	env := liveEnv(n)
+	env["payments"]["SCAN_SILENCE"], env["payments"]["MINIMUMS_LIVE"] = "10s", "ethereum/USDT=1"
+	s := stack.New(t, stack.Options{Env: env})
 	c, secret := liveMerchant(t, s)
+	awaitNetwork(t, c, "ethereum", "")
 
 	t.Run("settles", func(t *testing.T) { liveWalk(t, n, s, c, secret) })
 	t.Run("survives a longer branch", func(t *testing.T) {
@@ -112,6 +115,8 @@ func TestLiveWalk(t *testing.T) {
 	})
 	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
 	t.Run("ends at the merchant's limit of a day", func(t *testing.T) { liveDailyLimit(t, s) })
+	t.Run("takes no less than the minimum", func(t *testing.T) { minimums(t, s, c) })
+	t.Run("is closed while wallets does not follow the chain", func(t *testing.T) { networkCloses(t, n, s, c) })
 }
 
 func liveWalk(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {

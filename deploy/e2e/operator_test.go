@@ -115,13 +115,17 @@ func TestOverLimitAndAccept(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestTwoOperators: with the settings of production one operator alone decides and concludes nothing that needs two.
-func TestTwoOperators(t *testing.T) {
+// TestProduction: with the settings of production one operator alone decides and concludes nothing that needs two, and the
+// public sees reports of live mode alone.
+func TestProduction(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
 		"payments": {"SECOND_OPERATOR_ABOVE": "NGN=1000"}, "gateway": {"SECOND_OPERATOR": "true"},
+		"reports": {"REPORTS_PUBLIC_MODES": "live", "LIMITS_SKIP_LOOPBACK": "false", "FLOOD_PER_HOUR": "3"},
 	}})
-	for name, test := range map[string]func(*testing.T, *stack.Stack){"decide": twoDecide, "conclude a payout": twoConclude} {
+	for name, test := range map[string]func(*testing.T, *stack.Stack){
+		"two decide": twoDecide, "two conclude a payout": twoConclude, "the public sees live reports": publicReports,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, s)

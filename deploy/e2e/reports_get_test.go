@@ -50,15 +50,21 @@ func TestReports_getRefused(t *testing.T) {
 	}
 }
 
-// TestReports_publicModes: what the public may see is configured; guesses of ids are counted where nothing spares the
-// caller.
-func TestReports_publicModes(t *testing.T) {
-	t.Parallel()
-	s := stack.New(t, stack.Options{Env: map[string]map[string]string{"reports": {
-		"REPORTS_PUBLIC_MODES": "live", "LIMITS_SKIP_LOOPBACK": "false", "FLOOD_PER_HOUR": "3",
-	}}})
+// publicReports: what the public may see is configured; guesses of ids are counted where nothing spares the caller.
+func publicReports(t *testing.T, s *stack.Stack) {
 	c := client(t, s)
-	live := key(t, s, c, "live", unique("filer"), "report:*")
+	merchant := unique("filer")
+	var made *api.Answer
+	for _, operator := range []*api.Client{c.With(s.AdminToken), c.With(s.SecondToken)} {
+		order := api.Object{"merchantId": merchant, "name": merchant, "country": "NG"}
+		operator.Call(t, http.MethodPost, "/v1/admin/merchants", order).Want(t, http.StatusCreated, http.StatusConflict)
+		operator.Call(t, http.MethodPost, "/v1/admin/merchants/"+merchant+"/approve", nil).Want(t, http.StatusAccepted, http.StatusOK)
+	}
+	for _, operator := range []*api.Client{c.With(s.AdminToken), c.With(s.SecondToken)} {
+		order := api.Object{"merchantId": merchant, "name": "filer", "mode": "live", "permissions": []string{"report:*"}}
+		made = operator.Call(t, http.MethodPost, "/v1/admin/keys", order).Want(t, http.StatusAccepted, http.StatusCreated)
+	}
+	live := c.With(made.Text(t, "key.secret"))
 	phone := freshPhone()
 	hidden := file(t, c, api.Object{"phoneNumber": phone}).Text(t, "data.report.reportId")
 	shown := file(t, live, api.Object{"phoneNumber": phone}).Text(t, "data.report.reportId")

@@ -55,16 +55,27 @@ var kept = hops{
 	"callback-dispatcher: consume wallets.status_changed.v1", "callback-dispatcher: webhook attempt wallet.deposit_detected",
 }
 
-// TestTrace: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the
-// attempt that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.
-func TestTrace(t *testing.T) {
+// TestTraced runs the tests that read every span and every line of every log, written at the level debug, one after the
+// other on a stack of their own.
+func TestTraced(t *testing.T) {
 	t.Parallel()
 	collector := otlp.Start(t)
 	env := map[string]map[string]string{}
 	for _, service := range []string{"gateway", "payments", "wallets", "reports", "callback-dispatcher"} {
 		env[service] = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL(), "OTEL_BSP_SCHEDULE_DELAY": "200", "LOG_LEVEL": "debug"}
 	}
+	env["payments"]["MASTER_KEYS"], env["reports"]["MASTER_KEYS"] = tracedMaster, tracedMaster
 	s := stack.New(t, stack.Options{Env: env})
+	t.Run("a payment's life is one trace", func(t *testing.T) { traceOfLife(t, s, collector) }) // first: its log holds one payment
+	t.Run("a gift is secret", func(t *testing.T) { giftIsSecret(t, s, collector) })
+	t.Run("personal data stays inside", func(t *testing.T) { personalStaysInside(t, s, collector) })
+}
+
+const tracedMaster = "k1:cGVyc29uYWwgdGVzdCBtYXN0ZXIga2V5ICAgICAgICA="
+
+// traceOfLife: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the
+// attempt that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.
+func traceOfLife(t *testing.T, s *stack.Stack, collector *otlp.Collector) {
 	c := client(t, s)
 	hook, path := hooks(t, s.WebhookSecret)
 	const phone, account, payer = "2347061119288", "4400993318", "chat-Tr55218"

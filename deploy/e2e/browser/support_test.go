@@ -62,7 +62,7 @@ func run(m *testing.M) int {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.NoSandbox, // tests may run as root, and open pages of this repository alone
-		chromedp.Flag("force-prefers-reduced-motion", stillPictures))
+		chromedp.Flag("disable-dev-shm-usage", false), chromedp.Flag("force-prefers-reduced-motion", stillPictures))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	first, end := chromedp.NewContext(allocator)
@@ -249,12 +249,18 @@ func js[T any](b *tab, expression string) T {
 	return out
 }
 
+// calmly looks for something on a page ten times a second instead of two hundred: pages wait for payments.
+var calmly = chromedp.RetryInterval(100 * time.Millisecond)
+
 // see waits until something is visible, gone until it is not, and enter types into it.
-func (b *tab) see(selector string) { b.t.Helper(); b.do(chromedp.WaitVisible(chromedp.CSS(selector))) }
+func (b *tab) see(selector string) {
+	b.t.Helper()
+	b.do(chromedp.WaitVisible(chromedp.CSS(selector), calmly))
+}
 
 func (b *tab) gone(selector string) {
 	b.t.Helper()
-	b.do(chromedp.WaitNotVisible(chromedp.CSS(selector)))
+	b.do(chromedp.WaitNotVisible(chromedp.CSS(selector), calmly))
 }
 
 func (b *tab) enter(selector, text string) {
