@@ -72,8 +72,8 @@ func TestRestore(t *testing.T) {
 	launch(t, fewAddresses, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "2000", "--duration", restoreFor.String(), "--rate", "4")
 }
 
-// fewAddresses are settings of an instance that makes a few payments a second: the launcher's own stock of addresses would
-// cost more than the payments.
+// fewAddresses are settings of an instance that makes a few payments a second: the launcher's own stock of addresses
+// would cost more than the payments.
 var fewAddresses = []string{"--env", "payments:ADDRESS_STOCK=640", "--env", "payments:ADDRESS_BLOCK=64"}
 
 // launch runs the chaos command on an instance of its own.

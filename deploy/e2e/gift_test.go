@@ -41,9 +41,9 @@ func TestReferences_tellGifts(t *testing.T) {
 	}
 }
 
-// giftIsSecret: a whole life of a gift, with reports about it, and nobody who did not bring its reference is shown it: by
-// no answer of a route that takes none, also to an operator, no event of another merchant, no title, link or referrer of
-// a page, no line of a log, no metric and no span.
+// giftIsSecret: a whole life of a gift, with reports about it, and nobody who did not bring its reference is shown it:
+// by no answer of a route that takes none, also to an operator, no event of another merchant, no title, link or
+// referrer of a page, no line of a log, no metric and no span.
 func giftIsSecret(t *testing.T, s *stack.Stack, collector *otlp.Collector) {
 	attempts := func(spans []otlp.Span) (n int) {
 		for _, span := range named(spans) {

@@ -140,8 +140,9 @@ func unclaimed(t *testing.T, c *api.Client, ref string) {
 	}
 }
 
-// minimums: live mode takes no payment that is not worth collecting, names the minimum in both currencies, and offers only
-// pairs whose minimum a request meets; test mode takes any. Coins without a minimum of the settings have the product's.
+// minimums: live mode takes no payment that is not worth collecting, names the minimum in both currencies, and offers
+// only pairs whose minimum a request meets; test mode takes any. Coins without a minimum of the settings have the
+// product's.
 func minimums(t *testing.T, s *stack.Stack, c *api.Client) {
 	usdc := func(changes api.Object) api.Object {
 		body := api.Object{"network": "ethereum", "crypto": "USDC"}

@@ -115,8 +115,8 @@ func TestOverLimitAndAccept(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestProduction: with the settings of production one operator alone decides and concludes nothing that needs two, and the
-// public sees reports of live mode alone.
+// TestProduction: with the settings of production one operator alone decides and concludes nothing that needs two, and
+// the public sees reports of live mode alone.
 func TestProduction(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{

@@ -73,8 +73,9 @@ func TestTraced(t *testing.T) {
 
 const tracedMaster = "k1:cGVyc29uYWwgdGVzdCBtYXN0ZXIga2V5ICAgICAgICA="
 
-// traceOfLife: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the
-// attempt that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.
+// traceOfLife: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to
+// the attempt that tells the merchant that it is settled, though a payer's transfer, timers and workers come in
+// between.
 func traceOfLife(t *testing.T, s *stack.Stack, collector *otlp.Collector) {
 	c := client(t, s)
 	hook, path := hooks(t, s.WebhookSecret)
