@@ -84,6 +84,11 @@ func (l *launcher) test(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if dir := infra.Temporary(l.dir); dir != "" {
+		defer func() { _ = os.RemoveAll(dir) }()
+		l.environ = append(slices.Clone(l.environ), "TMPDIR="+dir)
+		l.vars["TMPDIR"] = dir
+	}
 	var results []tier.Result
 	one := func(t tier.Tier) error {
 		if l.long {

@@ -5,6 +5,8 @@ package infra
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -181,13 +183,7 @@ const memoryLeast = 8 << 30
 // inMemory makes a directory in the machine's memory, "" where there is not enough. A test makes and drops a database
 // of hundreds of files and dozens of queues: in memory a database takes a sixth of the processors' time.
 func inMemory(users map[string]*process.User) string {
-	const memory = "/dev/shm"
-	var room syscall.Statfs_t
-	if err := syscall.Statfs(memory, &room); err != nil {
-		return ""
-	}
-	block := uint64(room.Bsize) //nolint:gosec // not negative
-	if room.Bavail*block < memoryLeast || available() < memoryLeast {
+	if _, enough := roomInMemory(); !enough {
 		return ""
 	}
 	dir, err := os.MkdirTemp(memory, "causeway-")
@@ -196,6 +192,35 @@ func inMemory(users map[string]*process.User) string {
 	}
 	if !usable(dir, users) {
 		_ = os.Remove(dir)
+		return ""
+	}
+	return dir
+}
+
+// memory is the directory of files in the machine's memory.
+const memory = "/dev/shm"
+
+func roomInMemory() (room syscall.Statfs_t, enough bool) {
+	if err := syscall.Statfs(memory, &room); err != nil {
+		return room, false
+	}
+	block := uint64(room.Bsize) //nolint:gosec // not negative
+	return room, room.Bavail*block >= memoryLeast && available() >= memoryLeast
+}
+
+// Temporary makes a directory in the machine's memory for the temporary files of a test run, "" where there is not
+// enough or no program may be run from there. Linked tests, a browser's pages and the servers of private stacks are
+// written, read and thrown away. The directory of an instance has one name, so that the next run throws away what a
+// killed one has left.
+func Temporary(instance string) string {
+	const noExec = 8 // ST_NOEXEC of statfs(2)
+	if room, enough := roomInMemory(); !enough || room.Flags&noExec != 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(instance))
+	dir := filepath.Join(memory, "causeway-test-"+hex.EncodeToString(sum[:6]))
+	const everyones = 0o777 | os.ModeSticky // as /tmp: servers and tests run as different users
+	if os.RemoveAll(dir) != nil || os.Mkdir(dir, 0o700) != nil || os.Chmod(dir, everyones) != nil {
 		return ""
 	}
 	return dir

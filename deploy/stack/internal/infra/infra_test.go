@@ -1,7 +1,10 @@
 package infra
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -33,5 +36,37 @@ func TestChromium_installed(t *testing.T) {
 		if path, err := (Servers{}).Find(t.Context(), Chromium); err != nil || path != filepath.Join(dir, name) {
 			t.Errorf("%q, %v, want %s", path, err, name)
 		}
+	}
+}
+
+// TestTemporary: where the machine has the memory, programs can be run from the directory, and what a killed run has
+// left is gone.
+func TestTemporary(t *testing.T) {
+	instance := t.TempDir()
+	dir := Temporary(instance)
+	if dir == "" {
+		if _, enough := roomInMemory(); enough {
+			t.Log("no program may be run from memory here")
+		}
+		return
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.CommandContext(t.Context(), program).Run(); err != nil {
+		t.Errorf("run a program in %s: %v", dir, err)
+	}
+	if again := Temporary(instance); again != dir {
+		t.Errorf("make the directory again: got %q, want %q", again, dir)
+	}
+	if _, err := os.Stat(program); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the program of the last run: %v, want none", err)
+	}
+	if other := Temporary(instance + "x"); other == dir {
+		t.Errorf("another instance has the directory %q too", dir)
+	} else {
+		_ = os.RemoveAll(other)
 	}
 }
