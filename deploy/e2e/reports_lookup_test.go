@@ -172,7 +172,7 @@ func TestReports_lookupLimit(t *testing.T) {
 	_, c := shared(t)
 	phone := freshPhone()
 	began, passed := time.Now(), 0
-	for _, a := range atOnce(t, 400, func(i int) (*api.Answer, error) {
+	for _, a := range atOnce(t, 120, func(i int) (*api.Answer, error) {
 		spelling := phone
 		if i%2 == 1 {
 			spelling = "%2B" + phone[:5] + "-" + phone[5:]
