@@ -250,7 +250,7 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 	}
 	product := append(how.raced(), "-v", "-p", "2", "-parallel", how.asking)
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(product, asking...), Product: true},
+		tier.Tier{Name: "end to end", Budget: 270 * time.Second, Args: with(product, asking...), Product: true},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
 	)
 }
