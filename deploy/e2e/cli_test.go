@@ -117,6 +117,12 @@ func TestTool_objects(t *testing.T) {
 	run("trigger deposit " + wallet + " --amount 12.5")
 	report := run("reports create --type fraud --name Ada --phone "+freshPhone()+" --payment "+paid).Text(t, "reportId")
 	run("webhooks replay --from 2026-01-01T00:00:00Z --dry-run")
+	printed := ""
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the last command printed %s", printed)
+		}
+	})
 	for line, want := range map[string]string{
 		"payments get " + paid:            `"status":"settled"`,
 		"payments list --status settled":  paid,
@@ -135,7 +141,8 @@ func TestTool_objects(t *testing.T) {
 		"webhooks deliveries --status all --limit 1": "",
 	} {
 		api.Eventually(t, soon, fmt.Sprintf("%q to print %s", line, want), func() bool { // events and statements come after the payment
-			return strings.Contains(output(t, tool(t, s, merchant.Key, append(strings.Fields(line), "--json")...)), want)
+			printed = output(t, tool(t, s, merchant.Key, append(strings.Fields(line), "--json")...))
+			return strings.Contains(printed, want)
 		})
 	}
 }

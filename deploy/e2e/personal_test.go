@@ -58,6 +58,7 @@ func leaks(logs []byte, texts []string) (lines []string) {
 // name, and outside payments no row holds a reference. In the end the person is erased, and the answers stay good.
 func personalStaysInside(t *testing.T, s *stack.Stack, collector *otlp.Collector) {
 	const phone, otherPhone, account, other, chat, otherChat = "2347061119287", "233201117733", "4400993317", "0000000003", "chat-Kq77163", "chat-Zz90412"
+	before := len(collector.Spans())
 	c := client(t, s)
 	nobody := c.With("")
 	hook, path := hooks(t, s.WebhookSecret)
@@ -94,6 +95,7 @@ func personalStaysInside(t *testing.T, s *stack.Stack, collector *otlp.Collector
 	hook.AwaitAccepted(t, settle, path, 5)
 	collector.Await(t, soon, "the spans of the payouts and of the last look-up", func(spans []otlp.Span) bool {
 		seen := map[string]bool{}
+		spans = spans[before:]
 		for _, span := range spans {
 			seen[span.Service] = true
 			seen[span.Name] = true
@@ -186,8 +188,8 @@ func personalStaysInside(t *testing.T, s *stack.Stack, collector *otlp.Collector
 			t.Errorf("the payment %s still has its payer", reference)
 		}
 	}
-	if n := count(t, s, "reports", `SELECT count(*) FROM reports WHERE phone_index IS NOT NULL AND reference = $1`, id); n != 0 {
-		t.Errorf("the report %s has its reporter", id)
+	if n := count(t, s, "reports", `SELECT count(*) FROM reports WHERE phone_index IS NOT NULL`); n != 0 {
+		t.Errorf("%d reports have their reporter", n)
 	}
 	for service, tables := range map[string][]string{"payments": {"outbox", "idempotency"}, "reports": {"outbox", "idempotency"}, "callback-dispatcher": {"event", "delivery_done", "attempt", "dead"}} {
 		for _, table := range tables { // the bodies are sealed, so that a search would find nothing in them

@@ -53,14 +53,14 @@ func TestReports_getRefused(t *testing.T) {
 // publicReports: what the public may see is configured; guesses of ids are counted where nothing spares the caller.
 func publicReports(t *testing.T, s *stack.Stack) {
 	c := client(t, s)
-	merchant := unique("filer")
-	var made *api.Answer
-	for _, operator := range []*api.Client{c.With(s.AdminToken), c.With(s.SecondToken)} {
+	merchant, operators := unique("filer"), []*api.Client{c.With(s.AdminToken), c.With(s.SecondToken)}
+	for _, operator := range operators {
 		order := api.Object{"merchantId": merchant, "name": merchant, "country": "NG"}
 		operator.Call(t, http.MethodPost, "/v1/admin/merchants", order).Want(t, http.StatusCreated, http.StatusConflict)
 		operator.Call(t, http.MethodPost, "/v1/admin/merchants/"+merchant+"/approve", nil).Want(t, http.StatusAccepted, http.StatusOK)
 	}
-	for _, operator := range []*api.Client{c.With(s.AdminToken), c.With(s.SecondToken)} {
+	var made *api.Answer
+	for _, operator := range operators {
 		order := api.Object{"merchantId": merchant, "name": "filer", "mode": "live", "permissions": []string{"report:*"}}
 		made = operator.Call(t, http.MethodPost, "/v1/admin/keys", order).Want(t, http.StatusAccepted, http.StatusCreated)
 	}

@@ -62,7 +62,7 @@ func run(m *testing.M) int {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.NoSandbox, // tests may run as root, and open pages of this repository alone
-		chromedp.Flag("disable-dev-shm-usage", false), chromedp.Flag("force-prefers-reduced-motion", stillPictures))
+		chromedp.Flag("force-prefers-reduced-motion", stillPictures))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	first, end := chromedp.NewContext(allocator)

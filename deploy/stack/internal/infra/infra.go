@@ -200,6 +200,9 @@ func inMemory(users map[string]*process.User) string {
 // memory is the directory of files in the machine's memory.
 const memory = "/dev/shm"
 
+// noExec is ST_NOEXEC of statfs(2): no program may be run from there.
+const noExec = 8
+
 func roomInMemory() (room syscall.Statfs_t, enough bool) {
 	if err := syscall.Statfs(memory, &room); err != nil {
 		return room, false
@@ -213,7 +216,6 @@ func roomInMemory() (room syscall.Statfs_t, enough bool) {
 // written, read and thrown away. The directory of an instance has one name, so that the next run throws away what a
 // killed one has left.
 func Temporary(instance string) string {
-	const noExec = 8 // ST_NOEXEC of statfs(2)
 	if room, enough := roomInMemory(); !enough || room.Flags&noExec != 0 {
 		return ""
 	}
