@@ -114,7 +114,8 @@ func perform(t *testing.T, dir, name string, words ...string) {
 	}
 }
 
-// showErrors puts the last errors of every service into the test's output: its log is gone afterwards.
+// showErrors puts the last errors of every service into the test's output, and all about messages that were moved to a
+// dead queue: the log is gone afterwards.
 func showErrors(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
@@ -127,14 +128,18 @@ func showErrors(t *testing.T, dir string) {
 		if err != nil {
 			t.Error(err)
 		}
-		var lines []string
+		var lines, buried []string
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `"level":"ERROR"`) || strings.HasPrefix(line, "panic") {
 				lines = append(lines, line)
 			}
+			if strings.Contains(line, "moved to the dead queue") {
+				buried = append(buried, line)
+			}
 		}
-		if len(lines) > 0 {
-			t.Logf("%s:\n%s", filepath.Base(file), strings.Join(lines[max(0, len(lines)-shown):], ""))
+		if lines = lines[max(0, len(lines)-shown):]; len(lines) > 0 {
+			buried = slices.DeleteFunc(buried, func(line string) bool { return slices.Contains(lines, line) })
+			t.Logf("%s:\n%s", filepath.Base(file), strings.Join(append(buried, lines...), ""))
 		}
 	}
 }

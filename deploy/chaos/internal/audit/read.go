@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -171,10 +172,45 @@ func queuesNotEmpty(ctx context.Context, e Evidence) ([]string, error) {
 	var faults []string
 	for _, q := range queues {
 		if q.Vhost == e.Vhost && q.Messages > 0 && (q.Name == "unrouted" || strings.HasSuffix(q.Name, ".dead")) {
-			faults = append(faults, fmt.Sprintf("broker: %d messages in %s", q.Messages, q.Name))
+			faults = append(faults, fmt.Sprintf("broker: %d messages in %s: %s", q.Messages, q.Name, whatLies(ctx, e, q.Name)))
 		}
 	}
 	return faults, nil
+}
+
+// whatLies says of the first messages of a queue what they are and why they lie there, and leaves them where they are.
+func whatLies(ctx context.Context, e Evidence, queue string) string {
+	const ask = `{"count":3,"ackmode":"ack_requeue_true","encoding":"auto","truncate":0}`
+	address := strings.TrimRight(e.AMQPAPI, "/") + "/api/queues/" + url.PathEscape(e.Vhost) + "/" + url.PathEscape(queue) + "/get"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(ask))
+	if err != nil {
+		return "they cannot be read"
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "they cannot be read" // the error would show the address
+	}
+	defer response.Body.Close()
+	var messages []struct {
+		RoutingKey string `json:"routing_key"`
+		Properties struct {
+			MessageID string         `json:"message_id"`
+			Type      string         `json:"type"`
+			Headers   map[string]any `json:"headers"`
+		} `json:"properties"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&messages); err != nil {
+		return response.Status
+	}
+	var told []string
+	for _, m := range messages {
+		headers, err := json.Marshal(m.Properties.Headers)
+		if err != nil {
+			headers = []byte("no headers")
+		}
+		told = append(told, fmt.Sprintf("%s %s by %s %s", m.Properties.Type, m.Properties.MessageID, m.RoutingKey, headers))
+	}
+	return strings.Join(told, "; ")
 }
 
 // unfinished says what the run still waits for, "" when nothing.
