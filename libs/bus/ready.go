@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"causeway.internal/libs/tick"
 	"causeway.internal/libs/wire"
 )
 
@@ -136,7 +137,7 @@ func (l *Link) measure(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(measureEvery):
+		case <-time.After(tick.Until(measureEvery)):
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/tick"
 )
 
 // Ops is the name of the HTTP server that outlives the loops, so that probes and metrics answer during the drain.
@@ -140,18 +142,19 @@ func (g *Group) Go(name string, f func(context.Context) error) {
 	g.loops = append(g.loops, &loop{name: name, run: f, done: make(chan struct{})})
 }
 
-// Every adds periodic work: f runs at once and then at every interval, never twice at a time. Its errors and panics are
-// logged and counted and do not stop the group. The alert PeriodicWorkLate fires an hour after the last success, so an
-// interval must be well below an hour.
+// Every adds periodic work: f runs at once and then at every interval of package tick, never twice at a time. Its
+// errors and panics are logged and counted and do not stop the group. The alert PeriodicWorkLate fires an hour after
+// the last success, so an interval must be well below an hour.
 func (g *Group) Every(name string, interval time.Duration, f func(context.Context) error) {
 	g.failed.WithLabelValues(name).Add(0)
 	g.Go(name, func(ctx context.Context) error {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
+		timer := time.NewTimer(interval)
+		defer timer.Stop()
 		return g.repeat(ctx, name, f, func() bool {
+			timer.Reset(tick.Until(interval))
 			select {
 			case <-ctx.Done():
-			case <-ticker.C:
+			case <-timer.C:
 			}
 			return ctx.Err() == nil
 		})

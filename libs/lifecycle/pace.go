@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"causeway.internal/libs/tick"
 )
 
 // Timing of a loop that asks a table for work. A wake-up that is lost delays the work by seldom at most.
@@ -52,7 +54,7 @@ func (p *Pace) Pause(found bool) time.Duration {
 	if time.Now().UnixNano() < p.until.Load() {
 		return p.soon
 	}
-	return seldom
+	return tick.Until(seldom)
 }
 
 // Wait waits for the pause or a wake-up, and reports whether ctx still runs.

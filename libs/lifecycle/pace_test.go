@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/tick"
 )
 
-// A loop asks soon for a second after it began, was woken, found work or was to stay, then every five seconds, and at
-// once when it is woken.
+// A loop asks soon for a second after it began, was woken, found work or was to stay, then at every fifth second of the
+// process, and at once when it is woken.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const soon = 100 * time.Millisecond
@@ -28,7 +29,8 @@ func TestPace(t *testing.T) {
 		for range 10 {
 			wait(false, soon, "the start")
 		}
-		wait(false, 5*time.Second, "a second without work")
+		wait(false, tick.Until(5*time.Second), "a second without work")
+		wait(false, 5*time.Second, "another look")
 		wait(true, soon, "work")
 		<-time.After(time.Second) // by the clock of the bubble
 		time.AfterFunc(2*time.Second, pace.Wake)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/tick"
 )
 
 // Timing of leadership. A leader that is silent for idleLimit, because it was killed, paused or cut off, loses its
@@ -51,7 +53,7 @@ func (s *Session) Await(ctx context.Context, most time.Duration) error {
 	heard := false
 	for end := time.Now().Add(most); !heard && time.Now().Before(end); {
 		err := s.Do(ctx, func(c *pgx.Conn) error {
-			waiting, cancel := context.WithTimeout(ctx, min(time.Until(end), beatEvery))
+			waiting, cancel := context.WithTimeout(ctx, min(time.Until(end), tick.Until(beatEvery)))
 			defer cancel()
 			_, err := c.WaitForNotification(waiting)
 			if heard = err == nil; ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && !c.IsClosed() {
@@ -149,7 +151,7 @@ func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 
 // beat keeps the session alive and returns why it ended; nil when ctx ended first.
 func beat(ctx context.Context, s *Session) error {
-	for sleep(ctx, beatEvery) {
+	for sleep(ctx, tick.Until(beatEvery)) {
 		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
 		err := s.Do(try, func(c *pgx.Conn) error { return c.Ping(try) })
 		cancel()

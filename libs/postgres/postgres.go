@@ -50,6 +50,9 @@ const (
 	idleInTxTimeout  = "30s"
 	connectTimeout   = 5 * time.Second
 	openTimeout      = 60 * time.Second
+	// A connection that was idle for so long is asked for a sign of life before it is used. A server takes longer to
+	// restart. Loops that ask every two seconds need no second round trip for that.
+	pingAfter = 2500 * time.Millisecond
 )
 
 // Open connects a pool. It refuses connections without sessions of their own (ErrPooled), and a schema with pending
@@ -74,6 +77,7 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.HealthCheckPeriod = 15 * time.Second
 	pc.PingTimeout = 2 * time.Second
+	pc.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }
 	pc.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		patient(c)
 		return nil

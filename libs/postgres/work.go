@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/tick"
 )
 
 // WorkSchema is the function that the triggers of tables of work call. A service that waits for work creates it in a
@@ -88,7 +90,7 @@ func (s *Session) look(ctx context.Context, most time.Duration, tables []Work) (
 
 // due wakes the loops whose work is due, and returns the time until the next work of any, most at most.
 func (s *Session) due(ctx context.Context, most time.Duration, tables []Work) (next time.Duration, err error) {
-	next = most
+	next = tick.Until(most)
 	batch := &pgx.Batch{}
 	for _, w := range tables {
 		batch.Queue(w.Due).QueryRow(func(row pgx.Row) error {

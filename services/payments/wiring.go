@@ -172,9 +172,7 @@ func (p *process) announce() {
 // Intervals at which a process reads what decides about new money.
 const (
 	clockEvery     = 10 * time.Second
-	pausesEvery    = time.Second
-	scansEvery     = time.Second
-	outagesEvery   = time.Second
+	admissionEvery = time.Second
 	capacityEvery  = 5 * time.Second
 	feesEvery      = 2 * time.Second // several times within fees.Lead
 	sanctionsEvery = 20 * time.Second
@@ -199,7 +197,9 @@ func (p *process) openAdmission(ctx context.Context, raise func(tenant.Mode, ale
 		func(string, string) { raise(tenant.Live, alert.CapacityNear) })
 	p.banks = &banks.Banks{Store: p.store, Sets: p.providers, Log: p.tel.Log}
 	p.group.Every("bank lists", banksEvery, p.banks.Load)
-	for _, load := range []func(context.Context) error{p.banks.Load, p.pauses.Load, p.terms.Load, p.scans.Load, p.outages.Load, p.capacity.Load} {
+	copies := admission.Copies{Pauses: p.pauses, Terms: p.terms, Scans: p.scans, Outages: p.outages}
+	admit := func(ctx context.Context) error { return copies.Load(ctx, p.store.Admission) }
+	for _, load := range []func(context.Context) error{p.banks.Load, admit, p.capacity.Load} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -207,10 +207,7 @@ func (p *process) openAdmission(ctx context.Context, raise func(tenant.Mode, ale
 	if p.cfg.SanctionsFile != "" {
 		p.group.Every("sanctions list", sanctionsEvery, sanctions.Refresh)
 	}
-	p.group.Every("pauses", pausesEvery, p.pauses.Load)
-	p.group.Every("terms of merchants", pausesEvery, p.terms.Load)
-	p.group.Every("scans", scansEvery, p.scans.Load)
-	p.group.Every("outages of test mode", outagesEvery, p.outages.Load)
+	p.group.Every("pauses, terms, scans and outages", admissionEvery, admit)
 	if p.capacity.On() {
 		p.group.Every("capacity", capacityEvery, p.capacity.Load)
 	}

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/tick"
 )
 
 // Writer appends rows to the audit.
@@ -99,12 +100,13 @@ func (j *Journal) add(c *proxy.Call, status int) {
 // Run writes rows at every tick until ctx ends, and then the rest. It ticks because a call that leaves a row wakes
 // nobody. Rows that cannot be written wait for the database; lost rows are logged as an error and counted.
 func (j *Journal) Run(ctx context.Context) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	timer := time.NewTimer(every)
+	defer timer.Stop()
 	batch := make([]audit.Record, 0, batchMax)
 	for {
+		timer.Reset(tick.Until(every))
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-ctx.Done():
 		}
 		if lost := j.lost.Swap(0); lost > 0 {

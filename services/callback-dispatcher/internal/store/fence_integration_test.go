@@ -72,7 +72,7 @@ func failing(t *testing.T, db *pgxpool.Pool) {
 func takeOver(t *testing.T, db *pgxpool.Pool) func() error {
 	t.Helper()
 	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
-	return func() error { return m.takeOver(t.Context()) }
+	return func() error { return m.takeOver(t.Context(), func(int) {}) }
 }
 
 // A process that others give up while it records: they see what it has written.

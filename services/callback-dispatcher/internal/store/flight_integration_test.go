@@ -246,7 +246,7 @@ func TestFlight_ofADeadProcessIsDelivered(t *testing.T) {
 	fly(t, db, "old", done, open)
 	flown(t, db, done)
 	s := member(t, db, "new")
-	if err := NewMember(s, telemetrytest.ForTest(t).Log).takeOver(t.Context()); err != nil {
+	if err := NewMember(s, telemetrytest.ForTest(t).Log).takeOver(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"flight": 0, "instance": 1, "delivery": 1})
@@ -292,11 +292,11 @@ func TestMember_takesOverAPartAtATime(t *testing.T) {
 		fly(t, db, "old", arrival(n, fmt.Sprintf("f%d", n), 1, true))
 	}
 	m := NewMember(New(db, "new", 12), telemetrytest.ForTest(t).Log)
-	if more, err := m.takeOverSome(t.Context()); err != nil || !more {
+	if more, err := m.takeOverSome(t.Context(), func(int) {}); err != nil || !more {
 		t.Fatalf("more %v, %v", more, err)
 	}
 	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost, "instance": 1, "flight": 5})
-	if err := m.takeOver(t.Context()); err != nil {
+	if err := m.takeOver(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost + 30, "instance": 0, "flight": 0})

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tick"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
@@ -49,7 +50,7 @@ func (m *Member) Join(ctx context.Context) error {
 	for {
 		_, err := m.hold(ctx)
 		if err == nil {
-			err = m.takeOver(ctx)
+			err = m.takeOver(ctx, func(int) {})
 		}
 		if err == nil {
 			return nil
@@ -98,25 +99,14 @@ func (m *Member) hangUp() {
 // Keep beats and takes over until ctx ends.
 func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int)) error {
 	defer m.hangUp()
-	tick := time.NewTicker(takeOverEvery)
-	defer tick.Stop()
 	var beaten, swept time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for pause(ctx, tick.Until(takeOverEvery)) {
 		now := time.Now()
-		if now.Sub(beaten) >= beatEvery {
+		if now.Sub(beaten) >= beatEvery-takeOverEvery/2 { // a look may come a little early
 			m.beat(ctx, lost)
 			beaten = now
-			var processes int
-			if err := m.db.QueryRow(ctx, countSQL).Scan(&processes); err == nil {
-				share(processes)
-			}
 		}
-		err := m.takeOver(ctx)
+		err := m.takeOver(ctx, share)
 		if err == nil && now.Sub(swept) >= orphansEvery {
 			_, err = m.db.Exec(ctx, orphansSQL)
 			swept = now
@@ -125,6 +115,7 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 			m.log.WarnContext(ctx, "leases not maintained", "err", err)
 		}
 	}
+	return nil
 }
 
 func (m *Member) beat(ctx context.Context, lost func()) {
@@ -145,24 +136,26 @@ func (m *Member) beat(ctx context.Context, lost func()) {
 	}
 }
 
-// takeOver makes what dead processes held due again, a part at a time: beats must not wait for it. The next call goes
-// on with the rest.
-func (m *Member) takeOver(ctx context.Context) error {
+// takeOver calls share with the number of processes that live, and makes what dead ones held due again, a part at a
+// time: beats must not wait for it. The next call goes on with the rest.
+func (m *Member) takeOver(ctx context.Context, share func(processes int)) error {
 	for began := time.Now(); time.Since(began) < takeOverFor; {
-		if more, err := m.takeOverSome(ctx); err != nil || !more {
+		if more, err := m.takeOverSome(ctx, share); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
+func (m *Member) takeOverSome(ctx context.Context, share func(processes int)) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
+	var living int
 	var some bool
-	if err := m.db.QueryRow(ctx, anyDeadSQL, m.instance).Scan(&some); err != nil {
+	if err := m.db.QueryRow(ctx, anyDeadSQL, m.instance).Scan(&living, &some); err != nil {
 		return false, fmt.Errorf("look for dead processes: %w", err)
 	}
+	share(living)
 	if !some {
 		return false, nil
 	}

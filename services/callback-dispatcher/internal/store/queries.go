@@ -12,7 +12,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL(lately), "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL(lately), "advance": advanceSQL(lately), "record": recordSQL, "recordPlan": recordPlanSQL,
+	"accept": acceptSQL(lately), "claim": claimSQL, "nextLane": nextLaneSQL, "anyReplay": anyReplaySQL, "anyDead": anyDeadSQL, "claimed": claimedSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL(lately), "advance": advanceSQL(lately), "record": recordSQL, "recordPlan": recordPlanSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "landOld": landOldSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "adopt": adoptSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
@@ -174,11 +174,10 @@ const (
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
-	// anyDeadSQL asks first, without a transaction, because a process has rarely died.
-	anyDeadSQL = `SELECT EXISTS (SELECT FROM instance
-WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)))`
-	burySQL  = `DELETE FROM instance WHERE id = ANY($1::text[])`
-	countSQL = `SELECT count(*) FROM instance WHERE seen_at > now() - interval '6 seconds'`
+	// anyDeadSQL asks first, without a transaction, because a process has rarely died. It counts those that live, too.
+	anyDeadSQL = `SELECT count(*) FILTER (WHERE seen_at > now() - interval '6 seconds'),
+	coalesce(bool_or(id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key))), false) FROM instance`
+	burySQL = `DELETE FROM instance WHERE id = ANY($1::text[])`
 )
 
 // landOldSQL makes rows of what dead processes of an earlier version attempted without rows: the deliveries of some

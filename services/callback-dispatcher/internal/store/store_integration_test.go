@@ -507,7 +507,7 @@ func TestMember_takesOverFromTheDeadAtOnce(t *testing.T) {
 	dying.hangUp() // what the kernel does for a killed process
 	began := time.Now()
 	for count(t, db, "delivery WHERE state = 'due'") < 2 && time.Since(began) < 3*time.Second {
-		if err := alive.takeOver(t.Context()); err != nil {
+		if err := alive.takeOver(t.Context(), func(int) {}); err != nil {
 			t.Fatal(err)
 		}
 	}

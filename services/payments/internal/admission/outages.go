@@ -35,18 +35,22 @@ type outage struct{ merchant, what, network string }
 // NewOutages makes an empty copy of a list; Load fills it.
 func NewOutages(list func(context.Context) ([]Outage, error)) *Outages { return &Outages{list: list} }
 
-// Load reads the outages that have not ended. Call it every second.
+// Load reads this list alone again, the outages that have not ended; see Copies.
 func (o *Outages) Load(ctx context.Context) error {
 	found, err := o.list(ctx)
 	if err != nil {
 		return err
 	}
+	o.keep(found)
+	return nil
+}
+
+func (o *Outages) keep(found []Outage) {
 	now := map[outage]bool{}
 	for _, x := range found {
 		now[outage{x.MerchantID, x.What, x.Network}] = true
 	}
 	o.now.Store(&now)
-	return nil
 }
 
 func (o *Outages) has(mode tenant.Mode, x outage) bool {

@@ -78,15 +78,17 @@ type Pauses struct {
 // NewPauses makes an empty copy of a list; Load fills it.
 func NewPauses(list func(context.Context) ([]Pause, error)) *Pauses { return &Pauses{list: list} }
 
-// Load reads the list again. Call it every second; while the database is down, the last list remains.
+// Load reads this list alone again; see Copies.
 func (p *Pauses) Load(ctx context.Context) error {
 	found, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
-	p.now.Store(&found)
+	p.keep(found)
 	return nil
 }
+
+func (p *Pauses) keep(found []Pause) { p.now.Store(&found) }
 
 // All lists the pauses.
 func (p *Pauses) All() []Pause {

@@ -90,12 +90,17 @@ func NewScans(list func(context.Context) ([]Scan, error), silence time.Duration,
 	return &Scans{list: list, silence: silence, observe: observe, log: log}
 }
 
-// Load reads the list again. Call it every second; while the database is down, the reports grow old and networks close.
+// Load reads this list alone again; see Copies.
 func (s *Scans) Load(ctx context.Context) error {
 	found, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
+	s.keep(ctx, found)
+	return nil
+}
+
+func (s *Scans) keep(ctx context.Context, found []Scan) {
 	seen := &scansSeen{at: time.Now(), of: map[tenant.Mode]map[string]Scan{}}
 	for _, x := range found {
 		if seen.of[x.Mode] == nil {
@@ -122,7 +127,6 @@ func (s *Scans) Load(ctx context.Context) error {
 			log.InfoContext(ctx, "network open again", "was", string(was))
 		}
 	}
-	return nil
 }
 
 // Closed says why a network of a mode is closed.

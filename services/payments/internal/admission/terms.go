@@ -38,18 +38,22 @@ type Terms struct {
 // NewTerms makes an empty copy of a list; Load fills it.
 func NewTerms(list func(context.Context) ([]Term, error)) *Terms { return &Terms{list: list} }
 
-// Load reads the list again. Call it every second; while the database is down, the last list remains.
+// Load reads this list alone again; see Copies.
 func (t *Terms) Load(ctx context.Context) error {
 	found, err := t.list(ctx)
 	if err != nil {
 		return err
 	}
+	t.keep(found)
+	return nil
+}
+
+func (t *Terms) keep(found []Term) {
 	by := make(map[string]Term, len(found))
 	for _, term := range found {
 		by[term.MerchantID] = term
 	}
 	t.now.Store(&by)
-	return nil
 }
 
 func (t *Terms) of(merchantID string) Term {

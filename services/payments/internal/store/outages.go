@@ -25,8 +25,12 @@ func (s *Store) Outages(ctx context.Context) ([]admission.Outage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list outages of test mode: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[admission.Outage])
+	found, err := collectOutages(rows)
 	return found, wrap(err, "list outages of test mode")
+}
+
+func collectOutages(rows pgx.Rows) ([]admission.Outage, error) {
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[admission.Outage])
 }
 
 // TakeDown begins an outage of a merchant's test mode, or ends it now where it lasts no time, and keeps the answer

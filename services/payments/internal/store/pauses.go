@@ -80,8 +80,12 @@ func (s *Store) Pauses(ctx context.Context) ([]admission.Pause, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list pauses: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (admission.Pause, error) { return scanPause(row) })
+	found, err := collectPauses(rows)
 	return found, wrap(err, "list pauses")
+}
+
+func collectPauses(rows pgx.Rows) ([]admission.Pause, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (admission.Pause, error) { return scanPause(row) })
 }
 
 func scanPause(row pgx.Row) (p admission.Pause, err error) {

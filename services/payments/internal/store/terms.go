@@ -84,10 +84,14 @@ func (s *Store) BindingTerms(ctx context.Context) ([]admission.Term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the terms of merchants: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t admission.Term, err error) {
+	found, err := collectTerms(rows)
+	return found, wrap(err, "list the terms of merchants")
+}
+
+func collectTerms(rows pgx.Rows) ([]admission.Term, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t admission.Term, err error) {
 		err = row.Scan(&t.MerchantID, &t.Version, &t.Suspended, &t.Reason, &t.Operator, &t.Currencies, &t.Networks, &t.Types,
 			&t.Limits, &t.DailyLimits, &t.Counted)
 		return t, err
 	})
-	return found, wrap(err, "list the terms of merchants")
 }

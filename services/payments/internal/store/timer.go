@@ -88,7 +88,12 @@ func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list scans: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (x admission.Scan, err error) {
+	found, err := collectScans(rows)
+	return found, wrap(err, "list scans")
+}
+
+func collectScans(rows pgx.Rows) ([]admission.Scan, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (x admission.Scan, err error) {
 		var quiet int64
 		var head *time.Time
 		err = row.Scan(&x.Mode, &x.Network, &x.State, &quiet, &x.Height, &x.Head, &head, &x.Untraced)
@@ -98,7 +103,23 @@ func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 		}
 		return x, err
 	})
-	return found, wrap(err, "list scans")
+}
+
+// Admission is the list of admission.Copies, in one round trip.
+func (s *Store) Admission(ctx context.Context) (found admission.Lists, err error) {
+	batch := &pgx.Batch{}
+	queueList(batch, selectPauses, collectPauses, &found.Pauses)
+	queueList(batch, bindingTerms, collectTerms, &found.Terms)
+	queueList(batch, selectScans, collectScans, &found.Scans)
+	queueList(batch, selectOutages, collectOutages, &found.Outages)
+	return found, wrap(s.pool.SendBatch(ctx, batch).Close(), "list pauses, terms, scans and outages")
+}
+
+func queueList[T any](batch *pgx.Batch, sql string, collect func(pgx.Rows) ([]T, error), into *[]T) {
+	batch.Queue(sql).Query(func(rows pgx.Rows) (err error) {
+		*into, err = collect(rows)
+		return err
+	})
 }
 
 // microseconds is a time span of the database.

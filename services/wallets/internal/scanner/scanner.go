@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/tick"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -230,7 +231,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		if err := s.announce(ctx, lease); err != nil {
 			return err
 		}
-		pause(ctx, s.cfg.Poll, wake)
+		pause(ctx, tick.Until(s.cfg.Poll), wake)
 	}
 	return ctx.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"causeway.internal/libs/tick"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -58,7 +59,7 @@ const (
 func (h Hearing) Run(ctx context.Context) error {
 	h.Metrics.hosts(h.Chain, len(h.Hosts))
 	var again time.Time
-	for pause(ctx, hearEvery, nil) {
+	for pause(ctx, tick.Until(hearEvery), nil) {
 		answers := []wallet.Witness{wallet.WitnessPending}
 		if time.Since(again) > hearAgain {
 			answers, again = append(answers, wallet.WitnessContradicted), time.Now()

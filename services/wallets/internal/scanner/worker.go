@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"causeway.internal/libs/tick"
 )
 
 // Leases distributes jobs among replicas by time-limited leases on the database's clock.
@@ -80,7 +82,7 @@ func (w *Worker) Run(ctx context.Context) error {
 				w.match(ctx, nil)
 			}
 		}
-		if !pause(ctx, renewEvery, nil) {
+		if !pause(ctx, tick.Until(renewEvery), nil) {
 			break
 		}
 	}

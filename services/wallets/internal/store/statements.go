@@ -30,7 +30,7 @@ func Statements() map[string]string {
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
 		"sim orphan": simOrphanSQL, "owner": ownerSQL, "note traces": noteTracesSQL, "rotate traces": rotateTracesSQL,
 		"waits": waitsSQL, "own cursor": ownCursorSQL, "mined": minedSQL, "present": presentSQL, "absent": absentSQL, "missed": missedSQL,
-		"left mempool": leftMempoolSQL, "wait": waitSQL, "untold": untoldSQL, "tell page": tellPageSQL, "announced to": toldToSQL,
+		"left mempool": leftMempoolSQL, "wait": waitSQL, "any untold": anyUntoldSQL, "untold": untoldSQL, "tell page": tellPageSQL, "announced to": toldToSQL,
 		"tell accounts": tellAccountsSQL, "keep accounts": keepAccountsSQL, "tell all": tellAllSQL, "tell all accounts": tellAllAccountsSQL,
 		"scans": scansSQL, "recovery": recoverySQL, "judge": judgeSQL, "take refund": takeRefundSQL, "hold cancelled": holdCancelledSQL, "paid before": paidBeforeSQL, "order of": orderOfSQL,
 		"idle refunds": idleRefundsSQL, "refunds underway": refundsUnderwaySQL, "followed": followedSQL, "plan refund": planRefundSQL,

@@ -15,6 +15,9 @@ import (
 )
 
 const (
+	// anyUntoldSQL asks first, without a transaction, because addresses are made rarely.
+	anyUntoldSQL = `SELECT EXISTS (SELECT FROM own_accounts WHERE NOT told)
+	OR EXISTS (SELECT FROM told_addresses t JOIN counters c USING (mode, family) WHERE c.last_seq > t.seq)`
 	untoldSQL = `SELECT t.mode, t.family, t.seq FROM told_addresses t JOIN counters c USING (mode, family)
 WHERE c.last_seq > t.seq ORDER BY t.mode, t.family FOR UPDATE OF t SKIP LOCKED`
 
@@ -52,6 +55,13 @@ func (s *Store) KeepAccounts(ctx context.Context, accounts []wire.OwnedAddress) 
 // TellOwned sends payments addresses that it has not been sent yet; more says that some may be left. Several processes
 // may call it at the same time.
 func (s *Store) TellOwned(ctx context.Context) (more bool, err error) {
+	var any bool
+	if err := s.pool.QueryRow(ctx, anyUntoldSQL).Scan(&any); err != nil {
+		return false, fmt.Errorf("looking for addresses to publish: %w", err)
+	}
+	if !any {
+		return false, nil
+	}
 	wrote := false
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, tellAccountsSQL)

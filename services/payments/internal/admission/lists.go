@@ -1,0 +1,33 @@
+package admission
+
+import "context"
+
+// Lists are what decides about new money, read together.
+type Lists struct {
+	Pauses  []Pause
+	Terms   []Term
+	Scans   []Scan
+	Outages []Outage
+}
+
+// Copies are the copies of all lists that a process holds in memory.
+type Copies struct {
+	Pauses  *Pauses
+	Terms   *Terms
+	Scans   *Scans
+	Outages *Outages
+}
+
+// Load reads all lists again, with one question to the database. Call it every second; while the database is down, the
+// last lists remain, the reports of scans grow old and networks close.
+func (c Copies) Load(ctx context.Context, list func(context.Context) (Lists, error)) error {
+	found, err := list(ctx)
+	if err != nil {
+		return err
+	}
+	c.Pauses.keep(found.Pauses)
+	c.Terms.keep(found.Terms)
+	c.Scans.keep(ctx, found.Scans)
+	c.Outages.keep(found.Outages)
+	return nil
+}
