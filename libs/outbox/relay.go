@@ -20,6 +20,7 @@ import (
 
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tick"
 	"causeway.internal/libs/wire"
 )
 
@@ -38,7 +39,13 @@ const (
 )
 
 const (
-	// No statement with a list of rows is prepared: PostgreSQL hashes a list that it knows when it plans.
+	// The rows beyond the front. The session prepares this, with one plan for all arguments: planned each time it costs
+	// as much as reading the rows.
+	newSQL = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id = ANY($1::bigint[])
+UNION ALL (SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id > $2 ORDER BY id LIMIT $3) ORDER BY id`
+	onePlanSQL = `SET plan_cache_mode = force_generic_plan`
+
+	// No statement with a list of rows in flight is prepared: PostgreSQL hashes a list that it knows when it plans.
 	readSQL  = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id <> ALL($2::bigint[]) ORDER BY id LIMIT $1`
 	waitsSQL = `SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NULL AND id <> ALL($1::bigint[]))`
 
@@ -131,6 +138,12 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 	if err := s.Listen(ctx, "outbox"); err != nil {
 		return err
 	}
+	if err := s.Do(ctx, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, onePlanSQL)
+		return err
+	}); err != nil {
+		return fmt.Errorf("choose one plan: %w", err)
+	}
 	wait, empty, f := retryFirst, 0, newFlight()
 	stats := time.Time{}
 	for ctx.Err() == nil {
@@ -147,6 +160,7 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 		case err != nil && ctx.Err() != nil:
 			return nil
 		case err != nil:
+			f.front.doubt()
 			r.failures.Inc()
 			r.log.Warn("outbox not relayed", "err", err, "retry_in", wait)
 			if !paused(ctx, wait) {
@@ -172,7 +186,7 @@ type row struct {
 type batch struct {
 	names []string
 	rows  map[string][]row
-	n     int
+	ids   []int64 // of all rows, in their order
 }
 
 // move publishes one batch and returns how many rows it read. A name that the broker refuses holds up no other: its
@@ -181,15 +195,29 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, 
 	if err := r.probe(ctx, s, f); err != nil {
 		return 0, err
 	}
-	sql, args := readSQL, []any{batchRows, f.rows}
-	if len(f.refused) > 0 {
-		sql, args = otherSQL, append(args, f.refusedNames())
-	}
-	b, err := r.read(ctx, s, sql, args...)
+	b, err := r.next(ctx, s, f)
 	if err != nil {
 		return 0, err
 	}
-	return b.n, r.send(ctx, s, b, f)
+	return len(b.ids), r.send(ctx, s, b, f)
+}
+
+// next reads what lies beyond the front, or everything that waits.
+func (r *Relay) next(ctx context.Context, s *postgres.Session, f *flight) (b batch, err error) {
+	switch {
+	case len(f.refused) > 0:
+		f.front.doubt()
+		return r.read(ctx, s, otherSQL, batchRows, f.rows, f.refusedNames())
+	case f.front.known():
+		if b, err = r.query(ctx, s, newSQL, f.front.gaps, f.front.high, batchRows); err == nil {
+			f.front.read(b.ids)
+		}
+	default:
+		if b, err = r.read(ctx, s, readSQL, batchRows, f.rows); err == nil {
+			f.front.whole(b.ids)
+		}
+	}
+	return b, err
 }
 
 // probe publishes some rows of a name that was refused, once its wait has ended.
@@ -202,7 +230,7 @@ func (r *Relay) probe(ctx context.Context, s *postgres.Session, f *flight) error
 	if err != nil {
 		return err
 	}
-	if b.n == 0 {
+	if len(b.ids) == 0 {
 		delete(f.refused, name)
 		return nil
 	}
@@ -272,11 +300,16 @@ func (r *Relay) publish(ctx context.Context, name string, msgs []*message.Messag
 	return err
 }
 
-// read runs a statement that selects rows.
+// read runs a statement that selects rows, planned for its arguments.
 func (r *Relay) read(ctx context.Context, s *postgres.Session, sql string, args ...any) (batch, error) {
+	return r.query(ctx, s, sql, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+}
+
+// query runs a statement that selects rows.
+func (r *Relay) query(ctx context.Context, s *postgres.Session, sql string, args ...any) (batch, error) {
 	b := batch{rows: map[string][]row{}}
 	err := s.Do(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		rows, err := c.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
@@ -297,7 +330,7 @@ func (r *Relay) read(ctx context.Context, s *postgres.Session, sql string, args 
 				b.names = append(b.names, name)
 			}
 			b.rows[name] = append(b.rows[name], row{id, msg})
-			b.n++
+			b.ids = append(b.ids, id)
 			return nil
 		})
 		return err
@@ -328,10 +361,13 @@ func (r *Relay) slept(ctx context.Context, s *postgres.Session, f *flight) bool 
 		return false
 	}
 	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return c.QueryRow(ctx, waitsSQL, pgx.QueryExecModeExec, f.rows).Scan(&waits)
+		return c.QueryRow(ctx, waitsSQL, pgx.QueryExecModeSimpleProtocol, f.rows).Scan(&waits)
 	})
+	if err == nil && waits {
+		f.front.doubt()
+	}
 	if err == nil && !waits {
-		err = s.Await(ctx, r.sleepMost)
+		err = s.Await(ctx, tick.Until(r.sleepMost))
 	}
 	risen := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, riseSQL)

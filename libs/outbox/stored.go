@@ -90,6 +90,7 @@ func Stored(q postgres.Querier) func(ctx context.Context, names []string, m wire
 
 // flight is what a leader has sent and does not know to be stored, and what it could not send.
 type flight struct {
+	front     front
 	rows      []int64          // not marked in the table, in the order of sent; never nil, which PostgreSQL reads as NULL
 	sent      []time.Time      // when each of them was
 	stored    map[string]int64 // by name, the newest row that its consumer had stored settleAfter ago
@@ -174,6 +175,7 @@ func (f *flight) refusedNames() []string {
 
 func (f *flight) add(rows []int64) {
 	f.rows, f.sent = append(f.rows, rows...), append(f.sent, slices.Repeat([]time.Time{time.Now()}, len(rows))...)
+	f.front.pass(rows)
 }
 
 // lost counts the rows of a batch whose consumer has stored a later one.
@@ -212,7 +214,7 @@ func (r *Relay) attend(ctx context.Context, s *postgres.Session, f *flight) erro
 		r.log.Warn("messages lost by the broker, publishing again", "messages", lost, "names", again.names)
 	}
 	err = r.send(ctx, s, again, f)
-	if again.n < batchRows || len(f.refused) > 0 {
+	if len(again.ids) < batchRows || len(f.refused) > 0 {
 		f.looked = time.Now()
 	}
 	return err
