@@ -120,7 +120,7 @@ func Canonical(d decimal.Decimal) string { return string(appendCanonical(nil, d)
 // decimal.String takes three times as long and writes the rest.
 func appendCanonical(to []byte, d decimal.Decimal) []byte {
 	place := d.Exponent()
-	if d.NumDigits() > wordDigits || place > 0 || place < -wordDigits {
+	if digits := d.NumDigits(); digits > wordDigits || digits+int(place) > wordDigits || place < -wordDigits {
 		text := d.String()
 		if strings.Contains(text, ".") {
 			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
@@ -131,6 +131,9 @@ func appendCanonical(to []byte, d decimal.Decimal) []byte {
 	rest := uint64(n)         //nolint:gosec // negated below when n is negative
 	if n < 0 {
 		rest = -rest
+	}
+	for ; place > 0; place-- {
+		rest *= 10
 	}
 	var text [2 * wordDigits]byte
 	begins := len(text)

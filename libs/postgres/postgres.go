@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/config"
@@ -29,6 +31,7 @@ type Config struct {
 	TLS      TLS
 
 	session map[string]string
+	types   []*pgtype.Type
 }
 
 // With returns a configuration whose pooled sessions have a setting of PostgreSQL (plan_cache_mode, jit) that a
@@ -40,6 +43,12 @@ func (c Config) With(setting, value string) Config {
 	}
 	session[setting] = value
 	c.session = session
+	return c
+}
+
+// WithType returns a configuration whose pooled sessions read and write a type of PostgreSQL by a codec of the service.
+func (c Config) WithType(t *pgtype.Type) Config {
+	c.types = append(slices.Clip(c.types), t)
 	return c
 }
 
@@ -83,6 +92,10 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 		return nil
 	}
 
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterTypes(cfg.types)
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)

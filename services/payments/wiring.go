@@ -71,7 +71,7 @@ func open(ctx context.Context, cfg settings, tel *telemetry.Telemetry, wake func
 	if p.rules, err = cfg.rules(); err != nil {
 		return nil, err
 	}
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, tel)
 	if err != nil {
 		return nil, err
 	}

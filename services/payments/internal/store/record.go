@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -64,13 +66,44 @@ func opened[T any](keys *keyring.Ring, raw []byte, place string, into *T) (err e
 	if raw == nil {
 		return nil
 	}
-	if plain(raw) {
-		return json.Unmarshal(raw, into)
+	if !plain(raw) {
+		if raw, err = keys.Open(raw, place); err != nil {
+			return err
+		}
 	}
-	if raw, err = keys.Open(raw, place); err != nil {
-		return err
+	if r, ok := any(into).(*payment.Receiver); ok && readReceiver(raw, r) {
+		return nil
 	}
 	return json.Unmarshal(raw, into)
+}
+
+// readReceiver reads a receiver as sealed writes it, for a fifth of the cost: every payment of a list has one. It
+// returns false for JSON that is written otherwise, with fields of another release or with escapes.
+func readReceiver(raw []byte, into *payment.Receiver) bool {
+	var r payment.Receiver
+	for _, field := range []struct {
+		begins string
+		to     *string
+	}{
+		{`{"bankCode":"`, &r.BankCode}, {`,"bankName":"`, &r.BankName},
+		{`,"accountNumber":"`, &r.AccountNumber}, {`,"accountName":"`, &r.AccountName},
+	} {
+		after, ok := bytes.CutPrefix(raw, []byte(field.begins))
+		end := bytes.IndexByte(after, '"')
+		if !ok || end < 0 || !utf8.Valid(after[:end]) || bytes.ContainsFunc(after[:end], func(r rune) bool { return r < ' ' || r == '\\' }) {
+			return false
+		}
+		*field.to, raw = string(after[:end]), after[end+1:]
+	}
+	switch string(raw) {
+	case `,"nameVerified":true}`:
+		r.NameVerified = true
+	case `,"nameVerified":false}`:
+	default:
+		return false
+	}
+	*into = r
+	return true
 }
 
 // plain reports JSON. A sealed value begins with its version, never with a brace.
