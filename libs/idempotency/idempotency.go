@@ -155,8 +155,27 @@ func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool,
 	if !k.Sent() {
 		return Answer{}, false, nil
 	}
+	return readFound(q.QueryRow(ctx, FindSQL, k.id()), k)
+}
+
+// QueueFind adds Find to a batch of the caller. The returned function has its result once the batch was sent.
+func QueueFind(batch *pgx.Batch, k Key) (result func() (a Answer, found bool, err error)) {
+	var answer Answer
+	var found bool
+	var err error
+	if k.Sent() {
+		batch.Queue(FindSQL, k.id()).QueryRow(func(row pgx.Row) error {
+			answer, found, err = readFound(row, k)
+			return nil
+		})
+	}
+	return func() (Answer, bool, error) { return answer, found, err }
+}
+
+// readFound reads the row of FindSQL.
+func readFound(row pgx.Row, k Key) (a Answer, found bool, err error) {
 	var hash []byte
-	err = q.QueryRow(ctx, FindSQL, k.id()).Scan(&hash, &a.Status, &a.Body, &a.Secret)
+	err = row.Scan(&hash, &a.Status, &a.Body, &a.Secret)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Answer{}, false, nil
 	}

@@ -74,13 +74,9 @@ func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Ans
 
 // Open implements app.Filing.
 func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, k idempotency.Key) (app.Opening, error) {
-	if k.Sent() {
-		if earlier, found, err := s.Replay(ctx, k); err != nil || found {
-			return app.Opening{Earlier: &earlier}, err
-		}
-	}
 	open := app.Opening{Filed: make([]int64, len(sources))}
 	batch := &pgx.Batch{}
+	earlier := idempotency.QueueFind(batch, k)
 	batch.Queue(openReport).QueryRow(func(row pgx.Row) error { return row.Scan(&open.ID, &open.Now, &open.Window) })
 	for i, source := range sources {
 		batch.Queue(filedThisHour, string(o.Mode), source.Address, string(source.Role), o.KeyID).QueryRow(func(row pgx.Row) error {
@@ -89,6 +85,12 @@ func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, 
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return app.Opening{}, fmt.Errorf("open a report: %w", err)
+	}
+	if a, found, err := earlier(); err != nil || found {
+		if err == nil {
+			a.Body, err = s.openAnswer(k, a.Body)
+		}
+		return app.Opening{Earlier: &a}, err
 	}
 	open.Now, open.Window = open.Now.UTC(), open.Window.UTC()
 	return open, nil
