@@ -39,7 +39,7 @@ func TestNumericCodec(t *testing.T) {
 	})
 }
 
-// What is no number, or no numeric, is refused as pgx refuses it.
+// Bytes that are no finite numeric are refused, as pgx refuses them.
 func TestNumericCodec_refuses(t *testing.T) {
 	t.Parallel()
 	m := pgtype.NewMap()
