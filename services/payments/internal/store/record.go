@@ -85,8 +85,10 @@ func readReceiver(raw []byte, into *payment.Receiver) bool {
 		begins string
 		to     *string
 	}{
-		{`{"bankCode":"`, &r.BankCode}, {`,"bankName":"`, &r.BankName},
-		{`,"accountNumber":"`, &r.AccountNumber}, {`,"accountName":"`, &r.AccountName},
+		{`{"bankCode":"`, &r.BankCode},
+		{`,"bankName":"`, &r.BankName},
+		{`,"accountNumber":"`, &r.AccountNumber},
+		{`,"accountName":"`, &r.AccountName},
 	} {
 		after, ok := bytes.CutPrefix(raw, []byte(field.begins))
 		end := bytes.IndexByte(after, '"')
