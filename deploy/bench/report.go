@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"causeway.internal/deploy/bench/internal/drive"
 )
 
 // reportMost is what a report may cost all processes, in seconds of processor time.
 const reportMost = 0.0012
 
-// reportCreate measures the filing of reports, with the callback of each on its way.
+// reportCreate measures the filing of reports, until callback-dispatcher has the event of each.
 func reportCreate(_ context.Context, b *bench) (measure, error) {
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
 	sent := 0
@@ -30,6 +32,9 @@ func reportCreate(_ context.Context, b *bench) (measure, error) {
 				Body: `{"complaintType":"fraud","name":"Ada Obi","phoneNumber":"` + strconv.Itoa(2_347_000_000_000+sent*1_000_000+n) + `"}`,
 			}
 		})
+		if err := b.relayed(ctx, "reports"); err != nil {
+			return side{}, err
+		}
 		after, err := b.stack.CPU()
 		if err != nil {
 			return side{}, err
@@ -49,4 +54,24 @@ func reportCreate(_ context.Context, b *bench) (measure, error) {
 	}
 	bar := func(context.Context, time.Duration) (side, error) { return side{PerSec: 1 / reportMost}, nil }
 	return measure{ours: ours, yardstick: bar, close: func(context.Context) error { return nil }}, nil
+}
+
+// relayed waits until no message of a service is on its way.
+func (b *bench) relayed(ctx context.Context, service string) error {
+	conn, err := pgx.Connect(ctx, b.stack.Databases[service])
+	if err != nil {
+		return fmt.Errorf("opening the database of %s: %w", service, err)
+	}
+	defer conn.Close(ctx)
+	for some := true; some; {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM outbox)`).Scan(&some); err != nil {
+			return fmt.Errorf("looking for messages of %s: %w", service, err)
+		}
+	}
+	return nil
 }

@@ -148,13 +148,13 @@ func (g *Group) Go(name string, f func(context.Context) error) {
 func (g *Group) Every(name string, interval time.Duration, f func(context.Context) error) {
 	g.failed.WithLabelValues(name).Add(0)
 	g.Go(name, func(ctx context.Context) error {
-		timer := time.NewTimer(interval)
+		timer := time.NewTimer(tick.Until(interval)) // a run that takes longer is followed by another one at once
 		defer timer.Stop()
 		return g.repeat(ctx, name, f, func() bool {
-			timer.Reset(tick.Until(interval))
 			select {
 			case <-ctx.Done():
 			case <-timer.C:
+				timer.Reset(tick.Until(interval))
 			}
 			return ctx.Err() == nil
 		})

@@ -16,3 +16,16 @@ func (r *Relay) Hurry() {
 
 // LookOften has the relay look for lost messages at once, with all other waits as they are.
 func (r *Relay) LookOften() { r.lookEvery, r.sleepMost = 20*time.Millisecond, 20*time.Millisecond }
+
+// OnePlan has a session plan a statement once.
+const OnePlan = onePlanSQL
+
+// Prepared are the statements that a leader's session prepares, with arguments.
+var Prepared = map[string]struct {
+	SQL  string
+	Args []any
+}{
+	"new":    {newSQL, []any{[]int64{7}, int64(8), batchRows}},
+	"mark":   {markSQL, []any{[]int64{7}}},
+	"delete": {deleteSQL, []any{[]int64{7}}},
+}

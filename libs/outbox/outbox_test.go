@@ -277,6 +277,36 @@ func TestRelay_readsPastARefusedName(t *testing.T) {
 	}
 }
 
+// The plan that a leader makes while its table is empty serves it for good: it reads an index.
+func TestRelay_plansOnce(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	if _, err := pool.Exec(t.Context(), `VACUUM ANALYZE outbox`); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), outbox.OnePlan); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range outbox.Prepared {
+		rows, err := conn.Query(t.Context(), "EXPLAIN "+c.SQL, append([]any{pgx.QueryExecModeExec}, c.Args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(plan, "\n"); strings.Contains(all, "Seq Scan") {
+			t.Errorf("%s: want no scan of the whole table:\n%s", name, all)
+		}
+	}
+}
+
 // broken has the broker refuse a name.
 func broken(b *broker) {
 	b.fail = func(topic string, _ []*message.Message) error {

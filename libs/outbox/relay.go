@@ -39,11 +39,12 @@ const (
 )
 
 const (
-	// The rows beyond the front. The session prepares this, with one plan for all arguments: planned each time it costs
-	// as much as reading the rows.
+	// The rows beyond the front and in its gaps. The leader's session prepares this and the other statements without a
+	// list of rows in flight, with one plan for all arguments, by an index: planned each time this one costs as much as
+	// reading the rows, and a plan that was made while the table was empty would read all of it later.
 	newSQL = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id = ANY($1::bigint[])
 UNION ALL (SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id > $2 ORDER BY id LIMIT $3) ORDER BY id`
-	onePlanSQL = `SET plan_cache_mode = force_generic_plan`
+	onePlanSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false)`
 
 	// No statement with a list of rows in flight is prepared: PostgreSQL hashes a list that it knows when it plans.
 	readSQL  = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id <> ALL($2::bigint[]) ORDER BY id LIMIT $1`
@@ -160,14 +161,14 @@ func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
 		case err != nil && ctx.Err() != nil:
 			return nil
 		case err != nil:
-			f.front.doubt()
+			f.front.forget()
 			r.failures.Inc()
 			r.log.Warn("outbox not relayed", "err", err, "retry_in", wait)
 			if !paused(ctx, wait) {
 				return nil
 			}
 			wait = min(2*wait, retryMost)
-		case n == batchRows, empty > r.emptyMost && len(f.refused) == 0 && r.slept(ctx, s, f):
+		case n >= batchRows, empty > r.emptyMost && len(f.refused) == 0 && r.slept(ctx, s, f):
 			wait = retryFirst
 		default:
 			wait = retryFirst
@@ -206,10 +207,9 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session, f *flight) (int, 
 func (r *Relay) next(ctx context.Context, s *postgres.Session, f *flight) (b batch, err error) {
 	switch {
 	case len(f.refused) > 0:
-		f.front.doubt()
 		return r.read(ctx, s, otherSQL, batchRows, f.rows, f.refusedNames())
 	case f.front.known():
-		if b, err = r.query(ctx, s, newSQL, f.front.gaps, f.front.high, batchRows); err == nil {
+		if b, err = r.query(ctx, s, newSQL, f.front.missing(), f.front.high, batchRows); err == nil {
 			f.front.read(b.ids)
 		}
 	default:
@@ -363,9 +363,6 @@ func (r *Relay) slept(ctx context.Context, s *postgres.Session, f *flight) bool 
 	err = s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		return c.QueryRow(ctx, waitsSQL, pgx.QueryExecModeSimpleProtocol, f.rows).Scan(&waits)
 	})
-	if err == nil && waits {
-		f.front.doubt()
-	}
 	if err == nil && !waits {
 		err = s.Await(ctx, tick.Until(r.sleepMost))
 	}

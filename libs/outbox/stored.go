@@ -124,6 +124,7 @@ func (f *flight) refuse(name string, began time.Time, late bool) time.Duration {
 	one.wait = min(max(2*one.wait, retryFirst), retryMost)
 	one.next = time.Now().Add(one.wait)
 	f.refused[name] = one
+	f.front.forget()
 	f.rest(began)
 	return one.wait
 }
@@ -175,7 +176,6 @@ func (f *flight) refusedNames() []string {
 
 func (f *flight) add(rows []int64) {
 	f.rows, f.sent = append(f.rows, rows...), append(f.sent, slices.Repeat([]time.Time{time.Now()}, len(rows))...)
-	f.front.pass(rows)
 }
 
 // lost counts the rows of a batch whose consumer has stored a later one.

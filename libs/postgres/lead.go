@@ -152,9 +152,12 @@ func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 // beat keeps the session alive and returns why it ended; nil when ctx ended first.
 func beat(ctx context.Context, s *Session) error {
 	for sleep(ctx, tick.Until(beatEvery)) {
-		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
-		err := s.Do(try, func(c *pgx.Conn) error { return c.Ping(try) })
-		cancel()
+		always := context.WithoutCancel(ctx)
+		err := s.Do(always, func(c *pgx.Conn) error { // which may have waited for the end of an Await
+			try, cancel := context.WithTimeout(always, beatTimeout)
+			defer cancel()
+			return c.Ping(try)
+		})
 		if err != nil {
 			return err
 		}

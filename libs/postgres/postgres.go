@@ -59,8 +59,8 @@ const (
 	idleInTxTimeout  = "30s"
 	connectTimeout   = 5 * time.Second
 	openTimeout      = 60 * time.Second
-	// A connection that was idle for so long is asked for a sign of life before it is used. A server takes longer to
-	// restart. Loops that ask every two seconds need no second round trip for that.
+	// A connection that was idle for so long is asked for a sign of life before it is used. One that was cut more
+	// recently fails its statement, as one that is in use does. Loops that ask every two seconds need one round trip.
 	pingAfter = 2500 * time.Millisecond
 )
 

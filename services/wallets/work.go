@@ -23,7 +23,7 @@ import (
 const (
 	grantEvery  = 10 * time.Second
 	rotateEvery = 10 * time.Minute
-	closeEvery  = time.Second
+	closeEvery  = 500 * time.Millisecond
 	tellEvery   = time.Second
 	retainEvery = time.Minute
 	levelEvery  = 10 * time.Second

@@ -178,7 +178,7 @@ func queuesNotEmpty(ctx context.Context, e Evidence) ([]string, error) {
 	return faults, nil
 }
 
-// whatLies says of the first messages of a queue what they are and why they lie there, and leaves them where they are.
+// whatLies says of the first messages of a queue what they are and why they lie there, and puts them back.
 func whatLies(ctx context.Context, e Evidence, queue string) string {
 	const ask = `{"count":3,"ackmode":"ack_requeue_true","encoding":"auto","truncate":0}`
 	address := strings.TrimRight(e.AMQPAPI, "/") + "/api/queues/" + url.PathEscape(e.Vhost) + "/" + url.PathEscape(queue) + "/get"

@@ -176,7 +176,8 @@ const (
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
 	// anyDeadSQL asks first, without a transaction, because a process has rarely died. It counts those that live, too.
 	anyDeadSQL = `SELECT count(*) FILTER (WHERE seen_at > now() - interval '6 seconds'),
-	coalesce(bool_or(id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key))), false) FROM instance`
+	coalesce(bool_or(CASE WHEN id = $1 THEN false WHEN seen_at < now() - interval '6 seconds' THEN true
+		ELSE pg_try_advisory_xact_lock(lock_key) END), false) FROM instance`
 	burySQL = `DELETE FROM instance WHERE id = ANY($1::text[])`
 )
 

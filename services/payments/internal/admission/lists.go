@@ -1,6 +1,9 @@
 package admission
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Lists are what decides about new money, read together.
 type Lists struct {
@@ -22,8 +25,8 @@ type Copies struct {
 // last lists remain, the reports of scans grow old and networks close.
 func (c Copies) Load(ctx context.Context, list func(context.Context) (Lists, error)) error {
 	found, err := list(ctx)
-	if err != nil {
-		return err
+	if err != nil { // one list that cannot be read must not hide the others
+		return errors.Join(err, c.Pauses.Load(ctx), c.Terms.Load(ctx), c.Scans.Load(ctx), c.Outages.Load(ctx))
 	}
 	c.Pauses.keep(found.Pauses)
 	c.Terms.keep(found.Terms)
