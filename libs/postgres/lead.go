@@ -20,6 +20,7 @@ const (
 	followEvery = 500 * time.Millisecond
 	beatEvery   = time.Second
 	beatTimeout = 3 * time.Second
+	beatWithin  = 4 * time.Second // a heartbeat, with its wait for an Await: the leader ends before idleLimit
 	idleLimit   = "6s"
 )
 
@@ -152,12 +153,9 @@ func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 // beat keeps the session alive and returns why it ended; nil when ctx ended first.
 func beat(ctx context.Context, s *Session) error {
 	for sleep(ctx, tick.Until(beatEvery)) {
-		always := context.WithoutCancel(ctx)
-		err := s.Do(always, func(c *pgx.Conn) error { // which may have waited for the end of an Await
-			try, cancel := context.WithTimeout(always, beatTimeout)
-			defer cancel()
-			return c.Ping(try)
-		})
+		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatWithin)
+		err := s.Do(try, func(c *pgx.Conn) error { return c.Ping(try) })
+		cancel()
 		if err != nil {
 			return err
 		}
