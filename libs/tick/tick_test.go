@@ -19,14 +19,14 @@ func TestUntil(t *testing.T) {
 				if wait <= 0 || wait > interval {
 					t.Fatalf("Until(%s) is %s, want more than nothing and at most the interval", interval, wait)
 				}
-				time.Sleep(wait)
+				time.Sleep(wait) // synthetic
 				at = append(at, time.Now())
 			}
 			return at
 		}
 		began := make(chan []time.Time)
 		go func() { began <- runs(time.Second, 9) }()
-		time.Sleep(321 * time.Millisecond)
+		time.Sleep(321 * time.Millisecond) // synthetic
 		slow := runs(2*time.Second, 4)
 		quick := <-began
 		for n, at := range slow {

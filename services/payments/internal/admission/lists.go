@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"sync"
 )
 
 // Lists are what decides about new money, read together.
@@ -25,12 +26,24 @@ type Copies struct {
 // last lists remain, the reports of scans grow old and networks close.
 func (c Copies) Load(ctx context.Context, list func(context.Context) (Lists, error)) error {
 	found, err := list(ctx)
-	if err != nil { // one list that cannot be read must not hide the others
-		return errors.Join(err, c.Pauses.Load(ctx), c.Terms.Load(ctx), c.Scans.Load(ctx), c.Outages.Load(ctx))
+	if err != nil {
+		return errors.Join(err, c.loadEach(ctx))
 	}
 	c.Pauses.keep(found.Pauses)
 	c.Terms.keep(found.Terms)
 	c.Scans.keep(ctx, found.Scans)
 	c.Outages.keep(found.Outages)
 	return nil
+}
+
+// loadEach reads each list alone: one that cannot be read must not hide the others, and none waits for another.
+func (c Copies) loadEach(ctx context.Context) error {
+	loads := []func(context.Context) error{c.Pauses.Load, c.Terms.Load, c.Scans.Load, c.Outages.Load}
+	errs := make([]error, len(loads))
+	var all sync.WaitGroup
+	for n, load := range loads {
+		all.Go(func() { errs[n] = load(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// Session gives the pool's sessions what the store's statements need: amounts are read as numerics.
+// Session gives the pool's sessions the codec by which the store reads amounts.
 func Session(cfg postgres.Config) postgres.Config { return cfg.WithType(numerics) }
 
 // numerics is PostgreSQL's type numeric, whose values a number reads without big integers where they fit a machine
