@@ -22,7 +22,9 @@ func detect(ctx context.Context, b *bench) (measure, error) {
 	}
 	f.due = make(chan string, deposits+1)
 	w := &whole{accept: accept{bench: b, clients: clients, run: f.run, body: transfer(f.url)}, flow: f}
-	return w.begin(ctx, func(ctx context.Context, _ time.Duration) (side, error) { return f.block(ctx, deposits) })
+	return w.begin(ctx, func(ctx context.Context, _ time.Duration) (side, error) {
+		return f.steady(ctx, func() (side, error) { return f.block(ctx, deposits) })
+	})
 }
 
 const (
@@ -38,9 +40,6 @@ WHERE a.mode = 'test' AND a.family = 'tron' AND a.address = ANY($1)`
 )
 
 func (f *flow) block(ctx context.Context, deposits int) (side, error) {
-	if err := f.analyze(ctx); err != nil {
-		return side{}, err
-	}
 	left := make(chan struct{}, deposits+1)
 	for range deposits + 1 {
 		left <- struct{}{}

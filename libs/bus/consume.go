@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -92,6 +93,17 @@ func (l *Link) HandleAll(queue string, parallel int, h func(ctx context.Context,
 	l.add(handler{queue: queue, parallel: parallel, all: h, handle: func(ctx context.Context, m Message) error {
 		return errors.Join(h(ctx, []Message{m.under(ctx)})...)
 	}})
+}
+
+// AllOrNone makes a handler for HandleAll of one that handles all messages of a pack or none, in one transaction. When it
+// fails, it gets the messages one by one, so that a bad one holds up no other.
+func AllOrNone(h func(ctx context.Context, pack []Message) error) func(ctx context.Context, pack []Message) []error {
+	return func(ctx context.Context, pack []Message) []error {
+		if err := h(ctx, pack); err != nil {
+			return slices.Repeat([]error{err}, len(pack))
+		}
+		return nil
+	}
 }
 
 func (l *Link) add(h handler) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
@@ -57,26 +56,18 @@ func on[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.
 	})
 }
 
-// onPacks subscribes a handler that takes the messages of a pack in one transaction. When it fails, or a message cannot
-// be read, the bus hands the messages over again one by one, so that a bad one holds up no other.
+// onPacks subscribes a handler that takes the messages of a pack in one transaction.
 func onPacks[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.Context, ids []string, pack []T) error) {
-	link.HandleAll(queue(name), parallel, func(ctx context.Context, pack []bus.Message) []error {
-		if err := together(ctx, pack, f); err != nil {
-			return slices.Repeat([]error{err}, len(pack))
+	link.HandleAll(queue(name), parallel, bus.AllOrNone(func(ctx context.Context, pack []bus.Message) (err error) {
+		ids, payloads := make([]string, len(pack)), make([]T, len(pack))
+		for n, m := range pack {
+			ids[n] = m.ID
+			if payloads[n], err = read[T](m); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
-}
-
-func together[T any](ctx context.Context, pack []bus.Message, f func(ctx context.Context, ids []string, pack []T) error) (err error) {
-	ids, payloads := make([]string, len(pack)), make([]T, len(pack))
-	for n, m := range pack {
-		ids[n] = m.ID
-		if payloads[n], err = read[T](m); err != nil {
-			return err
-		}
-	}
-	return f(ctx, ids, payloads)
+		return f(ctx, ids, payloads)
+	}))
 }
 
 func read[T any](m bus.Message) (payload T, err error) {

@@ -298,7 +298,7 @@ func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d Sa
 	if d.Outcome != "" {
 		ask.LeavesAfter, ask.Confirmations, ask.Returns = max(d.Confirmations, 1), 0, d.Outcome == OutcomeReorg
 	}
-	sim, _, err := a.app.readSimulate(ask)
+	sim, err := a.app.readSimulate(ask)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}

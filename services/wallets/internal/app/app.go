@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"slices"
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
@@ -30,8 +31,10 @@ type Book interface {
 
 // Simulator keeps the deposits of the simulated chains.
 type Simulator interface {
-	Simulate(ctx context.Context, messageID string, d wallet.Simulated) error
-	Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error)
+	// Simulate stores deposits and the ids of the messages that asked for them.
+	Simulate(ctx context.Context, messageIDs []string, deposits []wallet.Simulated) error
+	// NotOfTest returns the places of the addresses that were not issued in test mode alone.
+	NotOfTest(ctx context.Context, addresses []wallet.Spelling) (places []int, err error)
 }
 
 // App is the use cases.
@@ -142,59 +145,79 @@ const (
 	senderMost        = 128
 )
 
-// Simulate puts a deposit on a simulated chain. It refuses a live or unknown address for good.
-func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error {
-	d, key, err := a.readSimulate(s)
-	if err != nil {
-		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: %w", s.RequestID, err))
-	}
-	network, _ := money.NetworkOf(s.Network)
-	var texts [2]string
-	for i, mode := range []tenant.Mode{tenant.Test, tenant.Live} {
-		if texts[i], err = address.Encode(network.Family, a.nets[mode], key); err != nil {
+// Simulate puts deposits on simulated chains, all or none. It refuses a live or unknown address for good.
+func (a *App) Simulate(ctx context.Context, messageIDs []string, all []Simulate) error {
+	deposits, addresses := make([]wallet.Simulated, len(all)), make([]wallet.Spelling, len(all))
+	for n, s := range all {
+		var err error
+		if deposits[n], err = a.readSimulate(s); err == nil {
+			addresses[n], err = a.spelling(deposits[n])
+		}
+		if err != nil {
 			return fault.Permanent(fmt.Errorf("simulated deposit %.40q: %w", s.RequestID, err))
 		}
 	}
-	modes, err := a.simulator.Owner(ctx, network.Family, texts[0], texts[1])
+	wrong, err := a.simulator.NotOfTest(ctx, addresses)
 	if err != nil {
 		return fmt.Errorf("looking the address up: %w", err)
 	}
-	if len(modes) != 1 || modes[0] != tenant.Test {
-		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: the address is not one of test mode", s.RequestID))
+	if len(wrong) > 0 {
+		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: the address is not one of test mode", all[wrong[0]].RequestID))
 	}
-	if err := a.simulator.Simulate(ctx, messageID, d); err != nil {
+	if err := a.simulator.Simulate(ctx, messageIDs, deposits); err != nil {
 		return fmt.Errorf("storing the simulated deposit: %w", err)
 	}
-	a.taken(network.Name)
+	for _, network := range networksOf(deposits) {
+		a.taken(network)
+	}
 	return nil
 }
 
+// spelling is the address of a deposit as each mode writes it.
+func (a *App) spelling(d wallet.Simulated) (s wallet.Spelling, err error) {
+	network, _ := money.NetworkOf(d.Network)
+	s.Family = network.Family
+	if s.Test, err = address.Encode(s.Family, a.nets[tenant.Test], d.To); err == nil {
+		s.Live, err = address.Encode(s.Family, a.nets[tenant.Live], d.To)
+	}
+	return s, err
+}
+
+func networksOf(deposits []wallet.Simulated) (networks []string) {
+	for _, d := range deposits {
+		if !slices.Contains(networks, d.Network) {
+			networks = append(networks, d.Network)
+		}
+	}
+	return networks
+}
+
 // readSimulate checks the request and fills in its defaults.
-func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
+func (a *App) readSimulate(s Simulate) (wallet.Simulated, error) {
 	if s.RequestID == "" || len(s.RequestID) > requestIDMost {
-		return wallet.Simulated{}, nil, errors.New("the request id is missing")
+		return wallet.Simulated{}, errors.New("the request id is missing")
 	}
 	network, ok := money.NetworkOf(s.Network)
 	if !ok {
-		return wallet.Simulated{}, nil, fmt.Errorf("unknown network %.20q; there are %s", s.Network, money.Pairs())
+		return wallet.Simulated{}, fmt.Errorf("unknown network %.20q; there are %s", s.Network, money.Pairs())
 	}
 	asset, ok := network.Asset(s.Asset)
 	if !ok {
-		return wallet.Simulated{}, nil, fmt.Errorf("%.20q is not listed on %s; there are %s", s.Asset, network.Name, money.Pairs())
+		return wallet.Simulated{}, fmt.Errorf("%.20q is not listed on %s; there are %s", s.Asset, network.Name, money.Pairs())
 	}
 	amount, ok := new(big.Int).SetString(s.Amount, 10)
 	if !ok || len(s.Amount) > amountMost || s.Amount[0] < '0' || s.Amount[0] > '9' || amount.Sign() <= 0 {
-		return wallet.Simulated{}, nil, fmt.Errorf("amount %.90q is not a positive number of base units", s.Amount)
+		return wallet.Simulated{}, fmt.Errorf("amount %.90q is not a positive number of base units", s.Amount)
 	}
 	if s.Confirmations < 0 || s.Confirmations > confirmationsMost {
-		return wallet.Simulated{}, nil, fmt.Errorf("confirmations must be 0 to %d", confirmationsMost)
+		return wallet.Simulated{}, fmt.Errorf("confirmations must be 0 to %d", confirmationsMost)
 	}
 	if s.LeavesAfter < 0 || s.LeavesAfter > confirmationsMost || len(s.Sender) > senderMost {
-		return wallet.Simulated{}, nil, fmt.Errorf("the block may leave after 0 to %d confirmations, and the sender has %d characters at most", confirmationsMost, senderMost)
+		return wallet.Simulated{}, fmt.Errorf("the block may leave after 0 to %d confirmations, and the sender has %d characters at most", confirmationsMost, senderMost)
 	}
 	key, err := address.Parse(network.Family, a.nets[tenant.Test], s.Address)
 	if err != nil {
-		return wallet.Simulated{}, nil, fmt.Errorf("the address %w", err)
+		return wallet.Simulated{}, fmt.Errorf("the address %w", err)
 	}
 	confirmations := s.Confirmations
 	if confirmations == 0 {
@@ -209,7 +232,7 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 		RequestID: s.RequestID, Network: network.Name, TxHash: txHash, To: key, Asset: asset.Symbol,
 		Contract: asset.Contract, Amount: amount, Sender: sender, Confirmations: confirmations,
 		LeavesAfter: s.LeavesAfter, Returns: s.Returns,
-	}, key, nil
+	}, nil
 }
 
 // sender makes up a payer: an address of the family that nobody owns.

@@ -41,19 +41,18 @@ func (s *shelf) NoteTraces(_ context.Context, used []wire.UsedAddress) error {
 	return s.err
 }
 
-func (s *shelf) Simulate(_ context.Context, _ string, d wallet.Simulated) error {
-	s.simulated = append(s.simulated, d)
+func (s *shelf) Simulate(_ context.Context, _ []string, deposits []wallet.Simulated) error {
+	s.simulated = append(s.simulated, deposits...)
 	return s.err
 }
 
-func (s *shelf) Owner(_ context.Context, _ money.Family, test, live string) (out []tenant.Mode, err error) {
-	if s.owner[test] == tenant.Test {
-		out = append(out, tenant.Test)
+func (s *shelf) NotOfTest(_ context.Context, addresses []wallet.Spelling) (places []int, err error) {
+	for n, a := range addresses {
+		if s.owner[a.Test] != tenant.Test || s.owner[a.Live] == tenant.Live {
+			places = append(places, n)
+		}
 	}
-	if s.owner[live] == tenant.Live {
-		out = append(out, tenant.Live)
-	}
-	return out, s.err
+	return places, s.err
 }
 
 const (
@@ -166,7 +165,7 @@ func TestSimulate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, taken, req := &shelf{owner: owner}, []string{}, good
 			c.change(&req)
-			err := newApp(s, &taken).Simulate(t.Context(), "m", req)
+			err := newApp(s, &taken).Simulate(t.Context(), []string{"m"}, []Simulate{req})
 			if (err == nil) != c.ok || (err != nil && !fault.IsPermanent(err)) || (len(s.simulated) == 1) != c.ok || (len(taken) == 1) != c.ok {
 				t.Fatalf("simulate a deposit: got %v, %v, %v, want success %t", err, s.simulated, taken, c.ok)
 			}
@@ -175,9 +174,14 @@ func TestSimulate(t *testing.T) {
 	s, taken := &shelf{owner: owner}, []string{}
 	a := newApp(s, &taken)
 	for range 2 {
-		if err := a.Simulate(t.Context(), "m", good); err != nil {
+		if err := a.Simulate(t.Context(), []string{"m"}, []Simulate{good}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	foreign := good
+	foreign.Address = liveOne
+	if err := a.Simulate(t.Context(), []string{"m", "n"}, []Simulate{good, foreign}); !fault.IsPermanent(err) || len(s.simulated) != 2 {
+		t.Errorf("simulate a pack with a live address: got %v and %d deposits, want none of the pack", err, len(s.simulated))
 	}
 	d := s.simulated[0]
 	if d.TxHash != s.simulated[1].TxHash || len(d.TxHash) != 66 || d.Confirmations != 12 || d.Contract == "" || d.Sender == "" || d.Amount.String() != "1500000" {

@@ -16,7 +16,7 @@ import (
 // Cases are the use cases that messages call.
 type Cases interface {
 	Allocate(ctx context.Context, messageID string, r wallet.Request) error
-	Simulate(ctx context.Context, messageID string, s app.Simulate) error
+	Simulate(ctx context.Context, messageIDs []string, all []app.Simulate) error // all or none
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
 	TakeRefund(ctx context.Context, m wire.RefundApproved) error
@@ -28,6 +28,7 @@ type Cases interface {
 // Consumer is the part of the bus that handlers are added to.
 type Consumer interface {
 	Handle(queue string, parallel int, h func(ctx context.Context, m bus.Message) error)
+	HandleAll(queue string, parallel int, h func(ctx context.Context, pack []bus.Message) []error)
 }
 
 // Messages in flight at a time. Allocations of one family wait for each other, so four are enough for all families.
@@ -49,16 +50,7 @@ func Consume(link Consumer, cases Cases) {
 		}
 		return cases.Allocate(ctx, m.ID, wallet.Request{ID: p.RequestID, Mode: p.Mode, Family: p.Family, Count: p.Count})
 	})
-	link.Handle(queue(wire.SimulateDepositV1), simulateParallel, func(ctx context.Context, m bus.Message) error {
-		var p wire.SimulateDeposit
-		if err := decode(m, &p); err != nil {
-			return err
-		}
-		return cases.Simulate(ctx, m.ID, app.Simulate{
-			RequestID: p.RequestID, Address: p.Address, Network: p.Network, Asset: p.Asset, Amount: p.Amount, Confirmations: p.Confirmations,
-			Sender: p.Sender, LeavesAfter: p.LeavesAfter, Returns: p.Returns,
-		})
-	})
+	link.HandleAll(queue(wire.SimulateDepositV1), simulateParallel, bus.AllOrNone(simulate(cases)))
 	link.Handle(queue(wire.AddressesUsedV1), usedParallel, used(cases))
 	link.Handle(queue(wire.LookAtTransactionV1), lookAtParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.LookAtTransaction
@@ -95,6 +87,23 @@ func Consume(link Consumer, cases Cases) {
 		}
 		return cases.FindTransfer(ctx, m.ID, p)
 	})
+}
+
+func simulate(cases Cases) func(ctx context.Context, pack []bus.Message) error {
+	return func(ctx context.Context, pack []bus.Message) error {
+		ids, all := make([]string, len(pack)), make([]app.Simulate, len(pack))
+		for n, m := range pack {
+			var p wire.SimulateDeposit
+			if err := decode(m, &p); err != nil {
+				return err
+			}
+			ids[n], all[n] = m.ID, app.Simulate{
+				RequestID: p.RequestID, Address: p.Address, Network: p.Network, Asset: p.Asset, Amount: p.Amount, Confirmations: p.Confirmations,
+				Sender: p.Sender, LeavesAfter: p.LeavesAfter, Returns: p.Returns,
+			}
+		}
+		return cases.Simulate(ctx, ids, all)
+	}
 }
 
 // used passes the traces of used addresses on.

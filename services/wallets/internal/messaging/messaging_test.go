@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"testing"
@@ -27,6 +28,10 @@ func (r *recorder) Handle(queue string, _ int, h func(context.Context, bus.Messa
 	r.handlers[queue] = h
 }
 
+func (r *recorder) HandleAll(queue string, _ int, h func(context.Context, []bus.Message) []error) {
+	r.handlers[queue] = func(ctx context.Context, m bus.Message) error { return errors.Join(h(ctx, []bus.Message{m})...) }
+}
+
 func (r *recorder) Allocate(_ context.Context, messageID string, q wallet.Request) error {
 	r.calls = append(r.calls, fmt.Sprint("allocate ", messageID, " ", q))
 	return nil
@@ -37,8 +42,8 @@ func (r *recorder) NoteTraces(_ context.Context, used []wire.UsedAddress) error 
 	return nil
 }
 
-func (r *recorder) Simulate(_ context.Context, messageID string, s app.Simulate) error {
-	r.calls = append(r.calls, fmt.Sprint("simulate ", messageID, " ", s))
+func (r *recorder) Simulate(_ context.Context, messageIDs []string, all []app.Simulate) error {
+	r.calls = append(r.calls, fmt.Sprint("simulate ", messageIDs, " ", all))
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/inbox"
-	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/simulated"
@@ -51,15 +50,19 @@ RETURNING height, mine_until`
 
 	simTransfersSQL = `SELECT tx_hash, key, asset, contract, amount::text, sender FROM sim_transfers WHERE network = $1 AND height = $2 ORDER BY tx_hash`
 
-	simDepositSQL = `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations, leaves_after, returns)
-VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9, $10, $11) ON CONFLICT (request_id) DO NOTHING`
+	simDepositsSQL = `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations, leaves_after, returns)
+SELECT request_id, network, tx_hash, key, asset, contract, amount::numeric, sender, confirmations, leaves_after, returns
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::boolean[])
+AS d(request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations, leaves_after, returns)
+ORDER BY request_id ON CONFLICT (request_id) DO NOTHING`
 
 	simCutSQL = `DELETE FROM sim_blocks WHERE network = $1 AND height > $2`
 
 	simOrphanSQL = `UPDATE sim_transfers SET height = NULL, dropped = $3 WHERE network = $1 AND height > $2`
 
-	ownerSQL = `SELECT mode FROM addresses WHERE mode = 'test' AND family = $1 AND address = $2
-UNION ALL SELECT mode FROM addresses WHERE mode = 'live' AND family = $1 AND address = $3`
+	notOfTestSQL = `SELECT place - 1 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k(family, test, live, place)
+WHERE NOT EXISTS (SELECT FROM addresses a WHERE a.mode = 'test' AND a.family = k.family AND a.address = k.test OFFSET 0)
+OR EXISTS (SELECT FROM addresses a WHERE a.mode = 'live' AND a.family = k.family AND a.address = k.live OFFSET 0) ORDER BY place`
 )
 
 // simKeep is how many blocks a simulated chain keeps; more than a scanner may ever go back.
@@ -202,23 +205,42 @@ func (s *Store) SimFork(ctx context.Context, network string, above int64, drop b
 	})
 }
 
-// Simulate puts a deposit on a simulated chain, once per request id. The same transaction records the requesting
-// message.
-func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulated) error {
+// Simulate puts deposits on simulated chains, each once per request id. The same transaction records the messages that
+// asked for them, one for each; there may be none.
+func (s *Store) Simulate(ctx context.Context, messageIDs []string, deposits []wallet.Simulated) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
-		if messageID != "" {
-			fresh, err := inbox.Fresh(ctx, tx, messageID)
-			if err != nil || !fresh {
-				return err
+		if messageIDs == nil {
+			return simDeposits(ctx, tx, deposits)
+		}
+		fresh, err := inbox.FreshOf(ctx, tx, messageIDs)
+		if err != nil {
+			return err
+		}
+		var wanted []wallet.Simulated
+		for n, id := range messageIDs {
+			if fresh[id] {
+				wanted = append(wanted, deposits[n])
 			}
 		}
-		return simDeposit(ctx, tx, d)
+		return simDeposits(ctx, tx, wanted)
 	})
 }
 
-func simDeposit(ctx context.Context, tx pgx.Tx, d wallet.Simulated) error {
-	_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations,
-		d.LeavesAfter, d.Returns)
+func simDeposits(ctx context.Context, tx pgx.Tx, deposits []wallet.Simulated) error {
+	if len(deposits) == 0 {
+		return nil
+	}
+	var ids, networks, hashes, assets, contracts, amounts, senders []string
+	var keys [][]byte
+	var confirmations, leaves []int64
+	var returns []bool
+	for _, d := range deposits {
+		ids, networks, hashes, keys = append(ids, d.RequestID), append(networks, d.Network), append(hashes, d.TxHash), append(keys, d.To)
+		assets, contracts, amounts = append(assets, d.Asset), append(contracts, d.Contract), append(amounts, d.Amount.String())
+		senders, confirmations = append(senders, d.Sender), append(confirmations, d.Confirmations)
+		leaves, returns = append(leaves, d.LeavesAfter), append(returns, d.Returns)
+	}
+	_, err := tx.Exec(ctx, simDepositsSQL, ids, networks, hashes, keys, assets, contracts, amounts, senders, confirmations, leaves, returns)
 	return err
 }
 
@@ -259,11 +281,15 @@ func (s *Store) simLeave(ctx context.Context, tx pgx.Tx, c scanner.Chain, tip in
 	return reverted, s.putDeposits(ctx, tx, reverted)
 }
 
-// Owner returns the modes in which an address was issued, given in each mode's notation.
-func (s *Store) Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error) {
-	rows, err := s.pool.Query(ctx, ownerSQL, family, test, live)
+// NotOfTest returns the places of the addresses that were not issued in test mode alone.
+func (s *Store) NotOfTest(ctx context.Context, addresses []wallet.Spelling) (places []int, err error) {
+	families, tests, lives := make([]string, len(addresses)), make([]string, len(addresses)), make([]string, len(addresses))
+	for n, a := range addresses {
+		families[n], tests[n], lives[n] = string(a.Family), a.Test, a.Live
+	}
+	rows, err := s.pool.Query(ctx, notOfTestSQL, families, tests, lives)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[tenant.Mode])
+	return pgx.CollectRows(rows, pgx.RowTo[int])
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,10 +76,10 @@ func (w *simulation) deposit(id string, confirmations int64) {
 // depositUntil makes a deposit whose block leaves the chain after so many confirmations.
 func (w *simulation) depositUntil(id string, confirmations, leavesAfter int64, returns bool) {
 	w.t.Helper()
-	if err := w.store.Simulate(w.t.Context(), "", wallet.Simulated{
+	if err := w.store.Simulate(w.t.Context(), nil, []wallet.Simulated{{
 		RequestID: id, Network: "ethereum", TxHash: "0x" + id, To: w.key, Asset: "USDT", Contract: "c", Amount: big.NewInt(100), Sender: "s",
 		Confirmations: confirmations, LeavesAfter: leavesAfter, Returns: returns,
-	}); err != nil {
+	}}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.chain.Taken()
@@ -195,7 +196,7 @@ func TestSimulated_refusesAForkOfNothing(t *testing.T) {
 	}
 }
 
-func TestOwner(t *testing.T) {
+func TestNotOfTest(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	fund(t, s, pool)
@@ -203,10 +204,17 @@ func TestOwner(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), `SELECT address FROM addresses`).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
-	if modes, err := s.Owner(t.Context(), money.EVM, text, text); err != nil || len(modes) != 1 || modes[0] != tenant.Test {
-		t.Errorf("find who owns an address: got %v, %v, want test", modes, err)
+	own, foreign := wallet.Spelling{Family: money.EVM, Test: text, Live: text}, wallet.Spelling{Family: money.EVM, Test: "0xnobody", Live: "0xnobody"}
+	look := func(what string, want []int) {
+		t.Helper()
+		got, err := s.NotOfTest(t.Context(), []wallet.Spelling{own, foreign, own})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
+		}
 	}
-	if modes, err := s.Owner(t.Context(), money.EVM, "0xnobody", "0xnobody"); err != nil || len(modes) != 0 {
-		t.Errorf("find who owns a foreign address: got %v, %v, want nobody", modes, err)
+	look("one of test mode, one of nobody", []int{1})
+	if _, err := pool.Exec(t.Context(), `UPDATE addresses SET mode = 'live' WHERE address = $1`, text); err != nil {
+		t.Fatal(err)
 	}
+	look("one of live mode, one of nobody", []int{0, 1, 2})
 }

@@ -288,7 +288,7 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 		if err := idempotency.Put(ctx, tx, k, a); err != nil {
 			return err
 		}
-		return simDeposit(ctx, tx, d)
+		return simDeposits(ctx, tx, []wallet.Simulated{d})
 	})
 	if k.Sent() && idempotency.IsTaken(err) {
 		return idempotency.ErrTaken

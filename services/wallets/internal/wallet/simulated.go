@@ -23,6 +23,12 @@ type Simulated struct {
 	Returns       bool  // a later block holds it again
 }
 
+// Spelling is an address as each mode writes it.
+type Spelling struct {
+	Family     money.Family
+	Test, Live string
+}
+
 // SimulatedHash is the hash of a request's transaction on a simulated chain, the same each time.
 func SimulatedHash(family money.Family, network, request string) string {
 	return address.TxHash(family, sha256.Sum256([]byte("simulated/"+network+"/"+request)))
