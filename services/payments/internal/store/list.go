@@ -207,14 +207,14 @@ func families() (names []string) {
 }
 
 // list reads a page of at most most payments, and their deposits and payouts in a second round trip, if they have any.
-func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]change.View, error) {
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list payments: %w", err)
-	}
-	views, err := s.page(rows, set, most)
-	if err != nil {
-		return nil, err
+// Its statements have one plan for any arguments. The planner does not see that: it takes the bounds and the limit of a
+// statement that it plans for all arguments for a part of the table, and so plans each page of a long list anew.
+func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) (views []change.View, err error) {
+	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		views, err = s.page(rows, set, most)
+		return err
+	}, sql, args...); err != nil {
+		return nil, wrap(err, "list payments")
 	}
 	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
 }
@@ -249,7 +249,7 @@ func (s *Store) page(rows pgx.Rows, set func(column) bool, most int) ([]change.V
 		v.Payment, err = r.scan(row)
 		return v, err
 	})
-	return views, wrap(err, "list payments")
+	return views, err
 }
 
 // statusNames are the statuses of a filter, or all of them when it has none.

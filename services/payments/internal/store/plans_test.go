@@ -5,6 +5,7 @@ package store_test
 import (
 	"crypto/md5" //nolint:gosec // as PostgreSQL makes the rows
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +13,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
 )
 
@@ -42,12 +46,30 @@ func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
 	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) error {
-		if name == "listOwnedByPayer" || name == "listByAccount" {
+		const show = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
+		switch {
+		case name == "listOwnedByPayer" || name == "listByAccount":
 			if _, err := tx.Exec(w.T.Context(), store.InOrder); err != nil {
 				return err
 			}
+		case strings.HasPrefix(name, "list"): // the plan for any arguments
+			for _, step := range []string{store.OnePlan, "PREPARE list AS " + statement(w, name)} {
+				if _, err := tx.Exec(w.T.Context(), step); err != nil {
+					return err
+				}
+			}
+			var places []string
+			for n := range args {
+				places = append(places, fmt.Sprintf("$%d", n+1))
+			}
+			execute := show + "EXECUTE list(" + strings.Join(places, ", ") + ")"
+			if err := tx.QueryRow(w.T.Context(), execute, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(&raw); err != nil {
+				return err
+			}
+			_, err := tx.Exec(w.T.Context(), "DEALLOCATE list")
+			return err
 		}
-		return tx.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement(w, name), args...).Scan(&raw)
+		return tx.QueryRow(w.T.Context(), show+statement(w, name), args...).Scan(&raw)
 	})
 	if err != nil {
 		w.T.Fatalf("explain %s: %v", name, err)
@@ -227,9 +249,44 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		}
 	}
 	read("payments", "differences")
+	plannedOnce(w)
 	archived(w)
 	t.Log("after most payments were archived:")
 	read("payments", "differences", "archived_payments")
+}
+
+// plannedOnce asks for pages of a merchant with many payments. PostgreSQL plans none of them by itself: that takes twice
+// the time of a page.
+func plannedOnce(w *fixture.Payments) {
+	w.T.Helper()
+	cfg := w.Pool.Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0
+	pool, err := pgxpool.NewWithConfig(w.T.Context(), cfg)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer pool.Close()
+	s, owner := store.New(pool, w.Store.Options), tenant.Owner{MerchantID: "big", Mode: tenant.Test}
+	for name, f := range map[string]views.Filter{
+		"all":      {Owner: owner, Limit: 21},
+		"by type":  {Owner: owner, Limit: 21, Type: payment.Gift},
+		"an order": {Owner: owner, Limit: 21, Merchant: "o-777"},
+	} {
+		const times = 12 // PostgreSQL plans a statement five times for its arguments before it considers any
+		for range times {
+			if _, err := s.List(w.T.Context(), f); err != nil {
+				w.T.Fatal(err)
+			}
+		}
+		var anew, once int
+		if err := pool.QueryRow(w.T.Context(), `SELECT sum(custom_plans), sum(generic_plans) FROM pg_prepared_statements
+			WHERE from_sql = false AND statement ~ 'FROM (ONLY )?payments'`).Scan(&anew, &once); err != nil {
+			w.T.Fatal(err)
+		}
+		if anew > 0 || once < times {
+			w.T.Errorf("list payments, %s, %d times: %d were planned anew, %d not", name, times, anew, once)
+		}
+	}
 }
 
 // The queries of operators' lists, workers and timers stay cheap for any number of payouts and deposits.
