@@ -35,7 +35,7 @@ var rows = []row{
 	{"read/page", "the same for a page of fifty, of all statuses and types", 0.35, reads(true)},
 	{latencyRows + "create", "1/p99 of a create with everything on at half of the capacity (64 callers, each the next as soon as the last is answered, measured first), against the same at a tenth; p50 and p99 of both; the time of a create begins when it is due; a side takes three times as long, and has 300 payments at least", 0, latencyPath(false)},
 	{latencyRows + "webhook", "the same from the block of a deposit to the arrival of its first callback (payment.confirming), at half and at a tenth of the payments that settle in a second", 0, latencyPath(true)},
-	{"idle", "one over the processors that the whole product uses which nobody calls, PostgreSQL and the broker included, without simulated blocks and with the intervals of production, against one over those of a bare broker with as many connections plus 0.03; a side takes five times as long; costs are milliseconds in a second", 1, idlePath},
+	{"idle", "one over the processors that the whole product uses which nobody calls, PostgreSQL and the broker included, without simulated blocks and with the intervals of production, against one over those of a bare broker with as many connections plus 0.03; a side takes five times as long, the product's after a minute of rest; costs are milliseconds in a second", 1, idlePath},
 	{"list/all/1e5", "pages of twenty, first ones and deep ones, over 10^5 payments of a merchant against the same over 10^4", 1 / 1.3, listFlat(unfiltered, 100_000)},
 	{"list/all/1e6", "the same over 10^6", 1 / 1.3, listFlat(unfiltered, 1_000_000)},
 	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},

@@ -185,7 +185,7 @@ func (p *process) serve(a api, cases *usecases.Set) error {
 // Intervals of the timers. The leader runs them.
 const (
 	stockEvery      = 200 * time.Millisecond
-	expireEvery     = 500 * time.Millisecond
+	expireEvery     = time.Second
 	cleanEvery      = 2 * time.Second
 	retainEvery     = time.Minute
 	sendPausesEvery = 20 * time.Second

@@ -23,8 +23,8 @@ import (
 const (
 	grantEvery  = 10 * time.Second
 	rotateEvery = 10 * time.Minute
-	closeEvery  = 500 * time.Millisecond
-	tellEvery   = time.Second
+	closeEvery  = time.Second
+	tellEvery   = 2 * time.Second
 	retainEvery = time.Minute
 	levelEvery  = 10 * time.Second
 	sealEvery   = 5 * time.Minute

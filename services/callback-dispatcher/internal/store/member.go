@@ -17,7 +17,7 @@ import (
 
 const (
 	beatEvery     = time.Second
-	takeOverEvery = 500 * time.Millisecond
+	takeOverEvery = time.Second
 	takeOverFor   = time.Second
 	takeOverMost  = 1000 // deliveries in one transaction
 	orphansEvery  = 10 * time.Second

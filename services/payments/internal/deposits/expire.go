@@ -14,16 +14,27 @@ import (
 
 // Bounds of one call of ExpireDue. Payments that are closed at once share transactions.
 const (
-	expireBatch  = 200
-	expireAtOnce = 32
+	expireBatch   = 200
+	expireBatches = 10
+	expireAtOnce  = 32
 )
 
-// ExpireDue closes every window that has ended. A payment that fails does not stop the others.
+// ExpireDue closes every window that has ended, at most 2 000 in a call. A payment that fails does not stop the others
+// of its batch. It stays due, and so ends the call, which would read it again.
 func (a *Deposits) ExpireDue(ctx context.Context) error {
-	ids, err := a.Store.Due(ctx, a.Policy.ScanMargin, expireBatch)
-	if err != nil {
-		return err
+	for range expireBatches {
+		ids, err := a.Store.Due(ctx, a.Policy.ScanMargin, expireBatch)
+		if err != nil {
+			return err
+		}
+		if err := a.expire(ctx, ids); err != nil || len(ids) < expireBatch {
+			return err
+		}
 	}
+	return nil
+}
+
+func (a *Deposits) expire(ctx context.Context, ids []string) error {
 	errs := make([]error, len(ids))
 	var busy sync.WaitGroup
 	slots := make(chan struct{}, expireAtOnce)

@@ -237,6 +237,26 @@ func TestLife_expiryWaitsForTheScanner(t *testing.T) {
 	}
 }
 
+// More payments than one batch are closed by one call.
+func TestLife_expiryOfMany(t *testing.T) {
+	t.Parallel()
+	const many = 201
+	w := fixture.New(t)
+	w.Fill(many)
+	for range many {
+		w.Make(fixture.Command())
+	}
+	ended := time.Now().Add(-3 * time.Minute)
+	w.SQL(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	w.Scanned(110, ended.Add(61*time.Second))
+	if err := w.Deposits.ExpireDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := fixture.Ask[int](w, `SELECT count(*) FROM payments WHERE status <> 'expired'`); left != 0 {
+		t.Errorf("close %d payments that are due: %d are left open, want none", many, left)
+	}
+}
+
 // A gift that nobody claims and a payment that its caller does not settle go to review.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
