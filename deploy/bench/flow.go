@@ -296,7 +296,7 @@ func (f *flow) drain(ctx context.Context) error {
 // steady takes a side. The first one runs once more before it: to fill the tables, which were empty a moment ago, so
 // that the planner can be given the statistics that autovacuum gives it a minute later. A plan for an empty table reads
 // all of it. Each ANALYZE makes every connection plan each of its statements anew, which a side of seconds would count
-// as costs of its payments. So there is one, and the first side, which is the warm-up, makes the plans.
+// as costs of its payments. So there is one, and the side after it, which nobody counts, makes the plans.
 func (f *flow) steady(ctx context.Context, take func() (side, error)) (side, error) {
 	if !f.warm {
 		if s, err := take(); err != nil {

@@ -7,18 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"causeway.internal/deploy/bench/internal/stack"
 )
 
-// Bounds of the idle row. Ten seconds after its last process has started a stack does nothing but wait. A minute later
-// PostgreSQL has made most plans: on each connection it plans a statement anew the first five times.
+// Bounds of the idle row. A minute after its last process has started a stack does nothing but wait, and PostgreSQL has
+// made most plans: on each connection it plans a statement anew the first five times.
 const (
 	idleMost   = 0.03 // processors that the product may use beyond a bare broker with as many connections
 	idleLonger = 5    // a side takes so many times as long as others, because the kernel counts in hundredths of a second
 	idleRest   = time.Minute
-	bareRest   = 10 * time.Second
 )
 
 // quiet are workers with settings of production in place of the stack's: lists and reports of operators are as seldom,
@@ -68,7 +68,34 @@ func idlePath(ctx context.Context, b *bench) (measure, error) {
 			return m, err
 		}
 	}
+	if err := b.keepUp(ctx); err != nil {
+		return m, err
+	}
 	return m, d.begin(ctx)
+}
+
+// keepUp does for all databases at once what autovacuum does in the minutes after a row that wrote much.
+func (b *bench) keepUp(ctx context.Context) error {
+	return b.within(ctx, b.stack.Superuser, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT datname FROM pg_database WHERE datallowconn`)
+		if err != nil {
+			return fmt.Errorf("listing the databases: %w", err)
+		}
+		databases, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("listing the databases: %w", err)
+		}
+		for _, name := range databases {
+			address, err := withDatabase(b.stack.Superuser, name)
+			if err != nil {
+				return err
+			}
+			if err := b.within(ctx, address, func(ctx context.Context, conn *pgx.Conn) error { return execute(ctx, conn, `VACUUM (ANALYZE)`) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func isQuiet(process string) bool {
@@ -100,7 +127,7 @@ func (d *idle) ours(ctx context.Context, length time.Duration) (side, error) {
 	for _, q := range quiet {
 		all = append(all, q.process)
 	}
-	return d.used(ctx, idleRest, length, 0, all)
+	return d.used(ctx, length, 0, all)
 }
 
 // bare is the broker alone, with connections that nobody uses, and what the product may use in addition.
@@ -129,13 +156,13 @@ func (d *idle) bare(ctx context.Context, length time.Duration) (s side, err erro
 			return s, fmt.Errorf("opening a channel: %w", err)
 		}
 	}
-	return d.used(ctx, bareRest, length, idleMost, []string{"rabbitmq", "epmd"})
+	return d.used(ctx, length, idleMost, []string{"rabbitmq", "epmd"})
 }
 
 // used is one over the processors that processes use, and so many more. Its costs are milliseconds in a second.
-func (d *idle) used(ctx context.Context, rest, length time.Duration, more float64, processes []string) (side, error) {
+func (d *idle) used(ctx context.Context, length time.Duration, more float64, processes []string) (side, error) {
 	select {
-	case <-time.After(rest):
+	case <-time.After(idleRest):
 	case <-ctx.Done():
 		return side{}, ctx.Err()
 	}

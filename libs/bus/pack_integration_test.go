@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -153,6 +154,41 @@ func TestPack_brokenOrUnfinished(t *testing.T) {
 		t.Errorf("came again: %s, %s", a, b)
 	}
 	eventually(t, "the broken one is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
+}
+
+// A handler that takes a pack whole or not at all gets the messages one by one when it fails, and the bad one is buried
+// alone.
+func TestAllOrNone(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t, lines()...)
+	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
+	publish(t, sender, "good", "bad", "better")
+	calls, done := make(chan string, 20), make(chan string, 20)
+	receiver.HandleAll(queue, 1, AllOrNone(func(_ context.Context, pack []Message) error {
+		var ids []string
+		for _, m := range pack {
+			ids = append(ids, m.ID)
+		}
+		calls <- strings.Join(ids, " ")
+		if slices.Contains(ids, "bad") {
+			return fault.Permanent(errors.New("no such field"))
+		}
+		done <- strings.Join(ids, " ")
+		return nil
+	}))
+	run(t, receiver)
+	for _, want := range []string{"good bad better", "good", "bad", "better"} {
+		if got := receive(t, calls); got != want {
+			t.Errorf("called with %q, want %q", got, want)
+		}
+	}
+	for _, want := range []string{"good", "better"} {
+		if got := receive(t, done); got != want {
+			t.Errorf("handled %q, want %q", got, want)
+		}
+	}
+	admin := mq.Open(t, vhost)
+	eventually(t, "the bad one alone is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 && mq.Depth(t, admin, queue) == 0 })
 }
 
 // A handler of packs has each in one call; what it failed on, and all of a pack that it panicked on, it gets again one

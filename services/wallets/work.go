@@ -24,7 +24,7 @@ const (
 	grantEvery  = 10 * time.Second
 	rotateEvery = 10 * time.Minute
 	closeEvery  = time.Second
-	tellEvery   = 2 * time.Second
+	tellEvery   = time.Second
 	retainEvery = time.Minute
 	levelEvery  = 10 * time.Second
 	sealEvery   = 5 * time.Minute

@@ -16,8 +16,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/store"
 )
 
 // copies are the rows of a payment that are copied, with the columns that differ. %[1]s is the id of the copy, %[2]s
@@ -113,11 +113,12 @@ func (w *past) cost(name string, args ...any) (best cost) {
 	w.T.Helper()
 	for range 4 {
 		var raw []byte
-		err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) error {
+		err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) (err error) {
 			if _, err := tx.Exec(w.T.Context(), `SET LOCAL statement_timeout = '30min'`); err != nil {
 				return err
 			}
-			return tx.QueryRow(w.T.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+store.Statements()[name], args...).Scan(&raw)
+			raw, err = fixture.Explain(w.T.Context(), tx, name, args...)
+			return err
 		})
 		var out []struct {
 			Plan struct {

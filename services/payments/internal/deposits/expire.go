@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,22 +20,25 @@ const (
 	expireAtOnce  = 32
 )
 
-// ExpireDue closes every window that has ended, at most 2 000 in a call. A payment that fails does not stop the others
-// of its batch. It stays due, and so ends the call, which would read it again.
-func (a *Deposits) ExpireDue(ctx context.Context) error {
+// ExpireDue closes every window that has ended, at most 2 000 in a call. A payment that fails does not stop the others.
+// It stays due, so the next batch tries it again.
+func (a *Deposits) ExpireDue(ctx context.Context) (failed error) {
 	for range expireBatches {
 		ids, err := a.Store.Due(ctx, a.Policy.ScanMargin, expireBatch)
 		if err != nil {
 			return err
 		}
-		if err := a.expire(ctx, ids); err != nil || len(ids) < expireBatch {
-			return err
+		errs := a.expire(ctx, ids)
+		failed = errors.Join(errs...)
+		if len(ids) < expireBatch || !slices.Contains(errs, nil) {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
-func (a *Deposits) expire(ctx context.Context, ids []string) error {
+// expire returns an error for each payment that failed, in their order.
+func (a *Deposits) expire(ctx context.Context, ids []string) []error {
 	errs := make([]error, len(ids))
 	var busy sync.WaitGroup
 	slots := make(chan struct{}, expireAtOnce)
@@ -56,7 +60,7 @@ func (a *Deposits) expire(ctx context.Context, ids []string) error {
 		})
 	}
 	busy.Wait()
-	return errors.Join(errs...)
+	return errs
 }
 
 // timer applies the trigger of the payment's timer. It reads the timer again under the lock, because a deposit may have

@@ -11,9 +11,6 @@ import (
 // InOrder is what comes before a statement that has to read an index in its order.
 const InOrder = inOrder
 
-// OnePlan is what comes before a statement that has one plan for any arguments.
-const OnePlan = onePlan
-
 // Waiting is the number of changes that wait for a pack.
 func (s *Store) Waiting() int {
 	s.packs.mu.Lock()

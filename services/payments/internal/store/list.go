@@ -124,7 +124,7 @@ var (
 )
 
 // pageOf reads the payments that a statement finds, by the primary key of the table of each. The planner assumes that
-// an array is small, and so keeps one plan for all arguments.
+// an array is small, so its plan for any arguments is the right one.
 func pageOf(columns, finds string) string {
 	return "WITH found AS MATERIALIZED (\n" + finds + "\n)\nSELECT " + columns +
 		" FROM ONLY payments p WHERE p.id = ANY(ARRAY(SELECT id FROM found WHERE NOT archived))\nUNION ALL SELECT " + columns +
@@ -180,8 +180,8 @@ func (s *Store) listReviewed(ctx context.Context, f views.Filter) ([]change.View
 		return s.list(ctx, reviewed, f.Limit, listByTransaction, narrow...)
 	case f.Merchant != "":
 		return s.list(ctx, reviewed, f.Limit, listByMerchants, narrow...)
-	case f.Exception != payment.None:
-		return s.list(ctx, reviewed, f.Limit, listByException, narrow...)
+	case f.Exception != payment.None: // of a merchant with few payments, those are read in place of all with the exception
+		return s.listAnew(ctx, reviewed, f.Limit, listByException, narrow...)
 	case f.Owner.MerchantID != "":
 		return s.list(ctx, reviewed, f.Limit, listMerchants, f.Owner.MerchantID, modes, statuses, types, low, high, f.Limit)
 	case len(f.Statuses) == 0 && f.Type == "" && f.Owner.Mode == "":
@@ -207,14 +207,28 @@ func families() (names []string) {
 }
 
 // list reads a page of at most most payments, and their deposits and payouts in a second round trip, if they have any.
-// Its statements have one plan for any arguments. The planner does not see that: it takes the bounds and the limit of a
-// statement that it plans for all arguments for a part of the table, and so plans each page of a long list anew.
+// One plan of its statements is right for any arguments. The planner does not know that: it assumes that unknown bounds
+// and an unknown limit select a fixed share of the table, finds such a plan dear, and so plans each page of a long list
+// anew.
 func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) (views []change.View, err error) {
 	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
 		views, err = s.page(rows, set, most)
 		return err
 	}, sql, args...); err != nil {
 		return nil, wrap(err, "list payments")
+	}
+	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
+}
+
+// listAnew is list of a statement whose best plan depends on its arguments.
+func (s *Store) listAnew(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]change.View, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list payments: %w", err)
+	}
+	views, err := s.page(rows, set, most)
+	if err != nil {
+		return nil, fmt.Errorf("list payments: %w", err)
 	}
 	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
 }

@@ -5,7 +5,6 @@ package store_test
 import (
 	"crypto/md5" //nolint:gosec // as PostgreSQL makes the rows
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,31 +44,14 @@ func (p plan) each(f func(plan)) {
 func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
-	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) error {
-		const show = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
-		switch {
-		case name == "listOwnedByPayer" || name == "listByAccount":
+	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) (err error) {
+		if name == "listOwnedByPayer" || name == "listByAccount" {
 			if _, err := tx.Exec(w.T.Context(), store.InOrder); err != nil {
 				return err
 			}
-		case strings.HasPrefix(name, "list"): // the plan for any arguments
-			for _, step := range []string{store.OnePlan, "PREPARE list AS " + statement(w, name)} {
-				if _, err := tx.Exec(w.T.Context(), step); err != nil {
-					return err
-				}
-			}
-			var places []string
-			for n := range args {
-				places = append(places, fmt.Sprintf("$%d", n+1))
-			}
-			execute := show + "EXECUTE list(" + strings.Join(places, ", ") + ")"
-			if err := tx.QueryRow(w.T.Context(), execute, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(&raw); err != nil {
-				return err
-			}
-			_, err := tx.Exec(w.T.Context(), "DEALLOCATE list")
-			return err
 		}
-		return tx.QueryRow(w.T.Context(), show+statement(w, name), args...).Scan(&raw)
+		raw, err = fixture.Explain(w.T.Context(), tx, name, args...)
+		return err
 	})
 	if err != nil {
 		w.T.Fatalf("explain %s: %v", name, err)
@@ -210,6 +192,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"operators', by account":      {"listByAccount", []any{nil, one, every, types, low, high, page, nil, [][]byte{md5Of("77")}, nil, nil, nil}, 500},
 		"operators', by payout":       {"listByPayout", narrowed(nil, nil, nil, nil, nil, "pyo_00000000000000000000027777"), 100},
 		"operators', by exception":    {"listByException", narrowed(nil, nil, nil, nil, "overpaid"), 500},
+		"by exception and merchant":   {"listByException", narrowed("m99", nil, nil, nil, "overpaid"), 100},
 		"operators', a merchant's":    {"listMerchants", []any{"m3", modes, every, types, low, high, page}, 1500},
 		"operators', of a mode":       {"listSome", []any{every, types, low, high, page, one}, 9000},
 		"operators', all":             {"listEvery", []any{low, high, page}, 100},

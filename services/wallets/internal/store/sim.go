@@ -206,7 +206,7 @@ func (s *Store) SimFork(ctx context.Context, network string, above int64, drop b
 }
 
 // Simulate puts deposits on simulated chains, each once per request id. The same transaction records the messages that
-// asked for them, one for each; there may be none.
+// asked for them, one for each; nil means that no message did.
 func (s *Store) Simulate(ctx context.Context, messageIDs []string, deposits []wallet.Simulated) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
 		if messageIDs == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -196,6 +197,40 @@ func TestSimulated_refusesAForkOfNothing(t *testing.T) {
 	}
 }
 
+// A pack stores what is new in it: not what an earlier message or the same request has stored.
+func TestSimulate_pack(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	key := fund(t, s, pool)
+	deposit := func(request string) wallet.Simulated {
+		return wallet.Simulated{
+			RequestID: request, Network: "ethereum", TxHash: "0x" + request, To: key, Asset: "USDT", Amount: big.NewInt(int64(len(request))), Sender: "of " + request,
+			Confirmations: 1,
+		}
+	}
+	simulate := func(messages []string, requests ...string) {
+		t.Helper()
+		var deposits []wallet.Simulated
+		for _, r := range requests {
+			deposits = append(deposits, deposit(r))
+		}
+		if err := s.Simulate(t.Context(), messages, deposits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	simulate([]string{"m1"}, "a")
+	simulate([]string{"m3", "m1", "m2", "m4"}, "ccc", "never", "bb", "bb")
+	simulate([]string{"m2"}, "never")
+	rows, err := pool.Query(t.Context(), `SELECT request_id || ' ' || tx_hash || ' ' || amount || ' ' || sender FROM sim_transfers ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if want := []string{"a 0xa 1 of a", "bb 0xbb 2 of bb", "ccc 0xccc 3 of ccc"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("simulate deposits of new and old messages: got %q, %v, want %q", got, err, want)
+	}
+}
+
 func TestNotOfTest(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -213,8 +248,14 @@ func TestNotOfTest(t *testing.T) {
 		}
 	}
 	look("one of test mode, one of nobody", []int{1})
-	if _, err := pool.Exec(t.Context(), `UPDATE addresses SET mode = 'live' WHERE address = $1`, text); err != nil {
+	if _, err := pool.Exec(t.Context(), `INSERT INTO counters SELECT (jsonb_populate_record(c, '{"mode": "live"}')).* FROM counters c WHERE mode = 'test' ON CONFLICT DO NOTHING`); err != nil {
 		t.Fatal(err)
 	}
-	look("one of live mode, one of nobody", []int{0, 1, 2})
+	if _, err := pool.Exec(t.Context(), `INSERT INTO addresses SELECT (jsonb_populate_record(a, '{"mode": "live", "wallet_id": "other", "address": "live one"}')).*
+		FROM addresses a WHERE address = $1`, text); err != nil {
+		t.Fatal(err)
+	}
+	look("one of test mode beside one of live mode", []int{1})
+	own.Live = "live one"
+	look("one of both modes", []int{0, 1, 2})
 }
