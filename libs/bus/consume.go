@@ -95,8 +95,8 @@ func (l *Link) HandleAll(queue string, parallel int, h func(ctx context.Context,
 	}})
 }
 
-// AllOrNone makes a handler for HandleAll of h, which handles all messages of a pack or none, in one transaction. When h
-// fails, h gets the messages again one by one, so that a bad one holds up no other.
+// AllOrNone makes a handler for HandleAll of h, which handles all messages of a pack or none, in one transaction. When
+// h fails, h gets the messages again one by one, so that a bad one holds up no other.
 func AllOrNone(h func(ctx context.Context, pack []Message) error) func(ctx context.Context, pack []Message) []error {
 	return func(ctx context.Context, pack []Message) []error {
 		if err := h(ctx, pack); err != nil {

@@ -238,8 +238,8 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 	read("payments", "differences", "archived_payments")
 }
 
-// plannedOnce asks for pages of a merchant with many payments. PostgreSQL plans none of them by itself: that takes twice
-// the time of a page.
+// plannedOnce asks for pages of a merchant with many payments. PostgreSQL plans none of them by itself: planning takes
+// twice the time of a page.
 func plannedOnce(w *fixture.Payments) {
 	w.T.Helper()
 	cfg := w.Pool.Config()
