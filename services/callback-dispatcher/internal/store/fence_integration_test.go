@@ -68,11 +68,19 @@ func failing(t *testing.T, db *pgxpool.Pool) {
 	do(t, db, `INSERT INTO lane (target, due_at, failures) VALUES ('t1', 'infinity', 3)`)
 }
 
-// takeOver makes another process take over what the dead held.
+// takeOver makes another process take over all that the dead held, however long it waits for locks.
 func takeOver(t *testing.T, db *pgxpool.Pool) func() error {
 	t.Helper()
 	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
-	return func() error { return m.takeOver(t.Context(), func(int) {}) }
+	return func() error { return m.takeOverAll(t.Context()) }
+}
+
+func (m *Member) takeOverAll(ctx context.Context) error {
+	for {
+		if more, err := m.takeOverSome(ctx, func(int) {}); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // A process that others give up while it records: they see what it has written.

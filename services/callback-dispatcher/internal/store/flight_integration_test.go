@@ -246,7 +246,7 @@ func TestFlight_ofADeadProcessIsDelivered(t *testing.T) {
 	fly(t, db, "old", done, open)
 	flown(t, db, done)
 	s := member(t, db, "new")
-	if err := NewMember(s, telemetrytest.ForTest(t).Log).takeOver(t.Context(), func(int) {}); err != nil {
+	if err := NewMember(s, telemetrytest.ForTest(t).Log).takeOverAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"flight": 0, "instance": 1, "delivery": 1})
@@ -296,7 +296,7 @@ func TestMember_takesOverAPartAtATime(t *testing.T) {
 		t.Fatalf("more %v, %v", more, err)
 	}
 	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost, "instance": 1, "flight": 5})
-	if err := m.takeOver(t.Context(), func(int) {}); err != nil {
+	if err := m.takeOverAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost + 30, "instance": 0, "flight": 0})

@@ -18,7 +18,7 @@ import (
 const (
 	beatEvery     = time.Second
 	takeOverEvery = time.Second
-	takeOverFor   = takeOverEvery / 2
+	takeOverFor   = time.Second
 	takeOverMost  = 1000 // deliveries in one transaction
 	orphansEvery  = 10 * time.Second
 	memberTimeout = 3 * time.Second
