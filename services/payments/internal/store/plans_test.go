@@ -232,15 +232,15 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		}
 	}
 	read("payments", "differences")
-	plannedOnce(w)
+	pagesKeepPlans(w)
 	archived(w)
 	t.Log("after most payments were archived:")
 	read("payments", "differences", "archived_payments")
 }
 
-// plannedOnce asks for pages of a merchant with many payments. PostgreSQL plans none of them by itself: planning takes
-// twice the time of a page.
-func plannedOnce(w *fixture.Payments) {
+// pagesKeepPlans asks for pages of a merchant with many payments. PostgreSQL plans none of them by itself: that would
+// take twice the time of a page.
+func pagesKeepPlans(w *fixture.Payments) {
 	w.T.Helper()
 	cfg := w.Pool.Config()
 	cfg.MaxConns, cfg.MinConns = 1, 0
