@@ -383,3 +383,32 @@ func TestPlans_withdrawals(t *testing.T) {
 		t.Errorf("WaitingWithdrawals() = %d of them, %v, want the 75 whose payout of the present attempt is unsent", len(found), err)
 	}
 }
+
+// What a busy worker asks for finds its rows by their indexes in a database of any age. A plan for any arguments takes a
+// list to have ten elements and a limit to be a tenth of what is due, which in a table of some thousand rows makes it
+// look cheap to read all of them.
+func TestPlans_youngDatabase(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
+		SELECT 'pyo_' || n, 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, repeat('x', 120)::bytea, 'pending', now() - n * interval '1 minute', now()
+		FROM generate_series(1, 2000) n`)
+	w.SQL(`INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
+		SELECT 'r' || n, 'NGN', 1, '058', '0123456789', 'A', 'succeed', now(), now() FROM generate_series(1, 2000) n`)
+	w.SQL(insertCrowd, 1, 2000)
+	w.SQL(`ANALYZE payouts, sim_transfers, payments`)
+	for name, args := range map[string][]any{
+		"duePayouts": {8}, "nextPayout": {}, "simLookups": {[]string{"r7", "r8"}},
+	} {
+		pages := 0
+		explain(w, name, args...).each(func(p plan) {
+			pages = max(pages, p.Hit+p.Read)
+			if p.Node == "Seq Scan" {
+				t.Errorf("%s reads the whole of %s", name, p.On)
+			}
+		})
+		if pages > 300 {
+			t.Errorf("%s reads %d pages for a few rows", name, pages)
+		}
+	}
+}

@@ -338,16 +338,19 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::int[],
 WHERE o.id = ANY($1::text[]) AND o.id = k.id`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
-	// Each row carries the merchant and the trace of its payment, for spans and log lines.
-	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
-	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
-	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
-	ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) AS due
-WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, ''), o.xmin, clock_timestamp()`
+	// The rows that are locked are changed where they lie: a join with them would read the whole table while that is
+	// small. Each row carries the merchant and the trace of its payment, for spans and log lines.
+	duePayouts = `WITH o AS (
+	UPDATE payouts SET taken_until = now() + interval '5 seconds' WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now())
+		ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+	RETURNING *, xmin AS written
+)
+SELECT ` + payoutColumns + `, coalesce(p.merchant_id, ''), coalesce(p.trace, ''), o.written, clock_timestamp() FROM o
+LEFT JOIN LATERAL (SELECT merchant_id, trace FROM payments WHERE id = o.payment_id OFFSET 0) AS p ON true`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
-	// Seconds until a payout is due. One that is due and taken counts as due.
-	nextPayout = `SELECT extract(epoch FROM least((SELECT min(next_at) FROM payouts WHERE next_at > now()),
-	(SELECT now() FROM payouts WHERE next_at <= now() LIMIT 1)) - now())::float8`
+	// Seconds until a payout is due, 0 or less if one is. One that is due and taken counts as due.
+	nextPayout = `SELECT extract(epoch FROM min(next_at) - now())::float8 FROM payouts`
 
 	// Journals with their entries. Only accounts of one payment have a stored balance. It is updated in the order of
 	// their codes under the payment's lock. New shared accounts have no balance and are inserted in that order too.
@@ -454,7 +457,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text
 ON CONFLICT (ref) DO NOTHING RETURNING ref`
 	simColumns = `ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at`
 	simLookup  = `SELECT ` + simColumns + ` FROM sim_transfers WHERE ref = $1`
-	simLookups = `SELECT ` + simColumns + ` FROM sim_transfers WHERE ref = ANY($1)`
+	simLookups = `SELECT t.* FROM unnest($1::text[]) AS k(ref), LATERAL (SELECT ` + simColumns + ` FROM sim_transfers WHERE ref = k.ref OFFSET 0) AS t`
 	simChange  = `UPDATE sim_transfers SET outcome = $2, done_at = $3 WHERE ref = $1`
 	simKeep    = `INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
 	simOrdered = `SELECT outcome FROM sim_outcomes WHERE ref = $1`
