@@ -55,10 +55,13 @@ func newLost(t *testing.T) *lost {
 	return l
 }
 
-// says sets the bank's state of the order, and its amount if it differs.
+// says sets the bank's state of the order, and its amount if it differs. A success may be returned in a minute.
 func (l *lost) says(state rail.State, amount ...string) {
 	o := l.Find(l.p.Reference).Payout
 	s := rail.Status{Ref: o.Reference, State: state, Amount: o.Amount, Currency: o.Currency, RailID: "r1"}
+	if state == rail.Succeeded {
+		s.Again = time.Now().Add(time.Minute)
+	}
 	for _, other := range amount {
 		s.Amount = decimal.RequireFromString(other)
 	}

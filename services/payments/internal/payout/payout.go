@@ -129,14 +129,14 @@ func LiveTiming() Timing {
 }
 
 // TestTiming is a faster schedule for the sandbox, where every answer comes within two seconds. The simulated bank
-// settles an order after a quarter of a second, and returns it a second later. The query for that comes half a second
-// after it, because the bank has another clock than the row. An outcome that somebody orders comes with a hint.
+// settles an order after a quarter of a second. It says which ones it returns, and when, so no other is asked about
+// after its success. An outcome that somebody orders comes with a hint.
 func TestTiming() Timing {
 	const ms = time.Millisecond
 	return Timing{
 		Lease: 10 * time.Second, Polls: []time.Duration{300 * ms, 300 * ms, 300 * ms, 500 * ms, 500 * ms, time.Second, time.Second, 2 * time.Second},
 		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Sends: mostSends, Hold: 500 * ms, Misses: 3, MissWindow: time.Second,
-		After: []time.Duration{1500 * ms}, Recheck: recheck,
+		Recheck: recheck,
 	}
 }
 
@@ -177,6 +177,7 @@ type Observation struct {
 	RailID   string
 	Reason   string
 	Fee      decimal.Decimal
+	Again    time.Time  // with Success: when the rail may say something else; zero where it does not say
 	Alert    alert.Code // with NotNow: the alert for operators
 }
 

@@ -95,6 +95,7 @@ type Status struct {
 	Reason   string
 	Fee      decimal.Decimal
 	At       time.Time
+	Again    time.Time // after a success, when the rail may say something else; zero where it does not know
 }
 
 // Event is a verified webhook of a rail. It is only a hint to query this reference.
@@ -161,7 +162,7 @@ func Queried(s Status, err error) payout.Observation {
 }
 
 func said(s Status) payout.Observation {
-	o := payout.Observation{Ref: s.Ref, Amount: s.Amount, Currency: s.Currency, RailID: s.RailID, Fee: s.Fee}
+	o := payout.Observation{Ref: s.Ref, Amount: s.Amount, Currency: s.Currency, RailID: s.RailID, Fee: s.Fee, Again: s.Again}
 	switch s.State {
 	case Pending, ActionRequired:
 		o.Seen = payout.Accepted

@@ -150,17 +150,23 @@ func TestMagicAccounts(t *testing.T) {
 	}
 }
 
-// The last query after a success comes well after the return, because the row's clock is the database's and the bank's
-// another.
-func TestReturnIsAskedAboutWithAMargin(t *testing.T) {
+// The bank says which of its successes it returns, and a time well after the return, because the row's clock is the
+// database's and the bank's another. Nobody asks about the others again.
+func TestAgain(t *testing.T) {
 	const margin = 400 * time.Millisecond
-	after := payout.TestTiming().After
-	var last time.Duration
-	for _, gap := range after {
-		last += gap
-	}
-	if last < returnAfter+margin {
-		t.Errorf("the sandbox asks for the last time %s after a success, want at least %s after the return, which is %s after it", last, margin, returnAfter)
+	for _, account := range []string{"0123456789", AccountReturns} {
+		m := newCustomer(t, account)
+		m.work(time.Second)
+		if m.p.State != payout.Succeeded {
+			t.Fatalf("%s: the payout is %s after a second, want succeeded", account, m.p.State)
+		}
+		again, returned := m.p.NextAt, m.paper.lines[m.p.Reference].DoneAt.Add(returnAfter)
+		switch returns := account == AccountReturns; {
+		case returns && again.Before(returned.Add(margin)):
+			t.Errorf("%s: asked again at %s, want at least %s after the return at %s", account, again, margin, returned)
+		case !returns && !again.IsZero():
+			t.Errorf("%s: asked again at %s, want never", account, again)
+		}
 	}
 }
 
