@@ -56,6 +56,7 @@ type Store interface {
 type Worker struct {
 	Options
 	corridors *corridors
+	places    map[place]chan struct{}
 	id        string // of this worker among the others
 	pace      *lifecycle.Pace
 }
@@ -69,6 +70,7 @@ type Options struct {
 	Scans     *admission.Scans
 	Screening admission.Screening
 	Slots     int // most payouts in hand
+	RailSlots int // of these, most at one rail that moves real money
 	// AskFirst makes the worker ask the rail about every payout before its first send. After a restore a row may be
 	// older than its order, and a new row may have the reference of a lost one. A payout that the rail knows is not
 	// sent, and neither is one of a withdrawal of live mode that the rail does not know.
@@ -86,7 +88,35 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), id: rand.Text(), pace: lifecycle.NewPace(payoutPoll)}
+	w := &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), places: map[place]chan struct{}{}, id: rand.Text(), pace: lifecycle.NewPace(payoutPoll)}
+	for mode, set := range o.Providers {
+		for _, p := range set.Rails() {
+			if !p.Caps().Simulated {
+				w.places[place{mode, p.Name()}] = make(chan struct{}, max(1, o.RailSlots))
+			}
+		}
+	}
+	return w
+}
+
+// place is a rail of a mode. One that moves real money refuses callers that ask it too much at once.
+type place struct {
+	mode tenant.Mode
+	rail string
+}
+
+// enter waits until the rail of a payout has a place for it. The caller leaves it. ok is false once ctx has ended.
+func (w *Worker) enter(ctx context.Context, o payout.Payout) (leave func(), ok bool) {
+	at := w.places[place{o.Mode, o.Rail}]
+	if at == nil {
+		return func() {}, true
+	}
+	select {
+	case at <- struct{}{}:
+		return func() { <-at }, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 // Wake makes Run look for due payouts at once. It never blocks.
@@ -107,6 +137,11 @@ func (w *Worker) Run(ctx context.Context) error {
 			slots <- struct{}{}
 			busy.Go(func() {
 				defer func() { <-slots }()
+				leave, ok := w.enter(ctx, o) // before the time for its calls begins
+				if !ok {
+					return
+				}
+				defer leave()
 				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*provider.CallTimeout)
 				defer cancel()
 				finish = telemetry.With(finish, telemetry.PaymentID, o.PaymentID, telemetry.MerchantID, o.MerchantID, "payout_id", o.ID)
