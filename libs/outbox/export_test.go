@@ -20,6 +20,9 @@ func (r *Relay) LookOften() { r.lookEvery, r.sleepMost = 20*time.Millisecond, 20
 // OnePlan has a session plan a statement once.
 const OnePlan = onePlanSQL
 
+// Waits asks whether a row waits that is not in flight.
+const Waits = waitsSQL
+
 // Prepared are the statements that a leader's session prepares, with arguments.
 var Prepared = map[string]struct {
 	SQL  string

@@ -307,6 +307,43 @@ func TestRelay_plansOnce(t *testing.T) {
 	}
 }
 
+// What a leader asks for while it works reads no index of which nobody clears what has gone since the last vacuum: the
+// reads by id do so in theirs.
+func TestRelay_readsPastWhatHasGone(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for _, step := range []string{ // the plan that the session keeps is of an empty table
+		`VACUUM ANALYZE outbox`, outbox.OnePlan, `PREPARE new AS ` + outbox.Prepared["new"].SQL, `EXECUTE new(ARRAY[7], 8, 500)`,
+		`INSERT INTO outbox (name, message_id, headers, body) SELECT 'test.a.v1', 'x', '{}', '{}' FROM generate_series(1, 20000)`,
+		`DELETE FROM outbox WHERE id < 20000`,
+	} {
+		if _, err := conn.Exec(t.Context(), step); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	for name, run := range map[string]string{
+		"new":   `EXECUTE new(ARRAY[7, 20000], 20000, 500)`,
+		"waits": strings.ReplaceAll(outbox.Waits, "$1", "ARRAY[1]"),
+	} {
+		rows, err := conn.Query(t.Context(), "EXPLAIN "+run, pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(plan, "\n"); !strings.Contains(all, "outbox_unsent") || strings.Contains(all, "outbox_names") || strings.Contains(all, "Seq Scan") {
+			t.Errorf("%s: want the indexes by id alone:\n%s", name, all)
+		}
+	}
+}
+
 // broken has the broker refuse a name.
 func broken(b *broker) {
 	b.fail = func(topic string, _ []*message.Message) error {

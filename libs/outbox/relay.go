@@ -42,13 +42,16 @@ const (
 	// The rows beyond the front and in its gaps. The leader's session prepares this and the other statements without a
 	// list of rows in flight, with one plan for all arguments, by an index: planned each time this one costs as much as
 	// reading the rows, and a plan that was made while the table was empty would read all of it later.
-	newSQL = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id = ANY($1::bigint[])
+	// Each gap is a look of its own: PostgreSQL looked a list up by the index of names, past all rows that were deleted
+	// since the last vacuum.
+	newSQL = `SELECT o.id, name, message_id, headers, body FROM unnest($1::bigint[]) AS gap(id),
+	LATERAL (SELECT * FROM outbox WHERE id = gap.id OFFSET 0) AS o WHERE o.sent_at IS NULL
 UNION ALL (SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id > $2 ORDER BY id LIMIT $3) ORDER BY id`
 	onePlanSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false)`
 
 	// No statement with a list of rows in flight is prepared: PostgreSQL hashes a list that it knows when it plans.
 	readSQL  = `SELECT id, name, message_id, headers, body FROM outbox WHERE sent_at IS NULL AND id <> ALL($2::bigint[]) ORDER BY id LIMIT $1`
-	waitsSQL = `SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NULL AND id <> ALL($1::bigint[]))`
+	waitsSQL = `SELECT (SELECT id FROM outbox WHERE sent_at IS NULL AND id <> ALL($1::bigint[]) ORDER BY id LIMIT 1) IS NOT NULL`
 
 	// The rows of one name. BETWEEN and the order by name leave PostgreSQL no index but that of names: with = it takes
 	// the one by id, and reads all rows of the other names that come first.

@@ -84,13 +84,15 @@ type Open struct {
 }
 
 // Open counts the open payments for every status, type and mode, also where there are none.
-func (s *Store) Open(ctx context.Context) ([]Open, error) {
+func (s *Store) Open(ctx context.Context) (open []Open, err error) {
 	under := []payment.Status{
 		payment.StatusCreated, payment.StatusPending, payment.StatusConfirming, payment.StatusConfirmed, payment.StatusSettling, payment.StatusNeedsReview,
 	}
-	rows, err := s.pool.Query(ctx, countOpen, statusNames(under), typeNames("", payment.StoredTypes()), CountedMost)
-	if err != nil {
-		return nil, fmt.Errorf("count open payments: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[Open])
+	batch := &pgx.Batch{}
+	batch.Queue(noWholeTable)
+	batch.Queue(countOpen, statusNames(under), typeNames("", payment.StoredTypes()), CountedMost).Query(func(rows pgx.Rows) error {
+		open, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Open])
+		return err
+	})
+	return open, wrap(s.pool.SendBatch(ctx, batch).Close(), "count open payments")
 }

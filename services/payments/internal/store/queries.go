@@ -179,9 +179,11 @@ const (
 	count(*) FILTER (WHERE frozen), count(*) FILTER (WHERE NOT frozen AND (paged OR stopped))
 FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'sending', 'pending', 'unknown')) GROUP BY mode`
 
-	// countOpen reads at most $3 entries of the index payments_lanes for each status, type and mode.
+	// countOpen reads at most $3 entries of the index payments_lanes for each status, type and mode. In a small table
+	// PostgreSQL would read all payments for each of them. No open payment is archived.
+	noWholeTable = `SET LOCAL enable_seqscan = off`
 	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
-	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
+	SELECT FROM ONLY payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_hash, d.block_time,
@@ -477,7 +479,7 @@ func Statements() map[string]string {
 		"lockPayments":   lockPayments, "lockPaymentsByAddress": lockPaymentsByAddress, "selectPackDeposits": selectPackDeposits, "selectPackPayouts": selectPackPayouts,
 		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows,
-		"selectLastPayout":  selectLastPayout, "lockLastPayout": lockLastPayout, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
+		"selectLastPayout":  selectLastPayout, "lockLastPayout": lockLastPayout, "selectUnknowns": selectUnknowns, "countOpen": countOpen, "noWholeTable": noWholeTable,
 		"upsertDeposit": upsertDeposit, "upsertDeposits": upsertDeposits, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit, "markDeposits": markDeposits,
 		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "finalDeposits": finalDeposits, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
