@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -14,7 +15,7 @@ import (
 )
 
 // broker publishes status messages as payments' relay does: 500 at a time, each persistent and confirmed, packed by 50
-// (libs/bus, pack.go), each signed (libs/bus, sign.go).
+// (libs/bus, pack.go), each pack signed (libs/bus, seal.go).
 type broker struct {
 	conn    *amqp.Connection
 	channel *amqp.Channel
@@ -58,9 +59,26 @@ func (b *broker) sign(id string, body []byte) string {
 	for _, text := range []string{"causeway message 1", statusChanged, id} {
 		signed = append(binary.AppendUvarint(signed, uint64(len(text))), text...)
 	}
+	return b.header("1", signed, body)
+}
+
+// seal makes the signature header of a pack.
+func (b *broker) seal(events batch) string {
+	var signed, digests []byte
+	for _, text := range []string{"causeway pack 1", statusChanged} {
+		signed = append(binary.AppendUvarint(signed, uint64(len(text))), text...)
+	}
+	for n, id := range events.ids {
+		one := sha256.Sum256(append(append(binary.AppendUvarint(nil, uint64(len(id))), id...), events.bodies[n]...))
+		digests = append(digests, one[:]...)
+	}
+	return b.header("2", signed, digests)
+}
+
+func (b *broker) header(version string, signed, what []byte) string {
 	at := time.Now().Unix()
-	signature := ed25519.Sign(b.key, append(binary.AppendVarint(signed, at), body...))
-	return fmt.Sprintf("1.%s.%d.%s", b.keyID, at, base64.RawURLEncoding.EncodeToString(signature))
+	signature := ed25519.Sign(b.key, append(binary.AppendVarint(signed, at), what...))
+	return fmt.Sprintf("%s.%s.%d.%s", version, b.keyID, at, base64.RawURLEncoding.EncodeToString(signature))
 }
 
 // publish returns once the broker has confirmed every message; single ones travel as a relay sends them that finds no
@@ -74,7 +92,7 @@ func (b *broker) publish(ctx context.Context, events batch) error {
 			MessageId: events.ids[0], Type: statusChanged, AppId: "payments", Timestamp: time.Now(), Body: events.bodies[0],
 		}
 		if n > 1 {
-			message.Headers, message.ContentType = amqp.Table{"x-causeway-pack": "1"}, "application/octet-stream"
+			message.Headers, message.ContentType = amqp.Table{"x-causeway-pack": "2", signatureHeader: b.seal(events.part(0, n))}, "application/octet-stream"
 			message.MessageId, message.Body = "pack-"+events.ids[0], pack(events.part(0, n))
 		}
 		confirm, err := b.channel.PublishWithDeferredConfirm("payments", statusChanged, true, false, message)
@@ -96,9 +114,7 @@ func pack(events batch) []byte {
 	text := func(s string) { out = append(binary.AppendUvarint(out, uint64(len(s))), s...) }
 	for n, id := range events.ids {
 		text(id)
-		out = binary.AppendUvarint(out, 1) // header
-		text(signatureHeader)
-		text(events.signatures[n])
+		out = binary.AppendUvarint(out, 0) // headers
 		out = append(binary.AppendUvarint(out, uint64(len(events.bodies[n]))), events.bodies[n]...)
 	}
 	return out

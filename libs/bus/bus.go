@@ -33,9 +33,11 @@ type Config struct {
 	CA          config.Secret `env:"AMQP_CA" doc:"certificates of the authorities that RabbitMQ's certificate may come from, in PEM; empty: the system's"`
 	TLSRequired bool          `env:"AMQP_TLS_REQUIRED" envDefault:"false" doc:"true refuses an AMQP_URL that is not amqps://; true in production"`
 
-	Key      config.Secret `env:"MESSAGE_KEY" doc:"id:base64(32 bytes), the Ed25519 private key that signs every message this service publishes; empty publishes unsigned (docs/runbooks/keys.md)"`
-	Trusted  []string      `env:"MESSAGE_PUBLIC_KEYS" doc:"comma separated producer/id:base64(32 bytes), the public keys of the services whose messages this one reads; two of one producer while its key is replaced"`
-	Required bool          `env:"SIGNED_MESSAGES_ONLY" envDefault:"false" doc:"true refuses messages that carry no signature of a known key; turn it on once every producer signs"`
+	Key     config.Secret `env:"MESSAGE_KEY" doc:"id:base64(32 bytes), the Ed25519 private key that signs every message this service publishes; empty publishes unsigned (docs/runbooks/keys.md)"`
+	Trusted []string      `env:"MESSAGE_PUBLIC_KEYS" doc:"comma separated producer/id:base64(32 bytes), the public keys of the services whose messages this one reads; two of one producer while its key is replaced"`
+	// SignPacks is false beside consumers of v0.1.0, which refuse such packs.
+	SignPacks bool `env:"SIGN_PACKS" envDefault:"false" doc:"true signs the messages of a pack together, at a fraction of the cost; turn it on once every consumer runs a later release than v0.1.0, which would move them to its dead queues"`
+	Required  bool `env:"SIGNED_MESSAGES_ONLY" envDefault:"false" doc:"true refuses messages that carry no signature of a known key; turn it on once every producer signs"`
 }
 
 const (

@@ -52,6 +52,9 @@ type Message struct {
 	Body     []byte
 	Headers  map[string]string
 	Returned bool
+
+	seal  *seal // of its pack; nil if it has a signature of its own
+	place int   // in its pack
 }
 
 // under returns the message with the span in ctx as its trace context, where that is recorded.
@@ -397,14 +400,33 @@ func unpack(m *message.Message) Message {
 	return Message{ID: m.UUID, Name: m.Metadata[nameKey], Body: m.Payload, Headers: headers, Returned: m.Metadata[returnedKey] != ""}
 }
 
+// keptMost bounds the headers of a dead message, which have to fit a frame of the broker with the reason beside them.
+const keptMost = 64 << 10
+
+// kept are the headers with which a message goes to the dead queue. No service of ours writes more than fit: of more,
+// only those that a redrive needs are kept.
+func kept(all map[string]string) amqp.Table {
+	size := 0
+	for key, value := range all {
+		size += len(key) + len(value)
+	}
+	headers := make(amqp.Table, len(all)+3)
+	for key, value := range all {
+		ours := key == signatureHeader || key == packHeader || key == wire.RowHeader || key == telemetry.TraceHeader
+		if key != DeliveryCount && (size <= keptMost || ours && len(value) <= signatureMost) {
+			headers[key] = value
+		}
+	}
+	return headers
+}
+
 // bury publishes a message to the dead queue and returns once the broker has confirmed it. The original is acknowledged
 // after that, so a crash between the two leaves it in both and never in none.
 func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) error {
-	headers := make(amqp.Table, len(m.Headers)+3)
-	for key, value := range m.Headers {
-		headers[key] = value
+	headers := kept(m.Headers)
+	if m.seal != nil {
+		headers[signatureHeader] = m.seal.alone(m.place)
 	}
-	delete(headers, DeliveryCount)
 	headers[reasonHeader] = clip(reason.Error(), reasonMax)
 	headers[queueHeader] = queue
 	headers[timeHeader] = time.Now().UTC().Format(time.RFC3339)

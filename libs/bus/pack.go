@@ -25,15 +25,24 @@ import (
 // burst of status changes is most of its content.
 //
 // The body of a pack is, for each message, its id, the number of its headers, their keys and values, and its body;
-// every text is preceded by its length, and numbers are unsigned varints. A header marks packs.
+// every text is preceded by its length, and numbers are unsigned varints. A header marks packs: "1" those whose messages
+// are signed one by one, "2" those with one signature in another header (seal). A consumer that does not know a version
+// moves the pack to its dead queue whole, from where a later release takes it.
 const (
 	packHeader  = "x-causeway-pack"
 	packVersion = "1"
+	packSealed  = "2"
 	packMax     = 50       // messages
 	packBytes   = 64 << 10 // of a pack with more than one message
 )
 
-// pack joins messages in their order; a single one stays as it is.
+// Bounds of what a message of a pack has beside its body, so that it can be moved to the dead queue alone.
+const (
+	textMost    = 255      // bytes of an id or of a header's key, as in AMQP
+	headersMost = 16 << 10 // bytes of all its headers
+)
+
+// pack signs messages and joins them in their order; a single one stays as it is.
 func (p *Publisher) pack(topic string, messages []*message.Message) []amqp.Publishing {
 	var out []amqp.Publishing
 	for len(messages) > 0 {
@@ -42,11 +51,23 @@ func (p *Publisher) pack(topic string, messages []*message.Message) []amqp.Publi
 			size += len(messages[n].Payload)
 			n++
 		}
+		together := n > 1 && p.link.signer != nil && p.link.signer.packs
+		if !together {
+			p.link.signer.sign(topic, messages[:n])
+		}
 		if n == 1 {
 			out = append(out, p.publishing(topic, messages[0]))
 		} else {
-			whole := message.NewMessage("pack-"+messages[0].UUID, join(messages[:n]))
+			whole := message.NewMessage("pack-"+messages[0].UUID, nil)
 			whole.Metadata.Set(packHeader, packVersion)
+			if together {
+				whole.Metadata.Set(packHeader, packSealed)
+				for _, m := range messages[:n] { // an earlier try may have signed it alone
+					delete(m.Metadata, signatureHeader)
+				}
+				whole.Metadata.Set(signatureHeader, p.link.signer.seal(topic, messages[:n]))
+			}
+			whole.Payload = join(messages[:n])
 			one := p.publishing(topic, whole)
 			one.ContentType = "application/octet-stream"
 			out = append(out, one)
@@ -79,7 +100,8 @@ var errPack = errors.New("the pack of messages cannot be read")
 
 // split is the inverse of join. The bodies share the memory of the pack's.
 func split(pack Message) (messages []Message, err error) {
-	if version := pack.Headers[packHeader]; version != packVersion {
+	version := pack.Headers[packHeader]
+	if version != packVersion && version != packSealed {
 		return nil, fmt.Errorf("%w: version %q", errPack, version)
 	}
 	rest := pack.Body
@@ -103,12 +125,22 @@ func split(pack Message) (messages []Message, err error) {
 		return t
 	}
 	for len(rest) > 0 && err == nil {
+		if len(messages) == packMax {
+			return nil, errPack
+		}
 		m := Message{ID: string(text()), Name: pack.Name, Returned: pack.Returned}
 		headers := number()
 		m.Headers = make(map[string]string, min(headers, packMax))
+		size := 0
 		for n := uint64(0); n < headers && err == nil; n++ {
-			key := string(text())
-			m.Headers[key] = string(text())
+			key, value := string(text()), text()
+			if size += len(key) + len(value); len(key) > textMost || size > headersMost {
+				return nil, errPack
+			}
+			m.Headers[key] = string(value)
+		}
+		if len(m.ID) > textMost {
+			return nil, errPack
 		}
 		if count, ok := pack.Headers[DeliveryCount]; ok {
 			m.Headers[DeliveryCount] = count
@@ -118,6 +150,13 @@ func split(pack Message) (messages []Message, err error) {
 	}
 	if err == nil && len(messages) == 0 {
 		err = errPack
+	}
+	if version == packSealed && err == nil {
+		header := pack.Headers[signatureHeader]
+		if len(header) > sealMost { // each of its messages would take it along
+			return nil, errPack
+		}
+		sealedBy(header, messages)
 	}
 	return messages, err
 }

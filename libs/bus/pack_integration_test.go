@@ -18,12 +18,14 @@ import (
 	"causeway.internal/libs/testkit/mq"
 )
 
-// packed is link over a line whose messages may travel together.
+// packed is link over a line whose messages may travel together, signed together.
 func packed(t *testing.T, amqpURL, service string) *Link {
 	t.Helper()
 	topology := lines()
 	topology[0].Packed = true
-	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, telemetrytest.ForTest(t), topology)
+	private, public := keyPair("k1", orders, 1)
+	cfg := Config{URL: config.Secret(amqpURL), Key: private, Trusted: []string{public}, Required: true, SignPacks: true}
+	l, err := dial(t.Context(), cfg, service, telemetrytest.ForTest(t), topology)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func TestPack_poisonIsAlone(t *testing.T) {
 		got <- m.ID
 		return nil
 	})
-	run(t, receiver)
+	stop := run(t, receiver)
 	arrived := []string{receive(t, got), receive(t, got)}
 	slices.Sort(arrived)
 	if !slices.Equal(arrived, []string{"good", "late"}) {
@@ -121,6 +123,16 @@ func TestPack_poisonIsAlone(t *testing.T) {
 	dead, err := deadList(t.Context(), Config{URL: config.Secret(vhost)}, billing, lines(), 10)
 	if err != nil || len(dead) != 1 || dead[0].ID != "bad" || dead[0].Head != `{"order":"bad"}` {
 		t.Errorf("dead: %+v, %v", dead, err)
+	}
+	stop()
+	cured := packed(t, vhost, billing)
+	cured.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, cured)
+	if n, err := deadRedrive(t.Context(), Config{URL: config.Secret(vhost)}, billing, lines(), 10, nil); n != 1 || err != nil {
+		t.Fatalf("put back %d, %v, want the poison", n, err)
+	}
+	if id := receive(t, got); id != "bad" { // the signature of its pack still proves it
+		t.Errorf("handled %s after the redrive, want the poison", id)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestSplit_neverPanics(t *testing.T) {
 			t.Fatalf("%d messages, %v", len(messages), err)
 		}
 	})
-	if _, err := split(Message{Body: []byte("{}"), Headers: map[string]string{packHeader: "2"}}); !errors.Is(err, errPack) {
+	if _, err := split(Message{Body: []byte("{}"), Headers: map[string]string{packHeader: "3"}}); !errors.Is(err, errPack) {
 		t.Errorf("a pack of a later version: %v", err)
 	}
 }

@@ -57,7 +57,6 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	}
 	for len(messages) > 0 {
 		batch := messages[:min(len(messages), batchMax)]
-		p.link.signer.sign(topic, batch)
 		if err := p.send(messages[0].Context(), line.Exchange, topic, p.publishings(line, batch)); err != nil {
 			return fmt.Errorf("publishing %s: %w", topic, err)
 		}
@@ -76,10 +75,12 @@ func (p *Publisher) lineOf(topic string) (wire.Route, error) {
 	return wire.Route{}, fmt.Errorf("publishing %q: %s does not produce such a message", topic, p.link.service)
 }
 
+// publishings signs messages and packs them where their line allows it.
 func (p *Publisher) publishings(line wire.Route, messages []*message.Message) []amqp.Publishing {
 	if line.Packed {
 		return p.pack(string(line.Name), messages)
 	}
+	p.link.signer.sign(string(line.Name), messages)
 	out := make([]amqp.Publishing, len(messages))
 	for i, m := range messages {
 		out[i] = p.publishing(string(line.Name), m)

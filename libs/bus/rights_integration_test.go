@@ -26,7 +26,7 @@ import (
 func signing(t testing.TB, amqpURL, service string) *Link {
 	t.Helper()
 	private, public := keyPair("k1", orders, 1)
-	return configured(t, service, Config{URL: config.Secret(amqpURL), Key: private, Trusted: []string{public}, Required: true})
+	return configured(t, service, Config{URL: config.Secret(amqpURL), Key: private, Trusted: []string{public}, Required: true, SignPacks: true})
 }
 
 func configured(t testing.TB, service string, cfg Config) *Link {

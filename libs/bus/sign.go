@@ -18,14 +18,17 @@ import (
 )
 
 // Every message carries its producer's Ed25519 signature over its name, id, time and body, so that the right to write
-// to an exchange is not enough to move money. A consumer holds public keys only and can forge nothing. Messages of a
-// pack are signed one by one: each may be moved to a dead queue alone, and is verified again after a redrive.
+// to an exchange is not enough to move money. A consumer holds public keys only and can forge nothing.
 //
 // The header holds "1", the id of the key, the time in seconds and the signature, with dots between.
+//
+// With SIGN_PACKS a pack carries one signature for all its messages (seal), because a signature and its check cost more
+// than everything else that a message needs between its producer and its consumer.
 const (
 	signatureHeader  = "x-causeway-signature"
 	signatureVersion = "1"
 	signatureDomain  = "causeway message 1"
+	signatureMost    = 4 << 10 // bytes of the header; with the digests of a pack it has half of that
 )
 
 // signatureAge is how old a signature may be when a message first arrives: less than the fourteen days for which
@@ -37,8 +40,9 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
 // signer signs the messages that a service publishes; nil signs nothing.
 type signer struct {
-	id  string
-	key ed25519.PrivateKey
+	id    string
+	key   ed25519.PrivateKey
+	packs bool // the messages of a pack get one signature
 }
 
 // verifier holds the public keys of producers by their ids.
@@ -52,6 +56,9 @@ func readKeys(cfg Config, service string, lines []wire.Route) (*signer, *verifie
 	signs, err := readSigner(cfg.Key.Reveal())
 	if err != nil {
 		return nil, nil, err
+	}
+	if signs != nil {
+		signs.packs = cfg.SignPacks
 	}
 	verifies := &verifier{keys: map[string]map[string]ed25519.PublicKey{}, required: cfg.Required}
 	for _, text := range cfg.Trusted {
@@ -105,11 +112,13 @@ func (s *signer) sign(name string, messages []*message.Message) {
 	}
 	at := time.Now().Unix()
 	for _, m := range messages {
-		signature := ed25519.Sign(s.key, signedBytes(name, m.UUID, at, m.Payload))
-		m.Metadata.Set(signatureHeader, strings.Join([]string{
-			signatureVersion, s.id, strconv.FormatInt(at, 10), base64.RawURLEncoding.EncodeToString(signature),
-		}, "."))
+		m.Metadata.Set(signatureHeader, s.header(signatureVersion, at, signedBytes(name, m.UUID, at, m.Payload)))
 	}
+}
+
+// header signs bytes.
+func (s *signer) header(version string, at int64, signed []byte) string {
+	return strings.Join([]string{version, s.id, strconv.FormatInt(at, 10), base64.RawURLEncoding.EncodeToString(ed25519.Sign(s.key, signed))}, ".")
 }
 
 // signedBytes are the bytes that a signature covers. Every text is preceded by its length, so no two messages have the
@@ -150,35 +159,61 @@ func (l *Link) producer(queue, name string) string {
 var errForged = errors.New("the signature is invalid")
 
 func (v *verifier) check(producer string, m Message, now time.Time) error {
-	header, ok := m.Headers[signatureHeader]
 	if producer == "" {
 		return fmt.Errorf("no producer sends %q to this queue", m.Name)
 	}
-	if !ok {
-		return errors.New("the signature is missing")
-	}
-	fields := strings.Split(header, ".")
-	if len(fields) != 4 || fields[0] != signatureVersion {
-		return fmt.Errorf("%w: malformed header", errForged)
-	}
-	at, err := strconv.ParseInt(fields[2], 10, 64)
+	at, err := v.signedAt(producer, m)
 	if err != nil {
-		return fmt.Errorf("%w: malformed time", errForged)
-	}
-	signature, err := base64.RawURLEncoding.DecodeString(fields[3])
-	if err != nil {
-		return fmt.Errorf("%w: malformed header", errForged)
-	}
-	key, ok := v.keys[producer][fields[1]]
-	if !ok {
-		return fmt.Errorf("this service knows no key %q of %s", fields[1], producer)
-	}
-	if !ed25519.Verify(key, signedBytes(m.Name, m.ID, at, m.Body), signature) {
-		return fmt.Errorf("%w: not signed by %s", errForged, producer)
+		return err
 	}
 	if age := now.Sub(time.Unix(at, 0)); age > signatureAge && !m.Returned {
 		return fmt.Errorf("%w: %d days old, the limit is %d; redrive it if it was never handled",
 			errForged, int(age/(24*time.Hour)), int(signatureAge/(24*time.Hour)))
 	}
 	return nil
+}
+
+// signedAt returns when the producer signed a message, by its own signature or by that of its pack.
+func (v *verifier) signedAt(producer string, m Message) (int64, error) {
+	if m.seal != nil {
+		return m.seal.check(v.keys[producer], producer)
+	}
+	header, ok := m.Headers[signatureHeader]
+	switch {
+	case !ok:
+		return 0, errors.New("the signature is missing")
+	case len(header) > signatureMost:
+		return 0, fmt.Errorf("%w: malformed header", errForged)
+	case strings.HasPrefix(header, sealVersion+"."):
+		alone, err := unseal(header, m)
+		if err != nil {
+			return 0, err
+		}
+		return alone.check(v.keys[producer], producer)
+	}
+	return verify(v.keys[producer], producer, signatureVersion, header, func(at int64) []byte { return signedBytes(m.Name, m.ID, at, m.Body) })
+}
+
+// verify checks a header against the bytes that it signs at its time, which it returns.
+func verify(keys map[string]ed25519.PublicKey, producer, version, header string, signed func(at int64) []byte) (int64, error) {
+	fields := strings.SplitN(header, ".", 5)
+	if len(fields) != 4 || fields[0] != version {
+		return 0, fmt.Errorf("%w: malformed header", errForged)
+	}
+	at, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: malformed time", errForged)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(fields[3])
+	if err != nil {
+		return 0, fmt.Errorf("%w: malformed header", errForged)
+	}
+	key, ok := keys[fields[1]]
+	if !ok {
+		return 0, fmt.Errorf("this service knows no key %q of %s", fields[1], producer)
+	}
+	if !ed25519.Verify(key, signed(at), signature) {
+		return 0, fmt.Errorf("%w: not signed by %s", errForged, producer)
+	}
+	return at, nil
 }

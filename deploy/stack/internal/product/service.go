@@ -253,7 +253,7 @@ func (p plan) environ(tenant infra.Tenant, replica int) []string {
 	}
 	if broker := p.accounts[name].Broker; broker != "" {
 		settings["AMQP_URL"], settings["SIGNED_MESSAGES_ONLY"] = p.through(broker), "true"
-		settings["MESSAGE_PUBLIC_KEYS"] = p.keys.trusted(tenant)
+		settings["MESSAGE_PUBLIC_KEYS"], settings["SIGN_PACKS"] = p.keys.trusted(tenant), "true"
 		if seed := p.keys.message[name]; seed != "" {
 			settings["MESSAGE_KEY"], settings["EVENT_KEYS"] = master(seed), service+":"+p.keys.events[name]
 		}
