@@ -20,6 +20,9 @@ func (r *Relay) LookOften() { r.lookEvery, r.sleepMost = 20*time.Millisecond, 20
 // OnePlan has a session plan a statement once.
 const OnePlan = onePlanSQL
 
+// StoredSQL deletes what consumers have stored.
+const StoredSQL = storedSQL
+
 // Waits asks whether a row waits that is not in flight.
 const Waits = waitsSQL
 

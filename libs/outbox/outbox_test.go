@@ -344,6 +344,45 @@ func TestRelay_readsPastWhatHasGone(t *testing.T) {
 	}
 }
 
+// An answer of a consumer finds each of its rows by the row's id, and compares it with no other.
+func TestStored_looksEachRowUp(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for _, step := range []string{
+		`SET plan_cache_mode = force_generic_plan`, `PREPARE stored AS ` + outbox.StoredSQL,
+		`INSERT INTO outbox (name, message_id, headers, body) SELECT 'test.a.v1', 'm' || n, '{}', '{}' FROM generate_series(1, 3000) n`,
+	} {
+		if _, err := conn.Exec(t.Context(), step); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	ids, messages := make([]string, 100), make([]string, 100)
+	for n := range ids {
+		ids[n], messages[n] = strconv.Itoa(n+1), "m"+strconv.Itoa(n+1)
+	}
+	rows, err := conn.Query(t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE) EXECUTE stored('{%s}', '{%s}', '{test.a.v1}')`,
+		strings.Join(ids, ","), strings.Join(messages, ",")), pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(plan, "\n"); strings.Contains(all, "Rows Removed by") || strings.Contains(all, "Seq Scan") {
+		t.Errorf("want each row by its id alone:\n%s", all)
+	}
+	var left int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM outbox`).Scan(&left); err != nil || left != 2900 {
+		t.Errorf("%d rows are left, %v, want 2900", left, err)
+	}
+}
+
 // broken has the broker refuse a name.
 func broken(b *broker) {
 	b.fail = func(topic string, _ []*message.Message) error {
