@@ -403,8 +403,8 @@ func unpack(m *message.Message) Message {
 // keptMost bounds the headers of a dead message, which have to fit a frame of the broker with the reason beside them.
 const keptMost = 64 << 10
 
-// kept are the headers with which a message goes to the dead queue. No service of ours writes more than fit: of more,
-// only those that a redrive needs are kept.
+// kept are the headers with which a message goes to the dead queue. The product writes no more than fit. Of more, only
+// those are kept that a redrive needs.
 func kept(all map[string]string) amqp.Table {
 	size := 0
 	for key, value := range all {

@@ -25,8 +25,8 @@ import (
 // burst of status changes is most of its content.
 //
 // The body of a pack is, for each message, its id, the number of its headers, their keys and values, and its body;
-// every text is preceded by its length, and numbers are unsigned varints. A header marks packs: "1" those whose messages
-// are signed one by one, "2" those with one signature in another header (seal). A consumer that does not know a version
+// every text is preceded by its length, and numbers are unsigned varints. A header marks packs: "1" where each message
+// has a signature of its own, "2" where another header has one for all (seal). A consumer that does not know a version
 // moves the pack to its dead queue whole, from where a later release takes it.
 const (
 	packHeader  = "x-causeway-pack"

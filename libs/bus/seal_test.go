@@ -183,8 +183,8 @@ func TestSeal_anew(t *testing.T) {
 	}
 }
 
-// A pack is refused as a whole if one of its messages could not be moved to a dead queue alone. A message in the pack of
-// an earlier release is verified by its own signature.
+// A pack is refused as a whole if one of its messages could not be moved to a dead queue alone. A message in the pack
+// of an earlier release is verified by its own signature.
 func TestSeal_bounds(t *testing.T) {
 	private, public := keyPair("k1", orders, 1)
 	many := several(packMax + 1)

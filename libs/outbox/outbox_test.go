@@ -307,8 +307,8 @@ func TestRelay_plansOnce(t *testing.T) {
 	}
 }
 
-// What a leader asks for while it works reads no index of which nobody clears what has gone since the last vacuum: the
-// reads by id do so in theirs.
+// The reads of a leader use indexes whose dead entries its other reads mark. Those of the index of names stay until the
+// next vacuum.
 func TestRelay_readsPastWhatHasGone(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)

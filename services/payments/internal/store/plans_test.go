@@ -383,9 +383,9 @@ func TestPlans_withdrawals(t *testing.T) {
 	}
 }
 
-// What a busy worker asks for finds its rows by their indexes in a database of any age. A plan for any arguments takes a
-// list to have ten elements and a limit to be a tenth of what is due, which in a table of some thousand rows makes it
-// look cheap to read all of them.
+// The statements of a busy worker find their rows by indexes in a database of any age. A plan for any arguments takes
+// a list to have ten elements and a limit to be a tenth of the rows that are due. In a table of some thousand rows it
+// then looks cheap to read all of them.
 func TestPlans_youngDatabase(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)

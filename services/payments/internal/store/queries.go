@@ -182,7 +182,7 @@ FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'send
 	// countOpen reads at most $3 entries of the index payments_lanes for each status, type and mode. In a small table
 	// PostgreSQL would read all payments for each of them. No open payment is archived.
 	noWholeTable = `SET LOCAL enable_seqscan = off`
-	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
+	countOpen    = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
 	SELECT FROM ONLY payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
