@@ -62,7 +62,7 @@ func TestUpgradeBase(t *testing.T) {
 	git("tag", "sdk/go/v0.1.1")
 	commit()
 	said, switches, console, err = build(home)
-	if err != nil || !strings.Contains(said, "from v0.1.0: ") || switches != "" || !console {
+	if err != nil || !strings.Contains(said, "from v0.1.0: ") || switches != "--env SIGN_PACKS=false\n" || !console {
 		t.Errorf("build after the tag: %v, %q, switches %q, a console: %t", err, said, switches, console)
 	}
 	for clone, want := range map[string]string{"--no-tags": "from " + release, "--depth=1": release + " is not in this clone"} {

@@ -323,7 +323,7 @@ func TestRelay_readsPastWhatHasGone(t *testing.T) {
 		`DELETE FROM outbox WHERE id < 20000`,
 	} {
 		if _, err := conn.Exec(t.Context(), step); err != nil {
-			t.Fatalf("%s: %v", step, err)
+			t.Fatalf("run %s: %v, want no error", step, err)
 		}
 	}
 	for name, run := range map[string]string{
@@ -358,7 +358,7 @@ func TestStored_looksEachRowUp(t *testing.T) {
 		`INSERT INTO outbox (name, message_id, headers, body) SELECT 'test.a.v1', 'm' || n, '{}', '{}' FROM generate_series(1, 3000) n`,
 	} {
 		if _, err := conn.Exec(t.Context(), step); err != nil {
-			t.Fatalf("%s: %v", step, err)
+			t.Fatalf("run %s: %v, want no error", step, err)
 		}
 	}
 	ids, messages := make([]string, 100), make([]string, 100)
@@ -381,6 +381,43 @@ func TestStored_looksEachRowUp(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM outbox`).Scan(&left); err != nil || left != 2900 {
 		t.Errorf("%d rows are left, %v, want 2900", left, err)
 	}
+}
+
+// An answer that meets the mark of its row deletes the row all the same.
+func TestStored_besideAMark(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	write(t, pool, "a")
+	var id int64
+	var name, message string
+	if err := pool.QueryRow(t.Context(), `SELECT id, name, message_id FROM outbox`).Scan(&id, &name, &message); err != nil {
+		t.Fatal(err)
+	}
+	marks, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer marks.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it is committed
+	if _, err := marks.Exec(t.Context(), outbox.Prepared["mark"].SQL, []int64{id}); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(t.Context(), outbox.StoredSQL, []int64{id}, []string{message}, []string{name})
+		ended <- err
+	}()
+	for waits := false; !waits; {
+		if err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := marks.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	empty(t, pool)
 }
 
 // broken has the broker refuse a name.

@@ -62,11 +62,9 @@ ORDER BY id LIMIT $1`
 
 	newestSQL = `SELECT name, id FROM outbox_stored`
 
-	// Each row is looked up by its id, and deleted where it lies: a join compared each with all others of the answer.
-	storedSQL = `WITH gone AS (DELETE FROM outbox WHERE ctid = ANY(ARRAY(
-		SELECT o.place FROM unnest($1::bigint[], $2::text[]) AS k(id, message_id),
-		LATERAL (SELECT ctid AS place, name, message_id FROM outbox WHERE id = k.id OFFSET 0) AS o
-		WHERE o.message_id = k.message_id AND o.name = ANY($3)))
+	// Each row is compared with the message of its place in the answer: a join compared each with all of them.
+	storedSQL = `WITH gone AS (DELETE FROM outbox
+	WHERE id = ANY($1::bigint[]) AND message_id = ($2::text[])[array_position($1::bigint[], id)] AND name = ANY($3)
 	RETURNING name, id)
 INSERT INTO outbox_stored AS newest (name, id) SELECT name, max(id) FROM gone GROUP BY name ORDER BY name
 ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE newest.id < excluded.id`

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 )
 
 func TestConfigPage(t *testing.T) {
@@ -117,6 +118,28 @@ func TestRailLimits(t *testing.T) {
 	}
 	if !whole(providers)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(providers)) != 1 || len(markets(providers)) != 1 {
 		t.Errorf("whole units %v, %d markets", whole(providers), len(markets(providers)))
+	}
+}
+
+// A real rail has the schedule of real rails, whatever is beside it.
+func TestRailTiming(t *testing.T) {
+	for rails, want := range map[string]payout.Timing{
+		"sim": payout.TestTiming(), "self,sim": payout.TestTiming(), "paystack,sim": payout.LiveTiming(), "self": payout.LiveTiming(), "paystack": payout.LiveTiming(),
+	} {
+		cfg, err := config.Read[settings](map[string]string{
+			"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key", "RATES_LIVE": "market", "RAIL_LIVE": rails, "PAYSTACK_KEY_NGN": "sk_live_x",
+			"ALLOW_SIMULATED_LIVE": "true",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		providers, err := cfg.providers(outside{log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatalf("open %s: %v, want no error", rails, err)
+		}
+		if got := providers[tenant.Live].Timing; !reflect.DeepEqual(got, want) {
+			t.Errorf("rails %s have the schedule %+v, want %+v", rails, got, want)
+		}
 	}
 }
 

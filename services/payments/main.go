@@ -225,7 +225,7 @@ func (p *process) work(b broker, cases *usecases.Set) error {
 	b.link.HandleStored(p.stored)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: b.link.Ready})
 	p.group.Go("consumers", b.link.Run)
-	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, b.cfg.RailSlots, p.cfg.Recovery))
+	worker := payouts.New(cases.Payouts(b.cfg.PayoutSlots, p.cfg.Recovery))
 	p.group.Go("payouts", worker.Run)
 	p.group.Every("floats", floatEvery, worker.ReadFloats)
 	p.group.Every("states of rails", tellRailsEvery, worker.TellRails)

@@ -90,6 +90,7 @@ func (s settings) providers(o outside) (map[tenant.Mode]provider.Set, error) {
 			return nil, fmt.Errorf("RAIL_%s: %w", suffix, err)
 		}
 		simulated := slices.ContainsFunc(rails, func(p rail.Provider) bool { return p.Caps().Simulated })
+		real := slices.ContainsFunc(rails, func(p rail.Provider) bool { return !p.Caps().Simulated && p.Name() != self.Name })
 		if c.mode == tenant.Live && !s.AllowSimulatedLive {
 			if err := s.refuseUnreal(rates, rails); err != nil {
 				return nil, err
@@ -100,7 +101,7 @@ func (s settings) providers(o outside) (map[tenant.Mode]provider.Set, error) {
 			return nil, fmt.Errorf("MINIMUMS_%s: %w", suffix, err)
 		}
 		w := provider.Set{Rates: rates, Rail: rails[0], Others: rails[1:], Minimums: minimums, Timing: payout.LiveTiming()}
-		if simulated { // a simulated rail answers at once
+		if simulated && !real { // they answer at once
 			w.Timing = payout.TestTiming()
 		}
 		if c.mode == tenant.Test {

@@ -60,7 +60,7 @@ func (l *lost) says(state rail.State, amount ...string) {
 	o := l.Find(l.p.Reference).Payout
 	s := rail.Status{Ref: o.Reference, State: state, Amount: o.Amount, Currency: o.Currency, RailID: "r1"}
 	if state == rail.Succeeded {
-		s.Again = time.Now().Add(time.Minute)
+		s.Again = time.Minute
 	}
 	for _, other := range amount {
 		s.Amount = decimal.RequireFromString(other)

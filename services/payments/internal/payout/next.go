@@ -327,7 +327,7 @@ func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	d := Decision{Step: Wait, Outcome: IsPaid}
 	switch p.State {
 	case Succeeded:
-		return t.askWhen(o.Again, p, now)
+		return t.askAfter(o.Again, p, now)
 	case Failed:
 		d.Alert = alert.PayoutLateSuccess
 	case Withdrawn:
@@ -340,20 +340,17 @@ func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	if o.RailID != "" {
 		p.RailID = o.RailID
 	}
-	p, next := t.askWhen(o.Again, p, now)
+	p, next := t.askAfter(o.Again, p, now)
 	d.Step = next.Step
 	return p, d
 }
 
-// askWhen plans the next query of a success for the time that the rail said, or as follow does. The rail has another
-// clock than the row, so that time may have passed.
-func (t Timing) askWhen(said time.Time, p Payout, now time.Time) (Payout, Decision) {
-	if said.IsZero() || p.Concluded != "" {
+// askAfter plans the next query of a success after the time that the rail said, or as follow does.
+func (t Timing) askAfter(said time.Duration, p Payout, now time.Time) (Payout, Decision) {
+	if said <= 0 || p.Concluded != "" {
 		return t.follow(p, now)
 	}
-	if p.NextAt = said; !said.After(now) {
-		p.NextAt = now.Add(t.Polls[0])
-	}
+	p.NextAt = now.Add(said)
 	return p, Decision{Step: Wait}
 }
 

@@ -98,6 +98,15 @@ type Payout struct {
 	Trace      string
 }
 
+// Rails are the rails with these names, or all others.
+type Rails struct {
+	Names  []string
+	Others bool
+}
+
+// Any reports whether there may be such a rail.
+func (r Rails) Any() bool { return r.Others || len(r.Names) > 0 }
+
 // Timing is the schedule of sends and queries.
 type Timing struct {
 	Lease      time.Duration   // longest time of one send
@@ -177,8 +186,8 @@ type Observation struct {
 	RailID   string
 	Reason   string
 	Fee      decimal.Decimal
-	Again    time.Time  // with Success: when the rail may say something else; zero where it does not say
-	Alert    alert.Code // with NotNow: the alert for operators
+	Again    time.Duration // with Success: the rail may say something else after it; zero where it does not say
+	Alert    alert.Code    // with NotNow: the alert for operators
 }
 
 // Step is the worker's next action.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,15 +31,16 @@ import (
 
 // Bounds of the payout worker.
 const (
-	payoutBatch = 64
-	payoutPoll  = 100 * time.Millisecond
-	stepActs    = 2 // most calls of the rail in one step: a query that finds no payout, and the send
+	payoutBatch    = 64
+	simulatedSlots = 64 // for payouts of simulated rails, which refuse nobody
+	payoutPoll     = 100 * time.Millisecond
+	stepActs       = 2 // most calls of the rail in one step: a query that finds no payout, and the send
 )
 
 // Store is the table of payouts. The payment's row is locked before the payout's.
 type Store interface {
-	// DuePayouts claims due payouts for a few seconds, so that two replicas do not work on the same one.
-	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
+	// DuePayouts claims due payouts of some rails for a few seconds, so that two replicas do not work on the same one.
+	DuePayouts(ctx context.Context, most int, of payout.Rails) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
 	// ClaimPayout is UpdatePayout for a payout that may leave: the view says whether it is paused or over a limit.
@@ -56,9 +58,16 @@ type Store interface {
 type Worker struct {
 	Options
 	corridors *corridors
-	places    map[place]chan struct{}
 	id        string // of this worker among the others
-	pace      *lifecycle.Pace
+	lanes     [2]lane
+}
+
+// lane is some rails, whose payouts wait for no others. A real rail refuses callers that ask it too much at once, and
+// may be slow.
+type lane struct {
+	of    payout.Rails
+	slots int
+	pace  *lifecycle.Pace
 }
 
 // Options holds the dependencies of a worker.
@@ -69,8 +78,7 @@ type Options struct {
 	Policy    payment.Policy
 	Scans     *admission.Scans
 	Screening admission.Screening
-	Slots     int // most payouts in hand
-	RailSlots int // of these, most at one rail that moves real money
+	Slots     int // most payouts in hand of rails that move real money
 	// AskFirst makes the worker ask the rail about every payout before its first send. After a restore a row may be
 	// older than its order, and a new row may have the reference of a lost one. A payout that the rail knows is not
 	// sent, and neither is one of a withdrawal of live mode that the rail does not know.
@@ -88,48 +96,49 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	w := &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), places: map[place]chan struct{}{}, id: rand.Text(), pace: lifecycle.NewPace(payoutPoll)}
-	for mode, set := range o.Providers {
+	names := []string{}
+	for _, set := range o.Providers {
 		for _, p := range set.Rails() {
-			if !p.Caps().Simulated {
-				w.places[place{mode, p.Name()}] = make(chan struct{}, max(1, o.RailSlots))
+			if p.Caps().Simulated && !slices.Contains(names, p.Name()) {
+				names = append(names, p.Name())
 			}
 		}
 	}
-	return w
-}
-
-// place is a rail of a mode. One that moves real money refuses callers that ask it too much at once.
-type place struct {
-	mode tenant.Mode
-	rail string
-}
-
-// enter waits until the rail of a payout has a place for it. The caller leaves it. ok is false once ctx has ended.
-func (w *Worker) enter(ctx context.Context, o payout.Payout) (leave func(), ok bool) {
-	at := w.places[place{o.Mode, o.Rail}]
-	if at == nil {
-		return func() {}, true
-	}
-	select {
-	case at <- struct{}{}:
-		return func() { <-at }, true
-	case <-ctx.Done():
-		return nil, false
+	return &Worker{
+		Options: o, corridors: newCorridors(o.Now, o.Metrics), id: rand.Text(), lanes: [2]lane{
+			{payout.Rails{Names: names, Others: true}, o.Slots, lifecycle.NewPace(payoutPoll)},
+			{payout.Rails{Names: names}, simulatedSlots, lifecycle.NewPace(payoutPoll)},
+		},
 	}
 }
 
 // Wake makes Run look for due payouts at once. It never blocks.
-func (w *Worker) Wake() { w.pace.Wake() }
+func (w *Worker) Wake() {
+	for _, l := range w.lanes {
+		l.pace.Wake()
+	}
+}
 
 // Run works until ctx ends, and then finishes the calls that are on the wire.
 func (w *Worker) Run(ctx context.Context) error {
+	var both sync.WaitGroup
+	for _, l := range w.lanes {
+		if l.of.Any() {
+			both.Go(func() { w.work(ctx, l) })
+		}
+	}
+	both.Wait()
+	return nil
+}
+
+// work works on the payouts of a lane.
+func (w *Worker) work(ctx context.Context, l lane) {
 	var busy sync.WaitGroup
 	defer busy.Wait()
-	slots := make(chan struct{}, w.Slots)
+	slots := make(chan struct{}, l.slots)
 	for ctx.Err() == nil {
-		room := min(payoutBatch, w.Slots-len(slots))
-		due, err := w.Store.DuePayouts(ctx, room)
+		room := min(payoutBatch, l.slots-len(slots))
+		due, err := w.Store.DuePayouts(ctx, room, l.of)
 		if err != nil && ctx.Err() == nil {
 			w.Log.WarnContext(ctx, "due payouts not read", "err", err)
 		}
@@ -137,11 +146,6 @@ func (w *Worker) Run(ctx context.Context) error {
 			slots <- struct{}{}
 			busy.Go(func() {
 				defer func() { <-slots }()
-				leave, ok := w.enter(ctx, o) // before the time for its calls begins
-				if !ok {
-					return
-				}
-				defer leave()
 				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*provider.CallTimeout)
 				defer cancel()
 				finish = telemetry.With(finish, telemetry.PaymentID, o.PaymentID, telemetry.MerchantID, o.MerchantID, "payout_id", o.ID)
@@ -157,14 +161,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		if len(due) < room {
 			more = nil
 		}
-		w.rest(ctx, w.pace.Pause(len(due) > 0 || err != nil), more)
+		l.rest(ctx, l.pace.Pause(len(due) > 0 || err != nil), more)
 	}
-	return nil
 }
 
 // rest waits until the worker is woken, for the pause at most. Where more may be due, it waits only until half of the
 // slots are free.
-func (w *Worker) rest(ctx context.Context, pause time.Duration, more chan struct{}) {
+func (l lane) rest(ctx context.Context, pause time.Duration, more chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	held := 0
@@ -173,11 +176,11 @@ func (w *Worker) rest(ctx context.Context, pause time.Duration, more chan struct
 			<-more
 		}
 	}()
-	for held < (w.Slots+1)/2 {
+	for held < (l.slots+1)/2 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.pace.Woken():
+		case <-l.pace.Woken():
 			return
 		case <-timer.C:
 			return
@@ -335,7 +338,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 			return change.Result{}, fmt.Errorf("payout %s not found", o.ID)
 		}
 		next, d := set.Timing.Next(*v.Payout, l.seen, now)
-		answered := l.seen.Seen != payout.Tick && d.Step != payout.Send && d.Outcome == payout.None
+		answered := l.seen.Seen != payout.Tick && d.Step != payout.Send && (d.Outcome == payout.None || d.Outcome == payout.IsPaid)
 		if at := v.Payout.NextAt; answered && at.After(o.NextAt) && !at.After(now) { // a hint came meanwhile
 			next.NextAt = at
 		}

@@ -3,6 +3,8 @@ package payouts_test
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,7 +29,7 @@ type queue struct {
 	end  context.CancelFunc
 }
 
-func (q *queue) DuePayouts(_ context.Context, most int) ([]payout.Payout, error) {
+func (q *queue) DuePayouts(_ context.Context, most int, _ payout.Rails) ([]payout.Payout, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.most = max(q.most, most)
@@ -74,63 +76,93 @@ func (t *teller) Query(ctx context.Context, _ money.Currency, ref string) (rail.
 	return rail.Status{Ref: ref}, rail.ErrNoSuchRef
 }
 
-// ledger gives out payouts that have left, and writes what the worker learns.
+// ledger gives out payouts that have left, as long as they are due and nobody has taken them for five seconds, and
+// writes what the worker learns.
 type ledger struct {
 	payouts.Store
-	due   chan payout.Payout
-	saved atomic.Int32
+	mu    sync.Mutex
+	rows  []payout.Payout
+	taken map[string]time.Time
+	asked map[string]int // answers about each
 }
 
-func (l *ledger) DuePayouts(_ context.Context, most int) (out []payout.Payout, err error) {
-	for len(out) < most {
-		select {
-		case o := <-l.due:
+func (l *ledger) DuePayouts(_ context.Context, most int, of payout.Rails) (out []payout.Payout, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.rows {
+		if len(out) < most && l.asked[o.ID] == 0 && time.Since(l.taken[o.ID]) >= 5*time.Second && slices.Contains(of.Names, o.Rail) != of.Others {
+			l.taken[o.ID], o.ReadAt, o.ReadHere = time.Now(), time.Now(), time.Now()
 			out = append(out, o)
-		default:
-			return out, nil
 		}
 	}
 	return out, nil
 }
 
-func (l *ledger) SavePayout(context.Context, payout.Payout) (bool, error) {
-	l.saved.Add(1)
+func (l *ledger) SavePayout(_ context.Context, o payout.Payout) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[o.ID]++
 	return true, nil
 }
 
-// A real rail is asked about a few payouts at once, however many are in hand. Those that wait lose no time for it.
-func TestPayoutWorker_railSlots(t *testing.T) {
-	const due, slots, atRail = 60, 64, 8
+// simulatedRail is a simulated rail that answers at once.
+type simulatedRail struct{ self.Rail }
+
+func (simulatedRail) Name() string    { return "sim" }
+func (simulatedRail) Caps() rail.Caps { return rail.Caps{Simulated: true} }
+func (simulatedRail) Query(context.Context, money.Currency, string) (rail.Status, error) {
+	return rail.Status{}, rail.ErrNoSuchRef
+}
+
+// A real rail is asked about as many payouts at once as there are slots, and about each once, while it takes its time.
+// Payouts of a simulated rail wait for none of them.
+func TestPayoutWorker_lanes(t *testing.T) {
+	const real, simulated, slots = 60, 100, 8
 	synctest.Test(t, func(t *testing.T) {
 		bank := &teller{answer: make(chan struct{})}
-		l := &ledger{due: make(chan payout.Payout, due)}
-		for range due {
-			l.due <- payout.Payout{
-				Mode: tenant.Live, Rail: bank.Name(), Reference: "r", State: payout.Unknown, Sends: 1,
-				SentAt: time.Now(), NextAt: time.Now(), ReadAt: time.Now(), ReadHere: time.Now(),
+		l := &ledger{taken: map[string]time.Time{}, asked: map[string]int{}}
+		add := func(n int, mode tenant.Mode, rail string) {
+			for i := range n {
+				l.rows = append(l.rows, payout.Payout{
+					ID: rail + strconv.Itoa(i), Mode: mode, Rail: rail, State: payout.Unknown, Sends: 1, SentAt: time.Now(), NextAt: time.Now(),
+				})
 			}
 		}
+		add(real, tenant.Live, bank.Name())
+		add(simulated, tenant.Test, "sim")
 		worker := payouts.New(payouts.Options{
-			Store: l, Slots: slots, RailSlots: atRail, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-			Providers: map[tenant.Mode]provider.Set{tenant.Live: {Rail: bank, Timing: payout.LiveTiming()}},
+			Store: l, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler), Providers: map[tenant.Mode]provider.Set{
+				tenant.Live: {Rail: bank, Timing: payout.LiveTiming()}, tenant.Test: {Rail: simulatedRail{}, Timing: payout.TestTiming()},
+			},
 		})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- worker.Run(ctx) }()
-		for left := due; left > 0; left -= atRail {
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
+		if n := len(l.asked); n != simulated {
+			t.Errorf("%d of %d payouts of the simulated rail were asked about while the other does not answer", n, simulated)
+		}
+		for left := real; left > 0; left -= slots {
+			time.Sleep(provider.CallTimeout / 4)
 			synctest.Wait()
-			want := min(atRail, left)
+			want := min(slots, left)
 			if n := int(bank.asking.Load()); n != want {
 				t.Errorf("with %d payouts left the rail is asked about %d at once, want %d", left, n, want)
 			}
-			time.Sleep(provider.CallTimeout * 3 / 4) // of the bubble: two of these would take all time of a call
 			for range want {
 				bank.answer <- struct{}{}
 			}
 		}
+		time.Sleep(time.Second)
 		synctest.Wait()
-		if n, late := l.saved.Load(), bank.late.Load(); n != due || late > 0 {
-			t.Errorf("%d of %d answers were written, and %d calls ended before their answer", n, due, late)
+		for id, times := range l.asked {
+			if times != 1 {
+				t.Errorf("payout %s was asked about %d times, want once", id, times)
+			}
+		}
+		if len(l.asked) != real+simulated || bank.late.Load() > 0 {
+			t.Errorf("%d of %d payouts were asked about, and %d calls ended before their answer", len(l.asked), real+simulated, bank.late.Load())
 		}
 		end()
 		if err := <-ended; err != nil {

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -139,7 +140,7 @@ func (g *gauntlet) work1() {
 	}
 	g.CrashAt(func(step string) bool { return step == at })
 	worker := g.NewWorker(g.yes("the worker is in recovery"))
-	due, err := g.Store.DuePayouts(g.T.Context(), 4)
+	due, err := g.Store.DuePayouts(g.T.Context(), 4, payout.Rails{Others: true})
 	if err != nil {
 		g.rt.Fatal(err)
 	}

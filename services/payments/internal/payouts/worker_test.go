@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -64,7 +65,7 @@ func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 	p := w.Make(fixture.Command())
 	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	w.CrashAt(func(step string) bool { return step == "sent" })
-	due, err := w.Store.DuePayouts(t.Context(), 1)
+	due, err := w.Store.DuePayouts(t.Context(), 1, payout.Rails{Others: true})
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%d due, %v", len(due), err)
 	}
@@ -98,7 +99,7 @@ func TestPayout_revertedBeforeItLeft(t *testing.T) {
 	if got := fixture.Ask[string](w, `SELECT state FROM payouts`); got != "withdrawn" {
 		t.Errorf("payout is %s", got)
 	}
-	if due, err := w.Store.DuePayouts(t.Context(), 1); err != nil || len(due) != 0 {
+	if due, err := w.Store.DuePayouts(t.Context(), 1, payout.Rails{Others: true}); err != nil || len(due) != 0 {
 		t.Errorf("%d due, %v", len(due), err)
 	}
 	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 3, Depth: fixture.Enough}) // mined again
@@ -363,16 +364,16 @@ func TestPayout_hintBesideAnAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Hurry()
-			answer := func(hinted bool) func(string) (rail.Status, error) {
+			answer := func(state rail.State, hinted bool) func(string) (rail.Status, error) {
 				return func(reference string) (rail.Status, error) {
-					s := rail.Status{Ref: reference, State: rail.Pending, Amount: p.Quote.PayoutAmount, Currency: p.Currency}
+					s := rail.Status{Ref: reference, State: state, Amount: p.Quote.PayoutAmount, Currency: p.Currency}
 					if hinted {
 						return s, hint(w, reference)
 					}
 					return s, nil
 				}
 			}
-			w.Rig(fixture.Rigged{OnQuery: answer(true)})
+			w.Rig(fixture.Rigged{OnQuery: answer(rail.Pending, true)})
 			if err := w.Step(); err != nil {
 				t.Fatal(err)
 			}
@@ -381,12 +382,20 @@ func TestPayout_hintBesideAnAnswer(t *testing.T) {
 				t.Errorf("after a hint %s beside the rail's answer: state, polls, due = %s, want pending 2 t", name, got)
 			}
 			w.SQL(`UPDATE payouts SET taken_until = NULL`) // the worker keeps it for a few seconds
-			w.Rig(fixture.Rigged{OnQuery: answer(false)})
+			w.Rig(fixture.Rigged{OnQuery: answer(rail.Pending, false)})
 			if err := w.Step(); err != nil {
 				t.Fatal(err)
 			}
 			if got := fixture.Ask[string](w, due); got != "pending 3 f" {
 				t.Errorf("after the query that the hint %s asked for: state, polls, due = %s, want pending 3 f", name, got)
+			}
+			w.Hurry() // a success that the rail has changed by the time it is written
+			w.Rig(fixture.Rigged{OnQuery: answer(rail.Succeeded, true)})
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			if got := fixture.Ask[string](w, due); got != "succeeded 0 t" {
+				t.Errorf("after a hint %s beside a success: state, polls, due = %s, want succeeded 0 t", name, got)
 			}
 		})
 	}

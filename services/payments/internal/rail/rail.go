@@ -95,7 +95,7 @@ type Status struct {
 	Reason   string
 	Fee      decimal.Decimal
 	At       time.Time
-	Again    time.Time // after a success, when the rail may say something else; zero where it does not know
+	Again    time.Duration // with a success: the rail may say something else after it; zero where it does not know
 }
 
 // Event is a verified webhook of a rail. It is only a hint to query this reference.

@@ -285,7 +285,7 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		SELECT 'test', 'pay_' || n, 'deposit', CASE WHEN n % 100 = 0 THEN 'hit' ELSE 'clear' END, '', '', '{}' FROM generate_series(1, 20000) n`)
 	w.SQL(`ANALYZE deposits, payouts, screenings`)
 	for name, args := range map[string][]any{
-		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "knownDeposit": {"test", "k"}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64},
+		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "knownDeposit": {"test", "k"}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64, []string{"sim"}, false},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
 		"corridorEnds": {[]string{"test", "live"}, []string{"sim", "sim"}, []string{"NGN", "GHS"}, 200, 1000}, "listHits": {int64(1) << 40, "", "", 51},
 	} {
@@ -397,7 +397,7 @@ func TestPlans_youngDatabase(t *testing.T) {
 	w.SQL(insertCrowd, 1, 2000)
 	w.SQL(`ANALYZE payouts, sim_transfers, payments`)
 	for name, args := range map[string][]any{
-		"duePayouts": {8}, "nextPayout": {}, "simLookups": {[]string{"r7", "r8"}}, "countOpen": {[]string{"created", "settling"}, []string{"transfer", "gift"}, 20_000},
+		"duePayouts": {8, []string{"sim"}, false}, "nextPayout": {}, "simLookups": {[]string{"r7", "r8"}}, "countOpen": {[]string{"created", "settling"}, []string{"transfer", "gift"}, 20_000},
 	} {
 		pages := 0
 		explain(w, name, args...).each(func(p plan) {

@@ -23,6 +23,7 @@ import (
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
@@ -154,7 +155,7 @@ func (g *walker) coin(c fixture.Coin, sender string) {
 func (g *walker) worked(dies string) {
 	g.hurryUp()
 	worker := g.DyingWorker(func(at string) bool { return at == dies })
-	due, err := g.Store.DuePayouts(g.T.Context(), 4)
+	due, err := g.Store.DuePayouts(g.T.Context(), 4, payout.Rails{Others: true})
 	g.fault(err)
 	for _, o := range due {
 		_ = worker.Step(g.T.Context(), o) // a worker that died, or a row that another one took: seen by what is checked after

@@ -181,7 +181,7 @@ FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'send
 
 	// countOpen reads at most $3 entries of the index payments_lanes for each status, type and mode. In a small table
 	// PostgreSQL would read all payments for each of them. No open payment is archived.
-	noWholeTable = `SET LOCAL enable_seqscan = off`
+	noWholeTable = `SELECT set_config('enable_seqscan', 'off', true)`
 	countOpen    = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
 	SELECT FROM ONLY payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
@@ -339,12 +339,13 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::int[],
 	receiver, stopped, first_sent_at, answer, answer_at, concluded, concluded_at, contradicted%s, place)
 WHERE o.id = ANY($1::text[]) AND o.id = k.id`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
-	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
+	// Due payouts of the rails named, or of all others, taken for five seconds, so that two replicas do not read the same
+	// row. A second read is harmless while they are few: a call of a rail may take longer.
 	// The rows that are locked are changed where they lie: a join with them would read the whole table while that is
 	// small. Each row carries the merchant and the trace of its payment, for spans and log lines.
 	duePayouts = `WITH o AS (
 	UPDATE payouts SET taken_until = now() + interval '5 seconds' WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now())
+		SELECT ctid FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now()) AND (rail = ANY($2)) <> $3
 		ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 	RETURNING *, xmin AS written
 )

@@ -31,7 +31,7 @@ func (s *Store) Due(ctx context.Context, margin time.Duration, most int) ([]stri
 }
 
 // DuePayouts implements payouts.Store.
-func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, error) {
+func (s *Store) DuePayouts(ctx context.Context, most int, of payout.Rails) ([]payout.Payout, error) {
 	if most <= 0 {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, s.scanDuePayout)
 		return err
-	}, duePayouts, most); err != nil {
+	}, duePayouts, most, append([]string{}, of.Names...), of.Others); err != nil {
 		return nil, fmt.Errorf("take due payouts: %w", err)
 	}
 	out := make([]payout.Payout, 0, len(found))

@@ -184,11 +184,11 @@ func (s *Set) RefundChanged(ctx context.Context, messageID string, m wire.Refund
 	return refunds.Reports{Policy: s.parts.Policy, Report: s.parts.Store.ReportRefund}.Changed(ctx, messageID, m)
 }
 
-// Payouts are the options of a worker that has so many payouts in hand, and so many of them at one real rail.
-func (s *Set) Payouts(slots, railSlots int, askFirst bool) payouts.Options {
+// Payouts are the options of a worker that sends so many payouts at once.
+func (s *Set) Payouts(slots int, askFirst bool) payouts.Options {
 	p := s.parts
 	return payouts.Options{
 		Store: p.Store, Providers: p.Providers, Receivers: s.Receivers, Policy: p.Policy, Scans: p.Scans, Screening: p.Screening,
-		Slots: slots, RailSlots: railSlots, AskFirst: askFirst, Metrics: p.Metrics, Now: p.Now, Log: p.Log,
+		Slots: slots, AskFirst: askFirst, Metrics: p.Metrics, Now: p.Now, Log: p.Log,
 	}
 }

@@ -38,7 +38,7 @@ func Accounts() []string {
 const (
 	settleAfter = 250 * time.Millisecond
 	returnAfter = time.Second            // after the success
-	againAfter  = 500 * time.Millisecond // after the return, because the row's clock is the database's and the bank's another
+	againAfter  = 500 * time.Millisecond // after the return
 )
 
 // Name is the rail's name in configuration, ledger accounts and payout rows.
@@ -178,9 +178,11 @@ func status(t Transfer, now time.Time) rail.Status {
 	case Fail:
 		s.State, s.Reason = rail.Failed, "The receiving bank declined the transfer"
 	case Return:
-		s.State, s.Again = rail.Succeeded, t.DoneAt.Add(returnAfter+againAfter)
-		if back := t.DoneAt.Add(returnAfter); !now.Before(back) {
-			s.State, s.Reason, s.At, s.Again = rail.Returned, "The receiving bank sent the money back", back, time.Time{}
+		back := t.DoneAt.Add(returnAfter)
+		if now.Before(back) {
+			s.State, s.Again = rail.Succeeded, back.Sub(now)+againAfter
+		} else {
+			s.State, s.Reason, s.At = rail.Returned, "The receiving bank sent the money back", back
 		}
 	case Succeed:
 		s.State = rail.Succeeded

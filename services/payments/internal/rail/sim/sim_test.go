@@ -150,8 +150,8 @@ func TestMagicAccounts(t *testing.T) {
 	}
 }
 
-// The bank says which of its successes it returns, and a time well after the return, because the row's clock is the
-// database's and the bank's another. Nobody asks about the others again.
+// The bank says which of its successes it returns, and a time well after the return. Nobody asks about the others
+// again.
 func TestAgain(t *testing.T) {
 	const margin = 400 * time.Millisecond
 	for _, account := range []string{"0123456789", AccountReturns} {
