@@ -263,18 +263,24 @@ func TestRelay_readsPastARefusedName(t *testing.T) {
 	}
 	args := map[string]any{"the other names": []string{"test.broken.v1"}, "one name": "test.broken.v1"}
 	for name, sql := range outbox.Refused {
-		rows, err := pool.Query(t.Context(), "EXPLAIN "+sql, pgx.QueryExecModeExec, 500, []int64{1}, args[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := strings.Join(plan, "\n"); !strings.Contains(all, "outbox_names") || strings.Contains(all, "outbox_unsent") || strings.Contains(all, "Seq Scan") {
+		if all := plan(t, pool, "EXPLAIN "+sql, pgx.QueryExecModeExec, 500, []int64{1}, args[name]); !strings.Contains(all, "outbox_names") || strings.Contains(all, "outbox_unsent") || strings.Contains(all, "Seq Scan") {
 			t.Errorf("read %s: want the index of names alone:\n%s", name, all)
 		}
 	}
+}
+
+// plan is what PostgreSQL says of an EXPLAIN.
+func plan(t *testing.T, q postgres.Querier, sql string, args ...any) string {
+	t.Helper()
+	rows, err := q.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // The plan that a leader makes while its table is empty serves it for good: it reads an index.
@@ -293,15 +299,7 @@ func TestRelay_plansOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range outbox.Prepared {
-		rows, err := conn.Query(t.Context(), "EXPLAIN "+c.SQL, append([]any{pgx.QueryExecModeExec}, c.Args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := strings.Join(plan, "\n"); strings.Contains(all, "Seq Scan") {
+		if all := plan(t, conn, "EXPLAIN "+c.SQL, append([]any{pgx.QueryExecModeExec}, c.Args...)...); strings.Contains(all, "Seq Scan") {
 			t.Errorf("%s: want no scan of the whole table:\n%s", name, all)
 		}
 	}
@@ -330,15 +328,7 @@ func TestRelay_readsPastWhatHasGone(t *testing.T) {
 		"new":   `EXECUTE new(ARRAY[7, 20000], 20000, 500)`,
 		"waits": strings.ReplaceAll(outbox.Waits, "$1", "ARRAY[1]"),
 	} {
-		rows, err := conn.Query(t.Context(), "EXPLAIN "+run, pgx.QueryExecModeSimpleProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := strings.Join(plan, "\n"); !strings.Contains(all, "outbox_unsent") || strings.Contains(all, "outbox_names") || strings.Contains(all, "Seq Scan") {
+		if all := plan(t, conn, "EXPLAIN "+run, pgx.QueryExecModeSimpleProtocol); !strings.Contains(all, "outbox_unsent") || strings.Contains(all, "outbox_names") || strings.Contains(all, "Seq Scan") {
 			t.Errorf("%s: want the indexes by id alone:\n%s", name, all)
 		}
 	}
@@ -365,16 +355,8 @@ func TestStored_looksEachRowUp(t *testing.T) {
 	for n := range ids {
 		ids[n], messages[n] = strconv.Itoa(n+1), "m"+strconv.Itoa(n+1)
 	}
-	rows, err := conn.Query(t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE) EXECUTE stored('{%s}', '{%s}', '{test.a.v1}')`,
-		strings.Join(ids, ","), strings.Join(messages, ",")), pgx.QueryExecModeSimpleProtocol)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := strings.Join(plan, "\n"); strings.Contains(all, "Rows Removed by") || strings.Contains(all, "Seq Scan") {
+	if all := plan(t, conn, fmt.Sprintf(`EXPLAIN (ANALYZE) EXECUTE stored('{%s}', '{%s}', '{test.a.v1}')`,
+		strings.Join(ids, ","), strings.Join(messages, ",")), pgx.QueryExecModeSimpleProtocol); strings.Contains(all, "Rows Removed by") || strings.Contains(all, "Seq Scan") {
 		t.Errorf("want each row by its id alone:\n%s", all)
 	}
 	var left int
