@@ -70,6 +70,21 @@ SELECT slot, $%d::bytea, $%d::bytea, $%d::smallint, $%d::bytea, $%d::bytea, CASE
 FROM idempotency_slots() AS slot`, n, n+1, n+2, n+3, n+4, n+4)
 }
 
+// Columns are the names, and ColumnTypes the types, of Args in a larger statement over lists of them. A request without
+// a key has null in all of them.
+var (
+	Columns     = []string{"answer_id", "answer_hash", "answer_status", "answer_body", "answer_secret"}
+	ColumnTypes = []string{"bytea", "bytea", "smallint", "bytea", "bytea"}
+)
+
+// InsertFrom is InsertSQL for the rows of a table with Columns. It takes the keys in one order, so that no two
+// statements wait for each other.
+func InsertFrom(table string) string {
+	return fmt.Sprintf(`INSERT INTO idempotency (slot, id, hash, status, body, secret, secret_until)
+SELECT slot, answer_id, answer_hash, answer_status, answer_body, answer_secret, CASE WHEN answer_secret IS NOT NULL THEN now() + interval '15 minutes' END
+FROM %s, idempotency_slots() AS slot WHERE answer_id IS NOT NULL ORDER BY slot, answer_id`, table)
+}
+
 // UnknownAt is a condition that holds unless a partition has the key whose id is $n, which is the first argument of
 // InsertAt. A statement that writes under it, with InsertAt, needs no Find before: it writes nothing when the key has
 // an answer, and conflicts in the unique index with another request that runs at the same time.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"sync"
 
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -21,4 +22,24 @@ func (s *Store) Waiting() int {
 // SavePayouts writes payouts in one statement and says which it wrote.
 func (s *Store) SavePayouts(ctx context.Context, all ...payout.Payout) ([]bool, error) {
 	return s.savePayouts(ctx, all)
+}
+
+// Births makes the next shared create wait until release is called. held is closed once it does, and waiting returns
+// how many creates wait behind it.
+func (s *Store) Births() (held <-chan struct{}, waiting func() int, release func()) {
+	var once sync.Once
+	begun, end := make(chan struct{}), make(chan struct{})
+	s.births.all = func(ctx context.Context, births []birth) ([]delivered, error) {
+		once.Do(func() {
+			close(begun)
+			<-end
+		})
+		return s.deliver(ctx, births)
+	}
+	waiting = func() int {
+		s.births.mu.Lock()
+		defer s.births.mu.Unlock()
+		return len(s.births.waiting)
+	}
+	return begun, waiting, func() { close(end) }
 }

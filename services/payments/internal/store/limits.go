@@ -24,10 +24,26 @@ const (
 	// countUsage and noteReservation take a payment's id from p.
 	countUsage = `INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most)
 	SELECT ` + today + `, r.kind, r.subject, r.currency, r.amount::numeric, r.most::numeric FROM p, ` + asked + `
-	ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + excluded.used, most = excluded.most`
+	` + usageCounted
+	usageCounted    = `ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + excluded.used, most = excluded.most`
 	noteReservation = `INSERT INTO limit_reservations (payment_id, kind, day, subject, currency, amount)
 	SELECT p.id, r.kind, ` + today + `, r.subject, r.currency, r.amount::numeric FROM p, ` + asked + `
 	ON CONFLICT (payment_id, kind) DO NOTHING`
+
+	// reservedTogether ends the statement that writes several creates b. It counts their reservations, which come in
+	// arrays that begin with the place of the create.
+	reservedTogether = `, r AS (
+	SELECT b.id, r.* FROM b JOIN unnest($%[1]d::int[], $%[2]d::text[], $%[3]d::bytea[], $%[4]d::text[], $%[5]d::text[], $%[6]d::text[])
+		AS r(place, kind, subject, currency, amount, most) USING (place)
+), u AS (
+	INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most)
+	SELECT ` + today + `, kind, subject, currency, sum(amount::numeric), min(most::numeric) FROM r GROUP BY kind, subject, currency ORDER BY kind, subject, currency
+	` + usageCounted + `
+), n AS (
+	INSERT INTO limit_reservations (payment_id, kind, day, subject, currency, amount)
+	SELECT id, kind, ` + today + `, subject, currency, amount::numeric FROM r
+	ON CONFLICT (payment_id, kind) DO NOTHING
+)`
 
 	// lockedUsage are the counts of r, locked in the order in which creates lock them: kind by kind.
 	lockedUsage = `l AS (
@@ -96,6 +112,7 @@ ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + exclude
 
 	insertPaymentLimited      = makeInsert(false, true)
 	insertPaymentKeyedLimited = makeInsert(true, true)
+	insertPaymentsLimited     = makeInserts(true)
 )
 
 // limitArgs are reservations as five arrays.

@@ -16,6 +16,7 @@ var (
 
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
+	insertPayments     = makeInserts(false)
 	updatePayment      = makeUpdate()
 	updatePayments     = makeUpdates()
 
@@ -90,8 +91,17 @@ func makeInsert(keyed, limited bool) string {
 const takeReference = `m AS (
 	INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
 	SELECT $%[1]d::text, $%[2]d::text, $%[3]d::text, p.id FROM p WHERE $%[3]d::text <> ''
-	ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN ` + endedWithoutMoney + ` THEN excluded.payment_id END
+	` + referenceTaken + `
 )`
+
+// takeReferences does it for the new payments b.
+const takeReferences = `m AS (
+	INSERT INTO merchant_references AS r (merchant_id, mode, reference, payment_id)
+	SELECT merchant_id, mode, merchant_reference, id FROM b WHERE merchant_reference <> '' ORDER BY merchant_id, mode, merchant_reference
+	` + referenceTaken + `
+)`
+
+const referenceTaken = `ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN ` + endedWithoutMoney + ` THEN excluded.payment_id END`
 
 // endedWithoutMoney says that no payment has the reference of the row r.
 const endedWithoutMoney = `(SELECT b.status FROM payments b WHERE b.id = r.payment_id) IN ('expired', 'cancelled', 'refunded')
@@ -469,7 +479,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {
 	return map[string]string{
-		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment, "updatePayments": updatePayments,
+		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "insertPayments": insertPayments, "updatePayment": updatePayment, "updatePayments": updatePayments,
 		"findOwned": findOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
@@ -491,7 +501,7 @@ func Statements() map[string]string {
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "usedStock": usedStock, "forgetUsage": forgetUsage,
-		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
+		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "briefly": briefly, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"findLink": findLink, "lockLink": lockLink, "listLinks": listLinks, "lockLinks": lockLinks, "insertLink": insertLink, "saveLink": saveLink, "useLink": useLink, "usedUpLink": usedUpLink, "recountLink": recountLink, "waitingOfLink": waitingOfLink, "noteUse": noteUse,
@@ -517,7 +527,7 @@ func Statements() map[string]string {
 		"compareDeposits": compareDeposits, "compareSwept": compareSwept, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
 		"floatBooks": floatBooks, "floatMark": floatMark, "setFloat": setFloat, "upsertDifference": upsertDifference,
 		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences, "lastCompared": lastCompared,
-		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,
+		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "insertPaymentsLimited": insertPaymentsLimited, "reserveLimits": reserveLimits,
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved, "forgetDiffering": forgetDiffering,
 		"bookDifference": bookDifference, "undoDifference": undoDifference,

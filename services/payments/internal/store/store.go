@@ -16,20 +16,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/alert"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/link"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/refund"
@@ -43,6 +40,7 @@ type Store struct {
 	now    func() time.Time
 	packs  packs
 	aside  chan struct{} // a place for each change that a pack left to its caller
+	births gather[birth, delivered]
 	saves  gather[payout.Payout, bool]
 	frauds gather[suspects, bool]
 	payers gather[string, senders]
@@ -81,60 +79,8 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
-	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
+	s.births.all, s.saves.all, s.frauds.all, s.payers.all = s.deliver, s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
-}
-
-// Insert implements intake.Store.
-func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
-	event, first, err := born(n.Facts)
-	if err != nil {
-		return err
-	}
-	msg, err := s.event(ctx, event, change.View{Payment: event.Payment}, "")
-	if err != nil {
-		return err
-	}
-	n.Payment.Version, n.Payment.Trace = 1, telemetry.TraceParent(ctx)
-	r, err := s.recordOf(payment.Payment{}, n.Payment)
-	if err != nil {
-		return err
-	}
-	args := append(r.values(newborn), nullText(n.WalletID), pastOf(n.Payment, []payment.Fact{first}).changes)
-	args = append(args, msg.Args()...)
-	sql := insertPayment
-	if n.Key.Sent() {
-		sql = insertPaymentKeyed
-		args = append(args, idempotency.Args(n.Key, n.Answer)...)
-	}
-	if len(n.Reservations) > 0 {
-		if sql = insertPaymentLimited; n.Key.Sent() {
-			sql = insertPaymentKeyedLimited
-		}
-		args = append(args, limitArgs(n.Reservations)...)
-	}
-	switch err := s.insert(ctx, n, sql, args); {
-	case err == nil:
-		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
-		s.Wake()
-		return nil
-	case errors.Is(err, pgx.ErrNoRows):
-		return s.refused(ctx, n.Key)
-	case postgres.IsUnique(err, "payments_address"):
-		return change.ErrAddressUsed
-	case postgres.IsUnique(err, "payments_reference"):
-		return change.ErrReferenceUsed
-	case isReferenceTaken(err):
-		return change.ErrMerchantReference
-	case isOverLimit(err):
-		return change.ErrDailyLimit
-	case errors.Is(err, link.ErrClosed):
-		return err
-	case n.Key.Sent() && idempotency.IsTaken(err):
-		return idempotency.ErrTaken
-	default:
-		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
-	}
 }
 
 // GiveAway implements intake.Store.
@@ -155,58 +101,6 @@ func (s *Store) GiveAway(ctx context.Context, o tenant.Owner, reference string, 
 		return idempotency.ErrTaken
 	}
 	return fmt.Errorf("give a create away: %w", err)
-}
-
-// isReferenceTaken reports a create whose merchantReference another payment has.
-func isReferenceTaken(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.ConstraintName == "merchant_references_free"
-}
-
-// insert runs the statement of a create. With a link it is one transaction with the link's count.
-func (s *Store) insert(ctx context.Context, n change.Newborn, sql string, args []any) error {
-	var inserted string
-	if n.Link == "" {
-		return s.pool.QueryRow(ctx, sql, args...).Scan(&inserted)
-	}
-	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := use(ctx, tx, n.Link, n.Payment.ID); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, sql, args...).Scan(&inserted)
-	})
-}
-
-// refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.
-func (s *Store) refused(ctx context.Context, k idempotency.Key) error {
-	_, found, err := idempotency.Find(ctx, s.pool, k)
-	_, otherBody := errors.AsType[*fault.Error](err)
-	switch {
-	case found, otherBody:
-		return idempotency.ErrTaken
-	case err != nil:
-		return err
-	}
-	return change.ErrAddressUsed
-}
-
-// born returns the facts of a create. The insert writes exactly one change and one event.
-func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
-	var event payment.Event
-	var change payment.Change
-	events, changes := 0, 0
-	for _, f := range facts {
-		switch f := f.(type) {
-		case payment.Event:
-			event, events = f, events+1
-		case payment.Change:
-			change, changes = f, changes+1
-		}
-	}
-	if len(facts) != 2 || events != 1 || changes != 1 {
-		return event, change, fmt.Errorf("a create gave %d facts, want one change and one event", len(facts))
-	}
-	return event, change, nil
 }
 
 // event renders a webhook event as its outbox message.

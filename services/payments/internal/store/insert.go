@@ -1,0 +1,296 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/link"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Creates that come while others are being written share the next statement, which writes all of them in one
+// transaction or none. It waits only briefly for a row that another request has locked: one with the same key, the same
+// merchant's reference or the same daily limit. Where it cannot have a row, or fails otherwise, each caller writes its
+// own create alone. So no request makes another's fail, or wait longer than that.
+const (
+	insertWithin = 5 * time.Second
+	briefly      = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true)`
+)
+
+// birth is a create that waits for a statement.
+type birth struct {
+	change.Newborn
+	values []any // of insertPayments, without those of the key and the reservations
+}
+
+// delivered is what became of a birth. The caller of one that is alone has to write it itself.
+type delivered struct {
+	alone bool
+	err   error
+}
+
+// Insert implements intake.Store.
+func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
+	event, first, err := born(n.Facts)
+	if err != nil {
+		return err
+	}
+	msg, err := s.event(ctx, event, change.View{Payment: event.Payment}, "")
+	if err != nil {
+		return err
+	}
+	n.Payment.Version, n.Payment.Trace = 1, telemetry.TraceParent(ctx)
+	r, err := s.recordOf(payment.Payment{}, n.Payment)
+	if err != nil {
+		return err
+	}
+	values := append(r.values(newborn), nullText(n.WalletID), pastOf(n.Payment, []payment.Fact{first}).changes)
+	b := birth{n, append(values, msg.Args()...)}
+	switch err := s.insert(ctx, b); {
+	case err == nil:
+		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
+		s.Wake()
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return s.refused(ctx, n.Key)
+	case postgres.IsUnique(err, "payments_address"):
+		return change.ErrAddressUsed
+	case postgres.IsUnique(err, "payments_reference"):
+		return change.ErrReferenceUsed
+	case isReferenceTaken(err):
+		return change.ErrMerchantReference
+	case isOverLimit(err):
+		return change.ErrDailyLimit
+	case errors.Is(err, link.ErrClosed):
+		return err
+	case n.Key.Sent() && idempotency.IsTaken(err):
+		return idempotency.ErrTaken
+	default:
+		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
+	}
+}
+
+// insert writes a create, among others or alone. With a link it is one transaction with the link's count.
+func (s *Store) insert(ctx context.Context, b birth) error {
+	if b.Link != "" {
+		return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+			if err := use(ctx, tx, b.Link, b.Payment.ID); err != nil {
+				return err
+			}
+			return insertAlone(ctx, tx, b)
+		})
+	}
+	done, err := s.births.ask(ctx, b)
+	if err != nil {
+		return err
+	}
+	if done.alone {
+		return insertAlone(ctx, s.pool, b)
+	}
+	return done.err
+}
+
+func insertAlone(ctx context.Context, q postgres.Querier, b birth) error {
+	sql, args := b.statement()
+	var inserted string
+	return q.QueryRow(ctx, sql, args...).Scan(&inserted)
+}
+
+// statement returns the statement that writes one create, and its arguments.
+func (b birth) statement() (sql string, args []any) {
+	sql, args = insertPayment, b.values
+	if b.Key.Sent() {
+		sql = insertPaymentKeyed
+		args = append(args, idempotency.Args(b.Key, b.Answer)...)
+	}
+	if len(b.Reservations) > 0 {
+		if sql = insertPaymentLimited; b.Key.Sent() {
+			sql = insertPaymentKeyedLimited
+		}
+		args = append(args, limitArgs(b.Reservations)...)
+	}
+	return sql, args
+}
+
+// deliver writes creates in one transaction. It never fails as a whole, so that gather repeats nothing.
+func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error) {
+	ctx, cancel := context.WithTimeout(ctx, insertWithin)
+	defer cancel()
+	out := make([]delivered, len(births))
+	written, err := s.insertAll(ctx, births)
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	undone := ok && failed.Severity == "ERROR" // after any other error the transaction may have been committed
+	alone := undone && (len(births) > 1 || failed.Code == lockNotAvailable)
+	if alone && !usual(failed) && s.Log != nil {
+		s.Log.WarnContext(ctx, "shared create undone", "creates", len(births), "err", err)
+	}
+	for i := range births {
+		switch {
+		case alone:
+			out[i].alone = true
+		case err != nil:
+			out[i].err = err
+		case !written[i]:
+			out[i].err = pgx.ErrNoRows
+		}
+	}
+	return out, nil
+}
+
+// usual reports an error that creates of merchants bring about: a row that is locked or may not be written, or one that
+// two of them want.
+func usual(err *pgconn.PgError) bool {
+	const integrity, twice = "23", "21000"
+	return strings.HasPrefix(err.Code, integrity) || err.Code == lockNotAvailable || err.Code == twice
+}
+
+// insertAll runs the statement of creates and reports which of them it has written.
+func (s *Store) insertAll(ctx context.Context, births []birth) ([]bool, error) {
+	batch := &pgx.Batch{}
+	batch.Queue(briefly)
+	written := make([]bool, len(births))
+	if len(births) == 1 {
+		sql, args := births[0].statement()
+		batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			written[0] = rows.Next()
+			rows.Close()
+			return rows.Err()
+		})
+		return written, s.pool.SendBatch(ctx, batch).Close()
+	}
+	rows, limited := make([][]any, len(births)), false
+	for i, b := range births {
+		if b.Key.Sent() {
+			rows[i] = append(b.values[:len(b.values):len(b.values)], idempotency.Args(b.Key, b.Answer)...)
+		} else {
+			rows[i] = append(b.values[:len(b.values):len(b.values)], make([]any, idempotencyArgs)...)
+		}
+		limited = limited || len(b.Reservations) > 0
+	}
+	sql, args := insertPayments, lists(rows)
+	if limited {
+		sql, args = insertPaymentsLimited, append(args, limitLists(births)...)
+	}
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		var place int
+		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
+			written[place-1] = true
+			return nil
+		})
+		return err
+	})
+	return written, s.pool.SendBatch(ctx, batch).Close()
+}
+
+// limitLists are the reservations of several creates as arrays, the first of which has the places of their creates.
+func limitLists(births []birth) []any {
+	var places []int
+	var all []change.Reservation
+	for i, b := range births {
+		for _, r := range b.Reservations {
+			places, all = append(places, i+1), append(all, r)
+		}
+	}
+	return append([]any{places}, limitArgs(all)...)
+}
+
+// makeInserts returns the statement of makeInsert over lists of these values. It returns the places of the payments
+// that it has written. The changes of one are lines of a text, and its key is null where its caller sent none. Rows
+// that other requests may want as well are taken in one order, so that no two statements wait for each other.
+func makeInserts(limited bool) string {
+	var args, names, cols, vals []string
+	list := func(name, typ string) {
+		args, names = append(args, fmt.Sprintf("$%d::%s[]", len(args)+1, typ)), append(names, name)
+	}
+	for _, c := range columns {
+		if !newborn(c) {
+			continue
+		}
+		typ, val := c.typ, "k."+c.name
+		if typ == "numeric" || typ == "json" { // which are sent as texts
+			typ, val = "text", val+"::"+typ
+		}
+		list(c.name, typ)
+		cols, vals = append(cols, c.name), append(vals, val)
+	}
+	for _, name := range []string{"wallet_id", "changes", "name", "message_id", "headers"} {
+		list(name, "text")
+	}
+	list("body", "bytea")
+	for i, name := range idempotency.Columns {
+		list(name, idempotency.ColumnTypes[i])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `WITH given AS (
+	SELECT * FROM unnest(%[1]s) WITH ORDINALITY AS k(%[2]s, place)
+), p AS (
+	INSERT INTO payments (%[3]s, wallet_id, changes, changed_at) SELECT %[4]s, k.wallet_id, string_to_array(k.changes, E'\n'), ARRAY[now()] FROM given k
+	WHERE (SELECT true FROM idempotency i WHERE i.id = k.answer_id LIMIT 1) IS NULL
+	AND (SELECT true FROM deposits d WHERE d.mode = k.mode AND d.family = k.family AND d.address = k.address LIMIT 1) IS NULL
+	AND (SELECT true FROM archived_payments a WHERE a.mode = k.mode AND a.family = k.family AND a.address = k.address LIMIT 1) IS NULL
+	AND (SELECT true FROM archived_payments a WHERE a.reference = k.reference LIMIT 1) IS NULL RETURNING id
+), b AS (
+	SELECT k.id, k.merchant_id, k.mode, k.merchant_reference, k.name, k.message_id, k.headers, k.body, %[5]s, k.place FROM given k JOIN p USING (id)
+), o AS (
+	INSERT INTO outbox (name, message_id, headers, body) SELECT name, message_id, headers, body FROM b ORDER BY place
+), k AS (
+	%[6]s
+), `, strings.Join(args, ", "), strings.Join(names, ", "), strings.Join(cols, ", "), strings.Join(vals, ", "),
+		"k."+strings.Join(idempotency.Columns, ", k."), idempotency.InsertFrom("b"))
+	b.WriteString(takeReferences)
+	if limited {
+		n := len(args) + 1
+		fmt.Fprintf(&b, reservedTogether, n, n+1, n+2, n+3, n+4, n+5)
+	}
+	b.WriteString("\nSELECT place FROM b")
+	return b.String()
+}
+
+// isReferenceTaken reports a create whose merchantReference another payment has.
+func isReferenceTaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.ConstraintName == "merchant_references_free"
+}
+
+// refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.
+func (s *Store) refused(ctx context.Context, k idempotency.Key) error {
+	_, found, err := idempotency.Find(ctx, s.pool, k)
+	_, otherBody := errors.AsType[*fault.Error](err)
+	switch {
+	case found, otherBody:
+		return idempotency.ErrTaken
+	case err != nil:
+		return err
+	}
+	return change.ErrAddressUsed
+}
+
+// born returns the facts of a create. The insert writes exactly one change and one event.
+func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
+	var event payment.Event
+	var change payment.Change
+	events, changes := 0, 0
+	for _, f := range facts {
+		switch f := f.(type) {
+		case payment.Event:
+			event, events = f, events+1
+		case payment.Change:
+			change, changes = f, changes+1
+		}
+	}
+	if len(facts) != 2 || events != 1 || changes != 1 {
+		return event, change, fmt.Errorf("a create gave %d facts, want one change and one event", len(facts))
+	}
+	return event, change, nil
+}
