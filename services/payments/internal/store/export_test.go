@@ -27,19 +27,29 @@ func (s *Store) SavePayouts(ctx context.Context, all ...payout.Payout) ([]bool, 
 // Births makes the next shared create wait until release is called. held is closed once it does, and waiting returns
 // how many creates wait behind it.
 func (s *Store) Births() (held <-chan struct{}, waiting func() int, release func()) {
+	return holdUp(&s.births)
+}
+
+// Reads does the same with look-ups of owners.
+func (s *Store) Reads() (held <-chan struct{}, waiting func() int, release func()) {
+	return holdUp(&s.reads)
+}
+
+func holdUp[In, Out any](g *gather[In, Out]) (held <-chan struct{}, waiting func() int, release func()) {
 	var once sync.Once
 	begun, end := make(chan struct{}), make(chan struct{})
-	s.births.all = func(ctx context.Context, births []birth) ([]delivered, error) {
+	all := g.all
+	g.all = func(ctx context.Context, in []In) ([]Out, error) {
 		once.Do(func() {
 			close(begun)
 			<-end
 		})
-		return s.deliver(ctx, births)
+		return all(ctx, in)
 	}
 	waiting = func() int {
-		s.births.mu.Lock()
-		defer s.births.mu.Unlock()
-		return len(s.births.waiting)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.waiting)
 	}
 	return begun, waiting, func() { close(end) }
 }

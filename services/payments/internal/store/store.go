@@ -41,6 +41,7 @@ type Store struct {
 	packs  packs
 	aside  chan struct{} // a place for each change that a pack left to its caller
 	births gather[birth, delivered]
+	reads  gather[owned, *payment.Payment]
 	saves  gather[payout.Payout, bool]
 	frauds gather[suspects, bool]
 	payers gather[string, senders]
@@ -79,7 +80,8 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
-	s.births.all, s.saves.all, s.frauds.all, s.payers.all = s.deliver, s.savePayouts, s.fraudsConfirmed, s.sendersOf
+	s.births.all, s.reads.all = s.deliver, s.findAll
+	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
 }
 
@@ -120,28 +122,76 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 	})
 }
 
-// Find implements views.Store.
+// Find implements views.Store. Look-ups that come together share a statement.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
-	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
+	p, err := s.reads.ask(ctx, owned{o, reference})
+	switch {
+	case err != nil:
+		return change.View{}, fmt.Errorf("read payment: %w", err)
+	case p == nil || p.Reference != reference || p.MerchantID != o.MerchantID || p.Mode != o.Mode:
+		return change.View{}, change.ErrNotFound
+	}
+	return s.around(ctx, *p)
 }
 
-// find reads a payment in one statement, and its deposits and payout, if it has any, in a second round trip. Most
-// payments that are read have neither yet, and three statements that find nothing cost more than the one that reads the
-// payment.
-func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v change.View, err error) {
-	if v.Payment, err = s.reader(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
+// owned names a payment of an owner.
+type owned struct {
+	tenant.Owner
+	reference string
+}
+
+// findAll reads payments of owners, nil where an owner has none of that reference.
+func (s *Store) findAll(ctx context.Context, all []owned) ([]*payment.Payment, error) {
+	found, read := make([]*payment.Payment, len(all)), s.reader(shown)
+	if len(all) == 1 {
+		p, err := read.scan(s.pool.QueryRow(ctx, findOwned, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return found, nil
+		}
+		found[0] = &p
+		return found, err
+	}
+	references, merchants, modes := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
+	for i, o := range all {
+		references[i], merchants[i], modes[i] = o.reference, o.MerchantID, string(o.Mode)
+	}
+	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+		var place int
+		for rows.Next() {
+			p, err := read.scan(placed{rows, &place})
+			if err != nil {
+				return err
+			}
+			found[place-1] = &p
+		}
+		return rows.Err()
+	}, findAllOwned, references, merchants, modes)
+	return found, err
+}
+
+// find reads a payment in one statement, and what is around it.
+func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (change.View, error) {
+	p, err := s.reader(set).scan(s.pool.QueryRow(ctx, sql, args...))
+	if err != nil {
 		return change.View{}, notFound(err, "read payment")
 	}
-	if !moved(v.Payment) {
+	return s.around(ctx, p)
+}
+
+// around adds to a payment its deposits and payout, if it has any, in a second round trip. Most payments that are read
+// have neither yet, and three statements that find nothing cost more than the one that reads the payment.
+func (s *Store) around(ctx context.Context, p payment.Payment) (change.View, error) {
+	v := change.View{Payment: p}
+	if !moved(p) {
 		return v, nil
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(readDepositRows, v.Payment.ID).Query(collectRows(&v))
-	batch.Queue(readLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
-	batch.Queue(selectMoment, string(v.Payment.Mode)).Query(collectMoment(&v, new(time.Time)))
+	batch.Queue(readDepositRows, p.ID).Query(collectRows(&v))
+	batch.Queue(readLastPayout, p.ID).Query(s.collectPayout(&v))
+	batch.Queue(selectMoment, string(p.Mode)).Query(collectMoment(&v, new(time.Time)))
 	queueRefunds(batch, &v)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return change.View{}, fmt.Errorf("read deposits and payout of payment %s: %w", v.Payment.ID, err)
+		return change.View{}, fmt.Errorf("read deposits and payout of payment %s: %w", p.ID, err)
 	}
 	return v, nil
 }

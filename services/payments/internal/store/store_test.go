@@ -4,8 +4,10 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +23,7 @@ import (
 	"causeway.internal/libs/placed"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/presence"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
@@ -95,6 +98,52 @@ func TestInsert_roundTrip(t *testing.T) {
 	if got := fixture.Ask[string](w, `SELECT trigger || ' ' || from_state || ' ' || to_state FROM history WHERE payment_id = $1`, read.ID); got != "create none pending" {
 		t.Errorf("history %q", got)
 	}
+}
+
+// Look-ups that come together share a statement, and each owner finds its own payments of its mode alone.
+func TestFind_together(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(4)
+	quiet, paid := w.Make(fixture.Command()), w.Make(fixture.Command())
+	w.See(paid, fixture.Coin{Key: "t", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	live, other := fixture.Owner, fixture.Owner
+	live.Mode, other.MerchantID = tenant.Live, "m2"
+	asks := []struct {
+		name      string
+		owner     tenant.Owner
+		reference string
+		found     bool
+		transfers int
+	}{
+		{"an owner's", fixture.Owner, quiet.Reference, true, 0},
+		{"one with money", fixture.Owner, paid.Reference, true, 1},
+		{"another merchant's", other, quiet.Reference, false, 0},
+		{"one of the other mode", live, paid.Reference, false, 0},
+		{"an unknown one", fixture.Owner, "CW-000000000000", false, 0},
+		{"the same again", fixture.Owner, quiet.Reference, true, 0},
+	}
+	held, waiting, release := w.Store.Reads()
+	var callers sync.WaitGroup
+	callers.Go(func() { w.Find(quiet.Reference) })
+	<-held
+	for _, a := range asks {
+		callers.Go(func() {
+			v, err := w.Store.Find(t.Context(), a.owner, a.reference)
+			if !a.found {
+				if !errors.Is(err, change.ErrNotFound) || v.Payment.Reference != "" {
+					t.Errorf("find %s among others = %s, %v; want not found", a.name, v.Payment.Reference, err)
+				}
+				return
+			}
+			if err != nil || v.Payment.Reference != a.reference || len(v.Rows) != a.transfers {
+				t.Errorf("find %s among others = %s with %d transfers, %v; want %s with %d", a.name, v.Payment.Reference, len(v.Rows), err, a.reference, a.transfers)
+			}
+		})
+	}
+	until(w, func() bool { return waiting() == len(asks) })
+	release()
+	callers.Wait()
 }
 
 type spy struct {
