@@ -370,8 +370,7 @@ func (r *Relay) slept(ctx context.Context, s *postgres.Session, f *flight) bool 
 		err = s.Await(ctx, tick.Until(r.sleepMost))
 	}
 	risen := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, riseSQL)
-		return err
+		return c.QueryRow(ctx, riseSQL).Scan(new(bool)) // Exec without arguments would plan it anew
 	})
 	return err == nil && risen == nil
 }

@@ -78,8 +78,7 @@ func (s *Session) look(ctx context.Context, most time.Duration, tables []Work) (
 	}
 	if alone {
 		risen := s.Ask(ctx, func(ctx context.Context, c *pgx.Conn) error {
-			_, err := c.Exec(ctx, workRisen)
-			return err
+			return c.QueryRow(ctx, workRisen).Scan(new(bool)) // Exec without arguments would plan it anew
 		})
 		if err == nil && risen != nil {
 			err = fmt.Errorf("free the lock of a sleep: %w", risen)

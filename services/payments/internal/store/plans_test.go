@@ -5,6 +5,7 @@ package store_test
 import (
 	"crypto/md5" //nolint:gosec // as PostgreSQL makes the rows
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/internal/withdrawal"
@@ -272,6 +274,40 @@ func pagesKeepPlans(w *fixture.Payments) {
 	}
 }
 
+// Timers that find nothing plan nothing, either: a look is planned once for each connection.
+func TestPlans_looksKeepPlans(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	cfg := w.Pool.Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	s := store.New(pool, w.Store.Options)
+	const times = 4 // PostgreSQL would plan a statement with arguments anew each time
+	for range times {
+		_, due := s.Due(t.Context(), time.Minute, 100)
+		_, payouts := s.DuePayouts(t.Context(), 16, payout.Rails{Others: true})
+		if err := errors.Join(due, payouts, s.CleanStock(t.Context()), s.FoldStatistics(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, sql := range map[string]string{
+		"due payments": store.Statements()["duePayments"], "due payouts": store.Statements()["duePayouts"], "used addresses": store.Statements()["dropUsedAddresses"],
+		"dead leases": store.Statements()["freeDeadLeases"], "statistics": store.Statements()["foldStatistics"],
+	} {
+		var anew, once int
+		if err := pool.QueryRow(t.Context(), `SELECT coalesce(sum(custom_plans), 0), coalesce(sum(generic_plans), 0) FROM pg_prepared_statements WHERE statement = $1`, sql).Scan(&anew, &once); err != nil {
+			t.Fatal(err)
+		}
+		if anew > 0 || once != times {
+			t.Errorf("look for %s, %d times: %d were planned anew, %d not", name, times, anew, once)
+		}
+	}
+}
+
 // The queries of operators' lists, workers and timers stay cheap for any number of payouts and deposits.
 func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	t.Parallel()
@@ -311,7 +347,7 @@ func TestPlans_stock(t *testing.T) {
 	w.SQL(`ANALYZE address_stock, payments`)
 	const block = 256
 	for name, args := range map[string][]any{
-		"leaseAddresses": {"test", "solana", block, "me", 60.0}, "dropUsedAddresses": {5000},
+		"leaseAddresses": {"test", "solana", block, "me", 60.0}, "dropUsedAddresses": {},
 	} {
 		pages, removed := 0, 0
 		explain(w, name, args...).each(func(p plan) {

@@ -429,7 +429,7 @@ WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($
 	dropUsedAddresses = `WITH used AS (
 	SELECT a.ctid AS place, a.mode, a.family, a.address, p.trace FROM address_stock a
 	CROSS JOIN LATERAL (SELECT trace FROM payments WHERE mode = a.mode AND family = a.family AND address = a.address LIMIT 1) p
-	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT $1
+	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT 5000
 ), gone AS (
 	DELETE FROM address_stock WHERE ctid = ANY(ARRAY(SELECT place FROM used))
 )

@@ -43,22 +43,16 @@ func (s *Store) Release(ctx context.Context, mode tenant.Mode, family money.Fami
 	return nil
 }
 
-// usedBatch bounds one clean-up of used addresses.
-const usedBatch = 5_000
-
 // CleanStock removes addresses of payments from the stock, returns those of expired leases, and deletes old usage
 // counts.
 func (s *Store) CleanStock(ctx context.Context) error {
 	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
 	}
-	if _, err := s.pool.Exec(ctx, freeDeadLeases); err != nil {
-		return fmt.Errorf("free dead leases: %w", err)
-	}
-	if _, err := s.pool.Exec(ctx, forgetUsage); err != nil {
-		return fmt.Errorf("forget old usage: %w", err)
-	}
-	return nil
+	rest := &pgx.Batch{} // whose statements keep their plans; Exec without arguments plans anew
+	rest.Queue(freeDeadLeases)
+	rest.Queue(forgetUsage)
+	return wrap(s.pool.SendBatch(ctx, rest).Close(), "free dead leases and forget old usage")
 }
 
 // dropUsed removes used addresses from the stock and sends wallets the trace of each one's payment. The create does not
@@ -66,7 +60,7 @@ func (s *Store) CleanStock(ctx context.Context) error {
 func (s *Store) dropUsed(ctx context.Context) error {
 	sent := false
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, dropUsedAddresses, usedBatch)
+		rows, err := tx.Query(ctx, dropUsedAddresses)
 		if err != nil {
 			return err
 		}

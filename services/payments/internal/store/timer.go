@@ -19,15 +19,12 @@ import (
 
 // Due implements deposits.Store.
 func (s *Store) Due(ctx context.Context, margin time.Duration, most int) ([]string, error) {
-	rows, err := s.pool.Query(ctx, duePayments, margin.Seconds(), most)
-	if err != nil {
-		return nil, fmt.Errorf("find due payments: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("find due payments: %w", err)
-	}
-	return ids, nil
+	var ids []string
+	err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	}, duePayments, margin.Seconds(), most)
+	return ids, wrap(err, "find due payments")
 }
 
 // DuePayouts implements payouts.Store.

@@ -124,7 +124,7 @@ WHERE mode = 'live' AND state IN ('signing', 'sent') GROUP BY network, asset`
 
 	// Two states of test mode after each other, so that none is skipped.
 	simulatedRefundsSQL = `SELECT id, network, family, state FROM refunds r WHERE mode = 'test' AND (state = 'signing' AND NOT blocked AND NOT ` + heldRefund + ` AND changed_at < now() - interval '1 second'
-OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT $1 FOR UPDATE SKIP LOCKED`
+OR state = 'sent' AND changed_at < now() - interval '2 seconds') ORDER BY changed_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 	// The refunds that ended above a fork, either way: their transactions are followed again.
 	reversedRefundsSQL = `UPDATE outgoing_tx SET state = 'broadcast', version = version + 1, tx_hash = '', height = 0, block_hash = '', amount = 0,
@@ -571,7 +571,7 @@ func (s *Store) simulateRefund(ctx context.Context) (found bool, err error) {
 		var id, network string
 		var family money.Family
 		var state wire.RefundState
-		err := tx.QueryRow(ctx, simulatedRefundsSQL, 1).Scan(&id, &network, &family, &state)
+		err := tx.QueryRow(ctx, simulatedRefundsSQL).Scan(&id, &network, &family, &state)
 		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}

@@ -69,10 +69,11 @@ ORDER BY d.first_seen_at DESC, d.network || ':' || d.tx_hash || ':' || lpad(d.or
 
 	updateWalletSQL = `UPDATE wallets SET status = $2, amount = $3::text::numeric, deposits = $4, newest_height = $5, sequence = $6 WHERE id = $1`
 
-	// A window ends when the network is scanned past it by a margin, so that no deposit in time is missed.
+	// A window ends when the network is scanned past it by a margin, so that no deposit in time is missed. The margin is
+	// no argument, so that a look has one plan.
 	over = `FROM wallets w JOIN cursors c ON c.mode = w.mode AND c.network = w.network
-WHERE w.status = 'watching' AND w.expires_at <= now() AND c.block_time >= w.expires_at + $1::interval`
-	overSQL = `SELECT ` + walletColumns + ` ` + over + ` ORDER BY w.expires_at LIMIT $2 FOR UPDATE OF w SKIP LOCKED`
+WHERE w.status = 'watching' AND w.expires_at <= now() AND c.block_time >= w.expires_at + interval '1 minute'`
+	overSQL = `SELECT ` + walletColumns + ` ` + over + ` ORDER BY w.expires_at LIMIT $1 FOR UPDATE OF w SKIP LOCKED`
 	// anyOverSQL asks first, without a transaction, because nearly always no window has ended.
 	anyOverSQL = `SELECT EXISTS (SELECT ` + over + `)`
 )
@@ -296,18 +297,15 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 	return err
 }
 
-// overMargin is how far past a window its network must be scanned.
-const overMargin = time.Minute
-
 // CloseWindows expires the wallets whose window has ended with nothing received, at most so many at a time, and returns
 // their number. Any number of replicas may call it.
 func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
 	var some bool
-	if err := s.pool.QueryRow(ctx, anyOverSQL, overMargin).Scan(&some); err != nil || !some {
+	if err := s.pool.QueryRow(ctx, anyOverSQL).Scan(&some); err != nil || !some {
 		return 0, err
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, overSQL, overMargin, most)
+		rows, err := tx.Query(ctx, overSQL, most)
 		if err != nil {
 			return err
 		}
