@@ -72,7 +72,7 @@ func (c *carried) wait(b *testing.B, spent time.Duration) {
 func carryOutbox(b *testing.B, packs bool, parallel int) {
 	tables := fstest.MapFS{
 		"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd\n" +
-			outbox.StoredSchema + "CREATE INDEX " + outbox.NamesIndex + outbox.NewestSchema)},
+			outbox.StoredSchema + "CREATE INDEX " + outbox.NamesIndex + outbox.NewestSchema + outbox.InlineSchema)},
 		"00002_inbox.sql": {Data: []byte("-- +goose Up\n" + inbox.Schema)},
 	}
 	cfg := pg.Config(b, tables)

@@ -30,6 +30,11 @@ const Schema = `CREATE TABLE outbox (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0);`
 
+// InlineSchema keeps rows of up to 8 kB, which most events have, in the table itself. Bodies are sealed, so they do not
+// compress, and each would be written to a table of long values and its index besides. Every service with an outbox
+// has it in a migration, word for word.
+const InlineSchema = `ALTER TABLE outbox SET (toast_tuple_target = 8160);`
+
 // WakeSchema wakes a relay that sleeps when a row is written. Every service with an outbox creates it in a migration,
 // word for word. A relay holds the lock only while it sleeps, so the condition is false while messages flow, and no
 // busy database notifies: PostgreSQL commits transactions that notify one after the other.

@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema + "\n-- +goose StatementBegin\n" + outbox.WakeSchema + "\n-- +goose StatementEnd\n" +
-	outbox.StoredSchema + "CREATE INDEX " + outbox.NamesIndex + outbox.NewestSchema)}}
+	outbox.StoredSchema + "CREATE INDEX " + outbox.NamesIndex + outbox.NewestSchema + outbox.InlineSchema)}}
 
 // broker is a publisher that records, in order, what it confirmed.
 type broker struct {

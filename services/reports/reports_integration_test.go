@@ -177,6 +177,7 @@ func TestReports_runsAndAnswersInTheErrorShape(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
+	pg.Holds(t, migrations.FS, outbox.InlineSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	s := begin(t, nil)
 	res, err := http.Get(s.url + "/v1/reports/RPT-ABCDEF")

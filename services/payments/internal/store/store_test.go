@@ -47,6 +47,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
+	pg.Holds(t, migrations.FS, outbox.InlineSchema)
 	pg.Holds(t, migrations.FS, postgres.WorkSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
@@ -228,5 +229,19 @@ func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
 	}
 	if got := w.Status(p); got != "pending" {
 		t.Errorf("status %s", got)
+	}
+}
+
+// The body of an event lies in its row, and in no table of long values beside it.
+func TestOutbox_bodyInItsRow(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.SQL(`INSERT INTO outbox (name, message_id, headers, body) SELECT 'n', 'm' || n, '{}', (SELECT string_agg(sha256(n::text::bytea || i::text::bytea), '') FROM generate_series(1, 190) i)
+		FROM generate_series(1, 3) n`)
+	if got := fixture.Ask[string](w, `SELECT string_agg(length(body)::text, ' ') FROM outbox`); got != "6080 6080 6080" {
+		t.Errorf("bodies of %s bytes, want three of 6080", got)
+	}
+	if n := fixture.Ask[int](w, `SELECT pg_relation_size(reltoastrelid)::int FROM pg_class WHERE oid = 'outbox'::regclass`); n != 0 {
+		t.Errorf("%d bytes lie beside the rows, want none", n)
 	}
 }

@@ -50,6 +50,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
+	pg.Holds(t, migrations.FS, outbox.InlineSchema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, presence.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)

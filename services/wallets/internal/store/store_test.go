@@ -101,6 +101,7 @@ func TestSchema(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.StoredSchema)
 	pg.Holds(t, migrations.FS, "CREATE INDEX CONCURRENTLY "+outbox.NamesIndex)
 	pg.Holds(t, migrations.FS, outbox.NewestSchema)
+	pg.Holds(t, migrations.FS, outbox.InlineSchema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
