@@ -216,6 +216,13 @@ func Put(ctx context.Context, q postgres.Querier, k Key, a Answer) error {
 	return nil
 }
 
+// QueuePut adds Put to a batch of the caller.
+func QueuePut(batch *pgx.Batch, k Key, a Answer) {
+	if k.Sent() {
+		batch.Queue(InsertSQL, Args(k, a)...)
+	}
+}
+
 // IsTaken reports whether a write failed because another request with the same key has finished first, or is still
 // running after the session's lock timeout of two seconds.
 func IsTaken(err error) bool {

@@ -76,13 +76,14 @@ type Result struct {
 	Differing    []Transaction      // transactions that were named as its refund and are none
 	Commands     []Command
 	Alerts       []payment.Alert
-	Answer       *idempotency.Answer // stored under the request's key
+	Answer       *idempotency.Answer // stored under Key
+	Key          idempotency.Key     // of the request, which the store sets
 	Refused      error               // the caller's error, though the change is kept
 }
 
 // Writes reports that the store writes more than the answer.
 func (r Result) Writes() bool {
-	r.Payment, r.Answer, r.Refused = payment.Payment{}, nil, nil
+	r.Payment, r.Answer, r.Key, r.Refused = payment.Payment{}, nil, idempotency.Key{}, nil
 	return !reflect.DeepEqual(r, Result{})
 }
 

@@ -35,6 +35,9 @@ var (
 // Store finds payments and payouts of an owner.
 type Store interface {
 	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
+	// SendOwned keeps the answer and sends the commands that f gives for the payment of an owner, and nothing else of its
+	// result. The payment is not locked.
+	SendOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
 	FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error)
 	// TakeDown begins or ends an outage of a merchant's test mode and keeps the answer.
@@ -107,7 +110,12 @@ func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference
 	if err := problems.Err(); err != nil {
 		return idempotency.Answer{}, err
 	}
-	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
+	if !id.IsPaymentReference(reference) {
+		return idempotency.Answer{}, change.ErrNotFound
+	}
+	simulated := func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) }
+	// A transfer may come at any time, so the payment need not be locked.
+	return a.Access.Once(ctx, k, simulated, func(f change.Func) error { return a.Store.SendOwned(ctx, o, reference, k, f) })
 }
 
 // simulated is the change that sends a simulated transfer to a payment.

@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/version"
@@ -60,7 +61,7 @@ func (s *Store) locked(ctx context.Context, tx pgx.Tx, lock string, args ...any)
 }
 
 // reads are statements that read a payment, hot or archived, as the lock of the same place finds a hot one.
-var reads = map[string]string{lockByID: findByID, lockOwned: selectWhole + ownedBy, lockAny: findAny}
+var reads = map[string]string{lockByID: findByID, lockOwned: findWholeOwned, lockAny: findAny}
 
 // answers runs a change of a payment that is not hot on what the archive has, and reports that it writes nothing but
 // its answer. Such a payment stays in the archive: anybody who knows its reference can ask for what the state refuses.
@@ -85,18 +86,14 @@ func (s *Store) answers(ctx context.Context, tx pgx.Tx, f change.Func, at target
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
 		return false, fmt.Errorf("read deposits and payout of payment %s: %w", p.ID, err)
 	}
-	inner, err := tx.Begin(ctx) // a savepoint, because the function may keep its answer
-	if err != nil {
-		return false, fmt.Errorf("set a savepoint: %w", err)
-	}
 	r, err := f(v, now.UTC())
-	switch {
-	case err != nil:
+	if err != nil || r.Writes() {
 		return false, err
-	case r.Writes():
-		return false, wrap(inner.Rollback(ctx), "go back to a savepoint")
 	}
-	return true, wrap(inner.Commit(ctx), "release a savepoint")
+	if r.Answer != nil {
+		return true, idempotency.Put(ctx, tx, r.Key, *r.Answer)
+	}
+	return true, nil
 }
 
 // hot calls lock, which locks a payment. Where lock finds none, an archived one is attached, in the same transaction,

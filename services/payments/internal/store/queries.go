@@ -28,6 +28,7 @@ var (
 	lockHot           = "SELECT " + wholeColumns + " FROM ONLY payments p" // archived payments change when they are back
 	ownedBy           = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
 	findOwned         = "SELECT " + shownColumns + " FROM payments p" + ownedBy
+	findWholeOwned    = selectWhole + ownedBy
 	findAllOwned      = fmt.Sprintf(findPlaced, shownColumns)
 	withID            = " WHERE p.id = $1"
 	onAddress         = " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
@@ -485,7 +486,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "insertPayments": insertPayments, "updatePayment": updatePayment, "updatePayments": updatePayments,
-		"findOwned": findOwned, "findAllOwned": findAllOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
+		"findOwned": findOwned, "findWholeOwned": findWholeOwned, "findAllOwned": findAllOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
 		"lockUnclaimed": lockUnclaimed, "endUnclaimed": endUnclaimed, "listUnclaimed": listUnclaimed, "lockPaymentRow": lockPaymentRow,

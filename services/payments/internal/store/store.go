@@ -299,15 +299,36 @@ func (s *Store) UpdateOwned(ctx context.Context, o tenant.Owner, reference strin
 	return s.changeOnce(ctx, k, f, target{lock: lockOwned, args: []any{reference, o.MerchantID, string(o.Mode)}})
 }
 
+// SendOwned implements sandbox.Store.
+func (s *Store) SendOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error {
+	v, err := s.find(ctx, whole, findWholeOwned, reference, o.MerchantID, string(o.Mode))
+	if err != nil {
+		return err
+	}
+	now := s.now().UTC()
+	r, err := f(v, now)
+	if err != nil {
+		return err
+	}
+	var done effects
+	w := newWrites(false)
+	if err := s.write(ctx, w, v, change.Result{Commands: r.Commands, Answer: r.Answer, Key: k}, now, &done); err != nil {
+		return err
+	}
+	if err := w.send(ctx, s.pool); err != nil {
+		return refusedOnce(k, fmt.Errorf("send for payment %s: %w", v.Payment.ID, err))
+	}
+	s.follow(done)
+	return nil
+}
+
 // changeOnce is change in its own transaction, which stores the answer under the key.
 func (s *Store) changeOnce(ctx context.Context, k idempotency.Key, f change.Func, at target) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, func(v change.View, now time.Time) (change.Result, error) {
 			r, err := f(v, now)
-			if err != nil || r.Answer == nil || !k.Sent() {
-				return r, err
-			}
-			return r, idempotency.Put(ctx, tx, k, *r.Answer)
+			r.Key = k
+			return r, err
 		}, at)
 	})
 	return refusedOnce(k, err)
@@ -607,6 +628,9 @@ func stale(what string) error { return fmt.Errorf("the %s's row changed under it
 // write queues the statements of a result, in the order of locks: first the payment, then the accounts.
 func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Result, now time.Time, done *effects) error {
 	batch := &w.batch
+	if r.Answer != nil {
+		idempotency.QueuePut(batch, r.Key, *r.Answer)
+	}
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1

@@ -39,8 +39,13 @@ func newWrites(pack bool) *writes {
 	}
 }
 
+// sender is a transaction, or a pool, on which everything is a transaction of its own.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
 // send sends everything in one round trip.
-func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
+func (w *writes) send(ctx context.Context, on sender) error {
 	all := &pgx.Batch{}
 	w.payments.queue(all)
 	w.marks.queue(all)
@@ -56,7 +61,7 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
 	if all.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, all).Close()
+	return on.SendBatch(ctx, all).Close()
 }
 
 // group is a statement that writes one row, whose arguments a pack gathers for a statement over lists of them. Where a
