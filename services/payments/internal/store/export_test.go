@@ -30,6 +30,11 @@ func (s *Store) Births() (held <-chan struct{}, waiting func() int, release func
 	return holdUp(&s.births)
 }
 
+// Limited does the same with creates that count against daily limits.
+func (s *Store) Limited() (held <-chan struct{}, waiting func() int, release func()) {
+	return holdUp(&s.limited)
+}
+
 // Reads does the same with look-ups of owners.
 func (s *Store) Reads() (held <-chan struct{}, waiting func() int, release func()) {
 	return holdUp(&s.reads)

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,25 +31,29 @@ const (
 )
 
 // gather lets calls that come while another is under way share the next statement. A call that comes alone is sent at
-// once. When a shared statement fails, each call is made again alone, so a call fails for its own reasons only.
+// once, and one whose caller has ended is not sent. When a shared statement fails, each caller makes its call again
+// alone, so a call fails for its own reasons only.
 type gather[In, Out any] struct {
-	all func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
+	all    func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
+	within time.Duration                                     // of a statement; gatherWithin if it is 0
 
 	mu      sync.Mutex
 	waiting []*question[In, Out]
 	busy    bool
 }
 
-// question is a call and, once done is closed, its answer.
+// question is a call and, once done is closed, its answer, or that its caller has to make it again.
 type question[In, Out any] struct {
-	ctx  context.Context
-	in   In
-	out  Out
-	err  error
-	done chan struct{}
+	ctx   context.Context
+	in    In
+	out   Out
+	err   error
+	again bool
+	done  chan struct{}
 }
 
-// ask returns the answer to a call, or the error of ctx if that ends first. The statement may run all the same.
+// ask returns the answer to a call, or the error of ctx if that ends first. A statement that is under way then may
+// write all the same.
 func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 	a := &question[In, Out]{ctx: ctx, in: in, done: make(chan struct{})}
 	g.mu.Lock()
@@ -59,10 +65,28 @@ func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 	g.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.out, a.err
 	case <-ctx.Done():
+		g.drop(a)
 		var none Out
 		return none, ctx.Err()
+	}
+	if a.again {
+		out, err := g.guarded(ctx, []In{in})
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return out[0], nil
+	}
+	return a.out, a.err
+}
+
+// drop forgets a call that still waits.
+func (g *gather[In, Out]) drop(a *question[In, Out]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.waiting, a); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
 }
 
@@ -70,58 +94,58 @@ func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 func (g *gather[In, Out]) work() {
 	for {
 		g.mu.Lock()
-		n := min(len(g.waiting), gatherMost)
-		some := g.waiting[:n:n]
-		g.waiting = g.waiting[n:]
-		if n == 0 {
+		some := slices.Clone(g.waiting[:min(len(g.waiting), gatherMost)])
+		g.waiting = slices.Delete(g.waiting, 0, len(some))
+		if len(some) == 0 {
 			g.waiting, g.busy = nil, false
 		}
 		g.mu.Unlock()
-		if n == 0 {
+		if len(some) == 0 {
 			return
 		}
-		if !g.answer(some) {
-			for _, a := range some {
-				g.answer([]*question[In, Out]{a})
-			}
-		}
+		g.answer(slices.DeleteFunc(slices.Clone(some), func(a *question[In, Out]) bool {
+			a.err = a.ctx.Err()
+			return a.err != nil
+		}))
 		for _, a := range some {
 			close(a.done)
 		}
 	}
 }
 
-// answer makes one statement of calls. It reports false when they have to be made again, each alone.
-func (g *gather[In, Out]) answer(some []*question[In, Out]) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(some[0].ctx), gatherWithin)
-	defer cancel()
+// answer makes one statement of calls.
+func (g *gather[In, Out]) answer(some []*question[In, Out]) {
+	if len(some) == 0 {
+		return
+	}
 	in := make([]In, len(some))
 	for i, a := range some {
 		in[i] = a.in
 	}
-	out, err := g.guarded(ctx, in)
-	if err == nil && len(out) != len(in) {
-		err = fmt.Errorf("%d calls have %d answers", len(in), len(out))
-	}
-	if err != nil {
-		if len(some) > 1 {
-			return false
-		}
-		some[0].err = err
-		return true
-	}
+	out, err := g.guarded(context.WithoutCancel(some[0].ctx), in)
 	for i, a := range some {
-		a.out, a.err = out[i], nil
+		switch {
+		case err == nil:
+			a.out = out[i]
+		case len(some) > 1:
+			a.again = true
+		default:
+			a.err = err
+		}
 	}
-	return true
 }
 
-// guarded makes a panic an error, which the callers' own handlers know what to do with.
+// guarded bounds a statement in time, and makes a panic an error, which the callers' own handlers know what to do with.
 func (g *gather[In, Out]) guarded(ctx context.Context, in []In) (out []Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(g.within, gatherWithin))
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return g.all(ctx, in)
+	if out, err = g.all(ctx, in); err == nil && len(out) != len(in) {
+		err = fmt.Errorf("%d calls have %d answers", len(in), len(out))
+	}
+	return out, err
 }

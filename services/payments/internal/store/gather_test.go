@@ -14,13 +14,16 @@ func crowdOf(t *testing.T, answer func(in []int) ([]int, error), calls ...int) (
 	t.Helper()
 	begun, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
+	var mu sync.Mutex
 	g := &gather[int, int]{}
 	g.all = func(_ context.Context, in []int) ([]int, error) {
 		once.Do(func() {
 			close(begun)
 			<-release
 		})
-		statements = append(statements, slices.Clone(in)) // one statement at a time
+		mu.Lock()
+		defer mu.Unlock()
+		statements = append(statements, slices.Clone(in))
 		return answer(in)
 	}
 	var callers sync.WaitGroup
@@ -83,19 +86,25 @@ func TestGather_failingMember(t *testing.T) {
 		if answers[0] != "2 <nil>" || answers[2] != "6 <nil>" || answers[1] != "0 broken" && answers[1] != "0 panic: broken" {
 			t.Errorf("%s: answers = %q, want that the second fails alone", name, answers)
 		}
+		slices.SortFunc(statements[2:], slices.Compare) // callers make their calls again at the same time
 		if got, want := fmt.Sprint(statements), "[[0] [1 2 3] [1] [2] [3]]"; got != want {
 			t.Errorf("%s: statements = %s, want %s", name, got, want)
 		}
 	}
 }
 
-// A caller whose time has ended does not wait for the others.
+// A caller whose time has ended does not wait for the others, and a call that still waited then is not made.
 func TestGather_ended(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var made []int
 	g := &gather[int, int]{all: func(_ context.Context, in []int) ([]int, error) {
-		close(begun)
-		<-release
+		once.Do(func() {
+			close(begun)
+			<-release
+		})
+		made = append(made, in...)
 		return doubled(in)
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,5 +118,19 @@ func TestGather_ended(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("ask = %v, want that the caller ended", err)
 	}
+	if _, err := g.ask(ctx, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("ask of a caller that has ended = %v, want that it ended", err)
+	}
+	last := make(chan error)
+	go func() {
+		_, err := g.ask(t.Context(), 3)
+		last <- err
+	}()
 	close(release)
+	if err := <-last; err != nil {
+		t.Errorf("ask = %v, want no error", err)
+	}
+	if !slices.Equal(made, []int{1, 3}) {
+		t.Errorf("calls that were made = %v, want those of 1 and 3", made)
+	}
 }

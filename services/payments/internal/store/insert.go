@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +22,14 @@ import (
 )
 
 // Creates that come while others are being written share the next statement, which writes all of them in one
-// transaction or none. It waits only briefly for a row that another request has locked: one with the same key, the same
-// merchant's reference or the same daily limit. Where it cannot have a row, or fails otherwise, each caller writes its
-// own create alone. So no request makes another's fail, or wait longer than that.
+// transaction or none. A create that could make the statement fail is left out of it: one whose key has an answer, whose
+// merchant's reference is taken, or whose amount is above a daily limit. The statement waits only briefly for a row that
+// another request has locked. Whoever is left out, and everybody if the statement fails, writes its own create alone. So
+// no request makes another's fail.
 const (
-	insertWithin = 5 * time.Second
-	briefly      = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true)`
+	insertWithin = 3 * time.Second
+	briefly      = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
+	set_config('statement_timeout', '2s', true)`
 )
 
 // birth is a create that waits for a statement.
@@ -56,7 +60,7 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		return err
 	}
 	values := append(r.values(newborn), nullText(n.WalletID), pastOf(n.Payment, []payment.Fact{first}).changes)
-	b := birth{n, append(values, msg.Args()...)}
+	b := birth{n, slices.Clip(append(values, msg.Args()...))}
 	switch err := s.insert(ctx, b); {
 	case err == nil:
 		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
@@ -91,14 +95,18 @@ func (s *Store) insert(ctx context.Context, b birth) error {
 			return insertAlone(ctx, tx, b)
 		})
 	}
-	done, err := s.births.ask(ctx, b)
+	gather := &s.births
+	if len(b.Reservations) > 0 { // they may wait for each other's limits, and nobody else for theirs
+		gather = &s.limited
+	}
+	done, err := gather.ask(ctx, b)
 	if err != nil {
 		return err
 	}
-	if done.alone {
-		return insertAlone(ctx, s.pool, b)
+	if !done.alone {
+		return done.err
 	}
-	return done.err
+	return s.asideOf(ctx, func() error { return insertAlone(ctx, s.pool, b) })
 }
 
 func insertAlone(ctx context.Context, q postgres.Querier, b birth) error {
@@ -123,21 +131,27 @@ func (b birth) statement() (sql string, args []any) {
 	return sql, args
 }
 
-// deliver writes creates in one transaction. It never fails as a whole, so that gather repeats nothing.
-func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error) {
-	ctx, cancel := context.WithTimeout(ctx, insertWithin)
-	defer cancel()
-	out := make([]delivered, len(births))
-	written, err := s.insertAll(ctx, births)
-	failed, ok := errors.AsType[*pgconn.PgError](err)
-	undone := ok && failed.Severity == "ERROR" // after any other error the transaction may have been committed
-	alone := undone && (len(births) > 1 || failed.Code == lockNotAvailable)
-	if alone && !usual(failed) && s.Log != nil {
-		s.Log.WarnContext(ctx, "shared create undone", "creates", len(births), "err", err)
+// deliver writes creates in one transaction.
+func (s *Store) deliver(ctx context.Context, births []birth) (out []delivered, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err // nothing was sent
 	}
+	defer conn.Release()
+	out = make([]delivered, len(births))
+	defer func() { // nobody knows what was written, so nothing is written again
+		if p := recover(); p != nil {
+			for i := range out {
+				out[i] = delivered{err: fmt.Errorf("panic: %v", p)}
+			}
+			err = nil
+		}
+	}()
+	written, err := insertAll(ctx, conn, births)
+	alone := s.undoneBirths(births, err)
 	for i := range births {
 		switch {
-		case alone:
+		case alone, err == nil && !written[i] && len(births) > 1:
 			out[i].alone = true
 		case err != nil:
 			out[i].err = err
@@ -148,15 +162,33 @@ func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error
 	return out, nil
 }
 
-// usual reports an error that creates of merchants bring about: a row that is locked or may not be written, or one that
-// two of them want.
-func usual(err *pgconn.PgError) bool {
-	const integrity, twice = "23", "21000"
-	return strings.HasPrefix(err.Code, integrity) || err.Code == lockNotAvailable || err.Code == twice
+// undoneBirths reports an error after which each create may be written alone, because this statement certainly wrote
+// none.
+func (s *Store) undoneBirths(births []birth, err error) bool {
+	if err == nil {
+		return false
+	}
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return pgconn.SafeToRetry(err)
+	}
+	// After any other severity the transaction may have been committed.
+	undone := cmp.Or(failed.SeverityUnlocalized, failed.Severity) == "ERROR"
+	impatient := failed.Code == lockNotAvailable || failed.Code == queryCanceled
+	if undone && len(births) > 1 && !impatient && !strings.HasPrefix(failed.Code, integrity) && s.Log != nil {
+		s.Log.Warn("shared create undone", "creates", len(births), "err", err)
+	}
+	return undone && (len(births) > 1 || impatient)
 }
 
+// Codes of PostgreSQL: of a statement that took too long, and how those of constraints begin.
+const (
+	queryCanceled = "57014"
+	integrity     = "23"
+)
+
 // insertAll runs the statement of creates and reports which of them it has written.
-func (s *Store) insertAll(ctx context.Context, births []birth) ([]bool, error) {
+func insertAll(ctx context.Context, on sender, births []birth) ([]bool, error) {
 	batch := &pgx.Batch{}
 	batch.Queue(briefly)
 	written := make([]bool, len(births))
@@ -167,7 +199,7 @@ func (s *Store) insertAll(ctx context.Context, births []birth) ([]bool, error) {
 			rows.Close()
 			return rows.Err()
 		})
-		return written, s.pool.SendBatch(ctx, batch).Close()
+		return written, on.SendBatch(ctx, batch).Close()
 	}
 	rows, limited := make([][]any, len(births)), false
 	for i, b := range births {
@@ -190,7 +222,7 @@ func (s *Store) insertAll(ctx context.Context, births []birth) ([]bool, error) {
 		})
 		return err
 	})
-	return written, s.pool.SendBatch(ctx, batch).Close()
+	return written, on.SendBatch(ctx, batch).Close()
 }
 
 // limitLists are the reservations of several creates as arrays, the first of which has the places of their creates.
@@ -231,6 +263,10 @@ func makeInserts(limited bool) string {
 	for i, name := range idempotency.Columns {
 		list(name, idempotency.ColumnTypes[i])
 	}
+	n, within := len(args)+1, ""
+	if limited {
+		within = fmt.Sprintf(withinLimits, n, n+1, n+2, n+3, n+4, n+5)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `WITH given AS (
 	SELECT * FROM unnest(%[1]s) WITH ORDINALITY AS k(%[2]s, place)
@@ -239,18 +275,18 @@ func makeInserts(limited bool) string {
 	WHERE (SELECT true FROM idempotency i WHERE i.id = k.answer_id LIMIT 1) IS NULL
 	AND (SELECT true FROM deposits d WHERE d.mode = k.mode AND d.family = k.family AND d.address = k.address LIMIT 1) IS NULL
 	AND (SELECT true FROM archived_payments a WHERE a.mode = k.mode AND a.family = k.family AND a.address = k.address LIMIT 1) IS NULL
-	AND (SELECT true FROM archived_payments a WHERE a.reference = k.reference LIMIT 1) IS NULL RETURNING id
+	AND (SELECT true FROM archived_payments a WHERE a.reference = k.reference LIMIT 1) IS NULL
+	AND (SELECT true FROM merchant_references r WHERE r.merchant_id = k.merchant_id AND r.mode = k.mode AND r.reference = k.merchant_reference
+		AND k.merchant_reference <> '' AND (%[7]s) IS NOT TRUE LIMIT 1) IS NULL%[8]s RETURNING id
 ), b AS (
 	SELECT k.id, k.merchant_id, k.mode, k.merchant_reference, k.name, k.message_id, k.headers, k.body, %[5]s, k.place FROM given k JOIN p USING (id)
 ), o AS (
 	INSERT INTO outbox (name, message_id, headers, body) SELECT name, message_id, headers, body FROM b ORDER BY place
-), k AS (
+), %[9]s, k AS (
 	%[6]s
-), `, strings.Join(args, ", "), strings.Join(names, ", "), strings.Join(cols, ", "), strings.Join(vals, ", "),
-		"k."+strings.Join(idempotency.Columns, ", k."), idempotency.InsertFrom("b"))
-	b.WriteString(takeReferences)
+)`, strings.Join(args, ", "), strings.Join(names, ", "), strings.Join(cols, ", "), strings.Join(vals, ", "),
+		"k."+strings.Join(idempotency.Columns, ", k."), idempotency.InsertFrom("b"), endedWithoutMoney, within, takeReferences)
 	if limited {
-		n := len(args) + 1
 		fmt.Fprintf(&b, reservedTogether, n, n+1, n+2, n+3, n+4, n+5)
 	}
 	b.WriteString("\nSELECT place FROM b")

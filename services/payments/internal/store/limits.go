@@ -30,11 +30,17 @@ const (
 	SELECT p.id, r.kind, ` + today + `, r.subject, r.currency, r.amount::numeric FROM p, ` + asked + `
 	ON CONFLICT (payment_id, kind) DO NOTHING`
 
+	askedTogether = `unnest($%[1]d::int[], $%[2]d::text[], $%[3]d::bytea[], $%[4]d::text[], $%[5]d::text[], $%[6]d::text[])
+		AS r(place, kind, subject, currency, amount, most)`
+	// withinLimits leaves out a create k for which a limit has no room.
+	withinLimits = `
+	AND (SELECT true FROM ` + askedTogether + ` LEFT JOIN limit_usage u
+		ON u.day = ` + today + ` AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency
+		WHERE r.place = k.place AND coalesce(u.used, 0) + r.amount::numeric > r.most::numeric LIMIT 1) IS NULL`
 	// reservedTogether ends the statement that writes several creates b. It counts their reservations, which come in
 	// arrays that begin with the place of the create.
 	reservedTogether = `, r AS (
-	SELECT b.id, r.* FROM b JOIN unnest($%[1]d::int[], $%[2]d::text[], $%[3]d::bytea[], $%[4]d::text[], $%[5]d::text[], $%[6]d::text[])
-		AS r(place, kind, subject, currency, amount, most) USING (place)
+	SELECT b.id, r.* FROM b JOIN ` + askedTogether + ` USING (place)
 ), u AS (
 	INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most)
 	SELECT ` + today + `, kind, subject, currency, sum(amount::numeric), min(most::numeric) FROM r GROUP BY kind, subject, currency ORDER BY kind, subject, currency

@@ -28,7 +28,7 @@ GROUP BY d, t, c, n, status, speed HAVING sum(payments) > 0 ORDER BY d, t, c, n,
 	// argument is planned anew for each look, because PostgreSQL takes it to be a tenth of the table otherwise.
 	// A row of news that another process takes at the same time is passed over: it is in that process's sums.
 	foldStatistics = `WITH news AS (
-	DELETE FROM statistics_news WHERE ctid = ANY(ARRAY(SELECT ctid FROM statistics_news LIMIT 20000)) RETURNING *
+	DELETE FROM statistics_news WHERE ctid = ANY(ARRAY(SELECT ctid FROM statistics_news LIMIT ` + foldMost + `)) RETURNING *
 ), sums AS (
 	SELECT merchant_id, mode, day, type, fiat_currency, network, status, speed, sum(payments)::bigint AS payments, sum(fiat) AS fiat,
 		sum(usd) AS usd, sum(fee) AS fee, sum(payout) AS payout, sum(settling_ms)::bigint AS settling_ms
@@ -39,7 +39,7 @@ GROUP BY d, t, c, n, status, speed HAVING sum(payments) > 0 ORDER BY d, t, c, n,
 		fiat = s.fiat + excluded.fiat, usd = s.usd + excluded.usd, fee = s.fee + excluded.fee, payout = s.payout + excluded.payout,
 		settling_ms = s.settling_ms + excluded.settling_ms
 )
-SELECT count(*) FROM news`
+SELECT count(*) >= ` + foldMost + ` FROM news`
 )
 
 // Statistics implements statistics.Store.
@@ -62,16 +62,16 @@ func (s *Store) Statistics(ctx context.Context, f statistics.Filter, most int) (
 }
 
 // foldMost is how many rows of news foldStatistics adds up.
-const foldMost = 20_000
+const foldMost = "20000"
 
 // FoldStatistics adds the news of payments to the sums. Answers are exact without it, but read every row of news.
 func (s *Store) FoldStatistics(ctx context.Context) error {
 	for {
-		var n int
-		if err := s.pool.QueryRow(ctx, foldStatistics).Scan(&n); err != nil {
+		var more bool
+		if err := s.pool.QueryRow(ctx, foldStatistics).Scan(&more); err != nil {
 			return fmt.Errorf("add up statistics: %w", err)
 		}
-		if n < foldMost {
+		if !more {
 			return nil
 		}
 	}

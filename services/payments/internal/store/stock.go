@@ -49,10 +49,14 @@ func (s *Store) CleanStock(ctx context.Context) error {
 	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
 	}
-	rest := &pgx.Batch{} // whose statements keep their plans; Exec without arguments plans anew
-	rest.Queue(freeDeadLeases)
-	rest.Queue(forgetUsage)
-	return wrap(s.pool.SendBatch(ctx, rest).Close(), "free dead leases and forget old usage")
+	for _, sql := range []string{freeDeadLeases, forgetUsage} {
+		one := &pgx.Batch{} // whose statement keeps its plan; Exec without arguments plans it anew
+		one.Queue(sql)
+		if err := s.pool.SendBatch(ctx, one).Close(); err != nil {
+			return fmt.Errorf("free dead leases and forget old usage: %w", err)
+		}
+	}
+	return nil
 }
 
 // dropUsed removes used addresses from the stock and sends wallets the trace of each one's payment. The create does not

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,16 @@ import (
 // Store is the payments database. It is safe for concurrent use.
 type Store struct {
 	Options
-	pool   *pgxpool.Pool
-	now    func() time.Time
-	packs  packs
-	aside  chan struct{} // a place for each change that a pack left to its caller
-	births gather[birth, delivered]
-	reads  gather[owned, *payment.Payment]
-	saves  gather[payout.Payout, bool]
-	frauds gather[suspects, bool]
-	payers gather[string, senders]
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	packs   packs
+	aside   chan struct{} // a place for each change that a pack left to its caller
+	births  gather[birth, delivered]
+	limited gather[birth, delivered] // of payments that count against daily limits
+	reads   gather[owned, read]
+	saves   gather[payout.Payout, bool]
+	frauds  gather[suspects, bool]
+	payers  gather[string, senders]
 	vault
 }
 
@@ -80,7 +82,8 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
-	s.births.all, s.reads.all = s.deliver, s.findAll
+	s.births.all, s.limited.all, s.reads.all = s.deliver, s.deliver, s.findAll
+	s.births.within, s.limited.within, s.reads.within = insertWithin, insertWithin, findWithin
 	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
 }
@@ -124,15 +127,18 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 
 // Find implements views.Store. Look-ups that come together share a statement.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
-	p, err := s.reads.ask(ctx, owned{o, reference})
-	switch {
-	case err != nil:
-		return change.View{}, fmt.Errorf("read payment: %w", err)
-	case p == nil || p.Reference != reference || p.MerchantID != o.MerchantID || p.Mode != o.Mode:
+	read, err := s.reads.ask(ctx, owned{o, reference})
+	if err = cmp.Or(err, read.err); err != nil {
+		return change.View{}, notFound(err, "read payment")
+	}
+	if p := read.Payment; p.Reference != reference || p.MerchantID != o.MerchantID || p.Mode != o.Mode {
 		return change.View{}, change.ErrNotFound
 	}
-	return s.around(ctx, *p)
+	return s.around(ctx, read.Payment)
 }
+
+// findWithin bounds a shared look-up in time. After a failure each caller looks alone.
+const findWithin = 2 * time.Second
 
 // owned names a payment of an owner.
 type owned struct {
@@ -140,16 +146,19 @@ type owned struct {
 	reference string
 }
 
-// findAll reads payments of owners, nil where an owner has none of that reference.
-func (s *Store) findAll(ctx context.Context, all []owned) ([]*payment.Payment, error) {
-	found, read := make([]*payment.Payment, len(all)), s.reader(shown)
+// read is a payment, or why it cannot be read.
+type read struct {
+	payment.Payment
+	err error
+}
+
+// findAll reads payments of owners. Where an owner has none of that reference, there is an empty one or ErrNoRows.
+func (s *Store) findAll(ctx context.Context, all []owned) ([]read, error) {
+	found, reader := make([]read, len(all)), s.reader(shown)
 	if len(all) == 1 {
-		p, err := read.scan(s.pool.QueryRow(ctx, findOwned, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
-		if errors.Is(err, pgx.ErrNoRows) {
-			return found, nil
-		}
-		found[0] = &p
-		return found, err
+		p, err := reader.scan(s.pool.QueryRow(ctx, findOwned, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
+		found[0] = read{p, err}
+		return found, nil
 	}
 	references, merchants, modes := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
 	for i, o := range all {
@@ -158,11 +167,11 @@ func (s *Store) findAll(ctx context.Context, all []owned) ([]*payment.Payment, e
 	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
 		var place int
 		for rows.Next() {
-			p, err := read.scan(placed{rows, &place})
-			if err != nil {
-				return err
+			p, err := reader.scan(placed{rows, &place})
+			if rows.Err() != nil {
+				break
 			}
-			found[place-1] = &p
+			found[place-1] = read{p, err}
 		}
 		return rows.Err()
 	}, findAllOwned, references, merchants, modes)
@@ -254,13 +263,18 @@ func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) err
 // apart makes a change that a pack left to its caller. Many may wait for one payment's lock, so they hold half of the
 // connections at most.
 func (s *Store) apart(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
+	return s.asideOf(ctx, func() error { return s.inTx(ctx, f) })
+}
+
+// asideOf does something in one of the places for what others left to its caller.
+func (s *Store) asideOf(ctx context.Context, f func() error) error {
 	select {
 	case s.aside <- struct{}{}:
 		defer func() { <-s.aside }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return s.inTx(ctx, f)
+	return f()
 }
 
 // ClaimPayout implements payouts.Store.
