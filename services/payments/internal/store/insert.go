@@ -22,10 +22,10 @@ import (
 )
 
 // Creates that come while others are being written share the next statement, which writes all of them in one
-// transaction or none. A create that could make the statement fail is left out of it: one whose key has an answer, whose
-// merchant's reference is taken, or whose amount is above a daily limit. The statement waits only briefly for a row that
-// another request has locked. Whoever is left out, and everybody if the statement fails, writes its own create alone. So
-// no request makes another's fail.
+// transaction or none. A create that could make the statement fail is left out of it: one whose key has an answer,
+// whose merchant's reference is taken, or whose amount is above a daily limit. The statement waits only briefly for a
+// row that another request has locked. A create that was left out is written alone by its own caller, and so is each
+// of them if the statement fails. So no request makes another's fail.
 const (
 	insertWithin = 3 * time.Second
 	briefly      = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
