@@ -52,7 +52,7 @@ var rows = []row{
 	{"reports/lookup/flat", "look-ups through the gateway, first page and total, over 10^7 reports against the same over 10^4", 1 / 1.3, lookupFlat(false)},
 	{"reports/lookup/cpu", "the same per second of the processor time of reports and PostgreSQL", 1 / 1.3, lookupFlat(true)},
 	{"reports/lookup/deep", "pages at any of 250 000 offsets of one phone against first pages, both over 10^7 reports", 0.2, lookupDeep},
-	{"reports/create", "POST /v1/reports through the gateway, 16 clients, until callback-dispatcher has the event of each, per second of the processor time of all processes but the client, against 1.2 ms", 1, reportCreate}, // after the look-ups, whose databases are copies of one without reports
+	{"reports/create", "POST /v1/reports through the gateway, 16 clients, until callback-dispatcher has the event of each, per second of the processor time of all processes but the client, against 1.2 ms; upkeep of what earlier rows wrote is done before", 1, reportCreate}, // after the look-ups, whose databases are copies of one without reports
 	{"wallets/set/memory", "addresses watched per MB of a million in memory, against 60 MB for all", 1, against(setMemory())},
 	{"wallets/set/load", "addresses loaded into the set per second from memory, against 1 s for a million", 1, against(setLoad())},
 	{"wallets/set/database", "the same from the database, against 10 s for a million", 1, against(setLoadDatabase())},

@@ -68,7 +68,7 @@ func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, u
 	var refused error
 	err := update(func(v change.View, now time.Time) (change.Result, error) {
 		r, err := f(v, now)
-		refused = r.Refused
+		answer, refused = idempotency.Answer{}, r.Refused
 		if kept, ok := a.Refused(ctx, k, err); ok {
 			r, err = change.Result{Answer: &kept}, nil
 		}

@@ -3,7 +3,9 @@
 package sandbox_test
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -51,6 +53,46 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 		a, err := w.Sandbox.ExpireNow(t.Context(), fixture.Owner, gone.Reference, again)
 		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
 			t.Errorf("ExpireNow() = %+v, %v; want 409 not_expirable, replayed: %t", a, err, replayed)
+		}
+	}
+}
+
+// A key sends one transfer, however many requests have it at the same time, and keeps a refusal by the payment's state.
+func TestSandbox_depositOncePerKey(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	w.Fill(2)
+	p := w.Make(fixture.Command())
+	deposit := func(key string) (idempotency.Answer, error) {
+		return w.Sandbox.SimulateDeposit(t.Context(), fixture.Owner, p.Reference, sandbox.Deposit{Confirmations: -1}, &fault.Problems{}, idempotency.Key{Scope: "s", Key: key})
+	}
+	bodies := make([]string, 8)
+	var callers sync.WaitGroup
+	for i := range bodies {
+		callers.Go(func() {
+			a, err := deposit("once")
+			for fault.Is(err, "idempotency_in_progress") {
+				a, err = deposit("once")
+			}
+			if err != nil {
+				t.Errorf("SimulateDeposit() beside others with its key: %v, want no error", err)
+			}
+			bodies[i] = string(a.Body)
+		})
+	}
+	callers.Wait()
+	if n := len(slices.Compact(bodies)); n != 1 {
+		t.Errorf("%d answers for one key, want 1", n)
+	}
+	if n := fixture.Ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.SimulateDepositV1)); n != 1 {
+		t.Errorf("%d transfers for one key, want 1", n)
+	}
+	w.See(p, fixture.Coin{Key: "t", Amount: "31.25", Version: 1, Depth: fixture.Enough})
+	w.Pay(p)
+	for _, replayed := range []bool{false, true} {
+		a, err := deposit("late")
+		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_payable" {
+			t.Errorf("SimulateDeposit() to a settled payment = %+v, %v; want 409 not_payable, replayed: %t", a, err, replayed)
 		}
 	}
 }

@@ -22,13 +22,14 @@ import (
 )
 
 // Creates that come while others are being written share the next statement, which writes all of them in one
-// transaction or none. A create that could make the statement fail is left out of it: one whose key has an answer,
-// whose merchant's reference is taken, or whose amount is above a daily limit. The statement waits only briefly for a
-// row that another request has locked. A create that was left out is written alone by its own caller, and so is each
-// of them if the statement fails. So no request makes another's fail.
+// transaction or none. A create that would make the statement fail is left out of it: one whose key has an answer or is
+// another's beside it, whose merchant's reference is taken or another's beside it, or whose amount is above a daily
+// limit. The statement waits only briefly for a row that another request has locked. A create that was left out is
+// written alone by its own caller, and so is each of them if the statement fails. So no request makes another's fail.
 const (
-	insertWithin = 3 * time.Second
-	briefly      = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
+	connectWithin = 3 * time.Second
+	insertWithin  = 10 * time.Second // longer than the statement may take, because a commit may wait for a standby
+	briefly       = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
 	set_config('statement_timeout', '2s', true)`
 )
 
@@ -106,7 +107,7 @@ func (s *Store) insert(ctx context.Context, b birth) error {
 	if !done.alone {
 		return done.err
 	}
-	return s.asideOf(ctx, func() error { return insertAlone(ctx, s.pool, b) })
+	return inPlace(ctx, s.lone, func() error { return insertAlone(ctx, s.pool, b) })
 }
 
 func insertAlone(ctx context.Context, q postgres.Querier, b birth) error {
@@ -138,6 +139,8 @@ func (s *Store) deliver(ctx context.Context, births []birth) (out []delivered, e
 		return nil, err // nothing was sent
 	}
 	defer conn.Release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), insertWithin)
+	defer cancel()
 	out = make([]delivered, len(births))
 	defer func() { // nobody knows what was written, so nothing is written again
 		if p := recover(); p != nil {
@@ -147,19 +150,43 @@ func (s *Store) deliver(ctx context.Context, births []birth) (out []delivered, e
 			err = nil
 		}
 	}()
-	written, err := insertAll(ctx, conn, births)
-	alone := s.undoneBirths(births, err)
-	for i := range births {
+	places := distinct(births)
+	some := make([]birth, len(places))
+	for i, place := range places {
+		some[i] = births[place]
+	}
+	written, err := insertAll(ctx, conn, some)
+	alone := s.undoneBirths(some, err)
+	for i := range out {
+		out[i].alone = true
+	}
+	for i, place := range places {
 		switch {
 		case alone, err == nil && !written[i] && len(births) > 1:
-			out[i].alone = true
 		case err != nil:
-			out[i].err = err
+			out[place] = delivered{err: err}
 		case !written[i]:
-			out[i].err = pgx.ErrNoRows
+			out[place] = delivered{err: pgx.ErrNoRows}
+		default:
+			out[place] = delivered{}
 		}
 	}
 	return out, nil
+}
+
+// distinct returns the places of the creates of which none has the key or the merchant's reference of one before it.
+func distinct(births []birth) []int {
+	places, known := make([]int, 0, len(births)), map[[4]string]bool{}
+	for i, b := range births {
+		p := b.Payment
+		key, reference := [4]string{"key", b.Key.Scope, b.Key.Key}, [4]string{p.MerchantID, string(p.Mode), "reference", p.Shop.MerchantReference}
+		if b.Key.Sent() && known[key] || p.Shop.MerchantReference != "" && known[reference] {
+			continue
+		}
+		places = append(places, i)
+		known[key], known[reference] = b.Key.Sent(), p.Shop.MerchantReference != ""
+	}
+	return places
 }
 
 // undoneBirths reports an error after which each create may be written alone, because this statement certainly wrote
@@ -170,12 +197,13 @@ func (s *Store) undoneBirths(births []birth, err error) bool {
 	}
 	failed, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return pgconn.SafeToRetry(err)
+		_, unsent := errors.AsType[pgx.ErrPreprocessingBatch](err)
+		return unsent || pgconn.SafeToRetry(err)
 	}
 	// After any other severity the transaction may have been committed.
 	undone := cmp.Or(failed.SeverityUnlocalized, failed.Severity) == "ERROR"
 	impatient := failed.Code == lockNotAvailable || failed.Code == queryCanceled
-	if undone && len(births) > 1 && !impatient && !strings.HasPrefix(failed.Code, integrity) && s.Log != nil {
+	if undone && len(births) > 1 && !impatient && !strings.HasPrefix(failed.Code, integrity) && s.Log != nil { // nobody's wrong request
 		s.Log.Warn("shared create undone", "creates", len(births), "err", err)
 	}
 	return undone && (len(births) > 1 || impatient)

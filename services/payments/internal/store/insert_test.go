@@ -169,7 +169,7 @@ func TestInsert_togetherWithOnesThatFail(t *testing.T) {
 				t.Errorf("create %d beside %s: %v, want no error", i, name, a.err)
 			}
 		}
-		if n := transactions(w, answers[:len(good)]); n != 1 && strings.HasPrefix(name, "a ") { // which is known before anything is written
+		if n := transactions(w, answers[:len(good)]); n != 1 {
 			t.Errorf("creates beside %s were written in %d transactions, want 1", name, n)
 		}
 		made, refused := fixture.Ask[int](w, `SELECT count(*) FROM payments`)-before-1, 0 // without the one that held the others up
@@ -284,6 +284,12 @@ END $$`)
 	if n := fixture.Ask[int](w, `SELECT count(*) FROM payments`); n != 1 {
 		t.Errorf("%d payments are there, want only the one before: a create was written again", n)
 	}
+	w.SQL(`DROP TRIGGER lose ON payments`)
+	for _, key := range []string{"a", "c"} {
+		if a, err := w.Create(fixture.Command(), keyed(key)); err != nil || a.Replayed {
+			t.Errorf("create with the key of a lost one: replayed %t, %v; want a new payment", a.Replayed, err)
+		}
+	}
 }
 
 // Creates that come together count against daily limits as they do one after another.
@@ -337,6 +343,13 @@ func TestInsert_togetherWithinALimit(t *testing.T) {
 	}
 	if got, want := used(), "key 100000, key 150000, key 250000"; refused != 1 || !strings.HasPrefix(got, want) {
 		t.Errorf("%d of five creates were refused, and the used limits are %s; want one and %s", refused, got, want)
+	}
+	beside := behind(w, w.Store.Limited, live(3, "0223456789"), live(4, "0323456789"), live(1, "0423456789"), live(5, "0523456789"))
+	if !fault.Is(beside[1].err, "daily_limit_exceeded") {
+		t.Errorf("create above the limit of its key: %v, want daily_limit_exceeded", beside[1].err)
+	}
+	if n := transactions(w, []born{beside[0], beside[2]}); n != 1 {
+		t.Errorf("creates beside one above a limit were written in %d transactions, want 1", n)
 	}
 }
 

@@ -49,14 +49,17 @@ func (s *Store) CleanStock(ctx context.Context) error {
 	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
 	}
-	for _, sql := range []string{freeDeadLeases, forgetUsage} {
-		one := &pgx.Batch{} // whose statement keeps its plan; Exec without arguments plans it anew
-		one.Queue(sql)
-		if err := s.pool.SendBatch(ctx, one).Close(); err != nil {
-			return fmt.Errorf("free dead leases and forget old usage: %w", err)
-		}
+	if err := s.once(ctx, freeDeadLeases); err != nil {
+		return fmt.Errorf("free dead leases: %w", err)
 	}
-	return nil
+	return wrap(s.once(ctx, forgetUsage), "forget old usage")
+}
+
+// once runs a statement that keeps its plan. Exec without arguments would plan it anew.
+func (s *Store) once(ctx context.Context, sql string) error {
+	batch := &pgx.Batch{}
+	batch.Queue(sql)
+	return s.pool.SendBatch(ctx, batch).Close()
 }
 
 // dropUsed removes used addresses from the stock and sends wallets the trace of each one's payment. The create does not

@@ -41,6 +41,7 @@ type Store struct {
 	now     func() time.Time
 	packs   packs
 	aside   chan struct{} // a place for each change that a pack left to its caller
+	lone    chan struct{} // a place for each create that was left to its caller
 	births  gather[birth, delivered]
 	limited gather[birth, delivered] // of payments that count against daily limits
 	reads   gather[owned, read]
@@ -81,9 +82,10 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	}
 	s := &Store{
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
+		lone: make(chan struct{}, max(1, pool.Config().MaxConns/4)),
 	}
 	s.births.all, s.limited.all, s.reads.all = s.deliver, s.deliver, s.findAll
-	s.births.within, s.limited.within, s.reads.within = insertWithin, insertWithin, findWithin
+	s.births.within, s.limited.within, s.reads.within = connectWithin, connectWithin, findWithin
 	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
 }
@@ -128,7 +130,11 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 // Find implements views.Store. Look-ups that come together share a statement.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
 	read, err := s.reads.ask(ctx, owned{o, reference})
-	if err = cmp.Or(err, read.err); err != nil {
+	err = cmp.Or(err, read.err)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
+	}
+	if err != nil {
 		return change.View{}, notFound(err, "read payment")
 	}
 	if p := read.Payment; p.Reference != reference || p.MerchantID != o.MerchantID || p.Mode != o.Mode {
@@ -137,7 +143,7 @@ func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (cha
 	return s.around(ctx, read.Payment)
 }
 
-// findWithin bounds a shared look-up in time. After a failure each caller looks alone.
+// findWithin bounds a shared look-up in time. After it each caller looks alone, for as long as it likes.
 const findWithin = 2 * time.Second
 
 // owned names a payment of an owner.
@@ -263,14 +269,14 @@ func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) err
 // apart makes a change that a pack left to its caller. Many may wait for one payment's lock, so they hold half of the
 // connections at most.
 func (s *Store) apart(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
-	return s.asideOf(ctx, func() error { return s.inTx(ctx, f) })
+	return inPlace(ctx, s.aside, func() error { return s.inTx(ctx, f) })
 }
 
-// asideOf does something in one of the places for what others left to its caller.
-func (s *Store) asideOf(ctx context.Context, f func() error) error {
+// inPlace runs f once one of the places is free.
+func inPlace(ctx context.Context, places chan struct{}, f func() error) error {
 	select {
-	case s.aside <- struct{}{}:
-		defer func() { <-s.aside }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -319,12 +325,14 @@ func (s *Store) SendOwned(ctx context.Context, o tenant.Owner, reference string,
 	if err != nil {
 		return err
 	}
+	ctx, span := continued(ctx, v.Payment)
+	defer span.End()
 	now := s.now().UTC()
 	r, err := f(v, now)
 	if err != nil {
 		return err
 	}
-	var done effects
+	done := effects{about: ctx}
 	w := newWrites(false)
 	if err := s.write(ctx, w, v, change.Result{Commands: r.Commands, Answer: r.Answer, Key: k}, now, &done); err != nil {
 		return err
