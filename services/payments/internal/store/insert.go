@@ -277,10 +277,7 @@ func makeInserts(limited bool) string {
 		if !newborn(c) {
 			continue
 		}
-		typ, val := c.typ, "k."+c.name
-		if typ == "numeric" || typ == "json" { // which are sent as texts
-			typ, val = "text", val+"::"+typ
-		}
+		typ, val := c.listed()
 		list(c.name, typ)
 		cols, vals = append(cols, c.name), append(vals, val)
 	}

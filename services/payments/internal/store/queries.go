@@ -155,10 +155,7 @@ func makeUpdates() string {
 		if !mutable(c) {
 			continue
 		}
-		typ, value := c.typ, "k."+c.name
-		if typ == "numeric" || typ == "json" { // which are sent as texts
-			typ, value = "text", value+"::"+typ
-		}
+		typ, value := c.listed()
 		list(c.name, typ)
 		sets = append(sets, c.set(value))
 	}
@@ -177,6 +174,15 @@ const (
 	sinceChange = `coalesce(1000000 * extract(epoch FROM now() - coalesce(p.changed_at[cardinality(p.changed_at) - cardinality(%s)],
 	(SELECT max(h.at) FROM history_rows h WHERE h.payment_id = p.id))), 0)::bigint`
 )
+
+// listed is the type of a column's values in a list, and how a row k of lists has one. Numbers and JSON are sent as
+// texts.
+func (c column) listed() (typ, value string) {
+	if c.typ == "numeric" || c.typ == "json" {
+		return "text", "k." + c.name + "::" + c.typ
+	}
+	return c.typ, "k." + c.name
+}
 
 // set is the part of an update that sets a column.
 func (c column) set(value string) string {
