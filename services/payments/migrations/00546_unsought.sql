@@ -1,0 +1,69 @@
+-- +goose Up
+
+-- ANALYZE counts the values of each column that has statistics, and reads wide values for it. No statement looks for
+-- these columns' values, so no plan depends on them.
+ALTER TABLE payments
+    ALTER COLUMN fiat_amount SET STATISTICS 0,
+    ALTER COLUMN charge_from SET STATISTICS 0,
+    ALTER COLUMN network_name SET STATISTICS 0,
+    ALTER COLUMN crypto_amount SET STATISTICS 0,
+    ALTER COLUMN payout_amount SET STATISTICS 0,
+    ALTER COLUMN charge_fiat SET STATISTICS 0,
+    ALTER COLUMN charge_crypto SET STATISTICS 0,
+    ALTER COLUMN charge_usd SET STATISTICS 0,
+    ALTER COLUMN transaction_usd SET STATISTICS 0,
+    ALTER COLUMN rate SET STATISTICS 0,
+    ALTER COLUMN price SET STATISTICS 0,
+    ALTER COLUMN payer SET STATISTICS 0,
+    ALTER COLUMN receiver SET STATISTICS 0,
+    ALTER COLUMN preferred_crypto SET STATISTICS 0,
+    ALTER COLUMN preferred_network SET STATISTICS 0,
+    ALTER COLUMN bank_ref SET STATISTICS 0,
+    ALTER COLUMN callback_url SET STATISTICS 0,
+    ALTER COLUMN metadata SET STATISTICS 0,
+    ALTER COLUMN received SET STATISTICS 0,
+    ALTER COLUMN credit_crypto SET STATISTICS 0,
+    ALTER COLUMN credit_payout SET STATISTICS 0,
+    ALTER COLUMN credit_fee SET STATISTICS 0,
+    ALTER COLUMN token_expires_at SET STATISTICS 0,
+    ALTER COLUMN refund_address SET STATISTICS 0,
+    ALTER COLUMN settlement_ref SET STATISTICS 0,
+    ALTER COLUMN trace SET STATISTICS 0,
+    ALTER COLUMN credit_fee_crypto SET STATISTICS 0,
+    ALTER COLUMN credit_fee_usd SET STATISTICS 0,
+    ALTER COLUMN late_rate SET STATISTICS 0,
+    ALTER COLUMN ignored SET STATISTICS 0,
+    ALTER COLUMN refund_address_from SET STATISTICS 0,
+    ALTER COLUMN refund_address_proposed SET STATISTICS 0,
+    ALTER COLUMN fee_schedule SET STATISTICS 0,
+    ALTER COLUMN fee_tiers SET STATISTICS 0,
+    ALTER COLUMN description SET STATISTICS 0,
+    ALTER COLUMN locale SET STATISTICS 0,
+    ALTER COLUMN return_url SET STATISTICS 0,
+    ALTER COLUMN changes SET STATISTICS 0,
+    ALTER COLUMN changed_at SET STATISTICS 0;
+ALTER TABLE deposits
+    ALTER COLUMN contract SET STATISTICS 0,
+    ALTER COLUMN amount SET STATISTICS 0,
+    ALTER COLUMN block_hash SET STATISTICS 0,
+    ALTER COLUMN senders SET STATISTICS 0,
+    ALTER COLUMN usd SET STATISTICS 0,
+    ALTER COLUMN booked_amount SET STATISTICS 0,
+    ALTER COLUMN counted SET STATISTICS 0,
+    ALTER COLUMN booked_block SET STATISTICS 0,
+    ALTER COLUMN refunded SET STATISTICS 0;
+ALTER TABLE payouts
+    ALTER COLUMN amount SET STATISTICS 0,
+    ALTER COLUMN receiver SET STATISTICS 0,
+    ALTER COLUMN reason SET STATISTICS 0,
+    ALTER COLUMN fee SET STATISTICS 0,
+    ALTER COLUMN answer SET STATISTICS 0,
+    ALTER COLUMN answer_at SET STATISTICS 0;
+ALTER TABLE ledger_journals
+    ALTER COLUMN accounts SET STATISTICS 0,
+    ALTER COLUMN assets SET STATISTICS 0,
+    ALTER COLUMN amounts SET STATISTICS 0;
+ALTER TABLE screenings
+    ALTER COLUMN reason SET STATISTICS 0,
+    ALTER COLUMN lists SET STATISTICS 0,
+    ALTER COLUMN addresses SET STATISTICS 0;
