@@ -92,9 +92,17 @@ func UnknownAt(n int) string {
 	return fmt.Sprintf(`NOT EXISTS (SELECT FROM idempotency WHERE id = $%d::bytea)`, n)
 }
 
+// InsertAllSQL is InsertSQL over lists of its arguments, which all have a key.
+var InsertAllSQL = `WITH given AS (
+	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::smallint[], $4::bytea[], $5::bytea[]) AS k(` + strings.Join(Columns, ", ") + `)
+)
+` + InsertFrom("given")
+
 // The other statements of the package.
 const (
-	FindSQL   = `SELECT hash, status, body, CASE WHEN secret_until > now() THEN secret END FROM idempotency WHERE id = $1 LIMIT 1`
+	FindSQL    = `SELECT hash, status, body, CASE WHEN secret_until > now() THEN secret END FROM idempotency WHERE id = $1 LIMIT 1`
+	FindAllSQL = `SELECT k.place - 1, i.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(id, place), LATERAL (
+	SELECT hash, status, body, CASE WHEN secret_until > now() THEN secret END FROM idempotency WHERE id = k.id LIMIT 1) AS i`
 	RotateSQL = `SELECT idempotency_rotate()`
 	EraseSQL  = `UPDATE idempotency SET secret = NULL, secret_until = NULL WHERE secret_until <= now()`
 )
@@ -170,38 +178,87 @@ func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool,
 	if !k.Sent() {
 		return Answer{}, false, nil
 	}
-	return readFound(q.QueryRow(ctx, FindSQL, k.id()), k)
-}
-
-// QueueFind adds Find to a batch of the caller. The returned function has its result once the batch was sent.
-func QueueFind(batch *pgx.Batch, k Key) (result func() (a Answer, found bool, err error)) {
-	var answer Answer
-	var found bool
-	var err error
-	if k.Sent() {
-		batch.Queue(FindSQL, k.id()).QueryRow(func(row pgx.Row) error {
-			answer, found, err = readFound(row, k)
-			return nil
-		})
-	}
-	return func() (Answer, bool, error) { return answer, found, err }
-}
-
-// readFound reads the row of FindSQL.
-func readFound(row pgx.Row, k Key) (a Answer, found bool, err error) {
 	var hash []byte
-	err = row.Scan(&hash, &a.Status, &a.Body, &a.Secret)
+	err = q.QueryRow(ctx, FindSQL, k.id()).Scan(&hash, &a.Status, &a.Body, &a.Secret)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Answer{}, false, nil
 	}
 	if err != nil {
 		return Answer{}, false, fmt.Errorf("look for an earlier answer: %w", err)
 	}
+	if a, err = a.replayed(hash, k); err != nil {
+		return Answer{}, false, err
+	}
+	return a, true, nil
+}
+
+// replayed is a stored answer to a request that had this hash, as the answer to k.
+func (a Answer) replayed(hash []byte, k Key) (Answer, error) {
 	if [32]byte(hash) != k.Hash {
-		return Answer{}, false, errReused
+		return Answer{}, errReused
 	}
 	a.Replayed = true
-	return a, true, nil
+	return a, nil
+}
+
+// Found is what Find returns.
+type Found struct {
+	Answer Answer
+	Known  bool
+	Err    error
+}
+
+// QueueFindAll adds Find of several keys to a batch of the caller. found has their results, in their order, once the
+// batch was sent.
+func QueueFindAll(batch *pgx.Batch, keys []Key) (found []Found) {
+	found = make([]Found, len(keys))
+	ids := make([][]byte, len(keys))
+	some := false
+	for i, k := range keys {
+		if k.Sent() {
+			ids[i], some = k.id(), true
+		}
+	}
+	if !some {
+		return found
+	}
+	batch.Queue(FindAllSQL, ids).Query(func(rows pgx.Rows) error {
+		var (
+			place int
+			hash  []byte
+			a     Answer
+		)
+		_, err := pgx.ForEachRow(rows, []any{&place, &hash, &a.Status, &a.Body, &a.Secret}, func() error {
+			earlier, err := a.replayed(hash, keys[place])
+			found[place] = Found{earlier, err == nil, err}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("look for earlier answers: %w", err)
+		}
+		return nil
+	})
+	return found
+}
+
+// QueuePutAll adds Put of several different keys, each with its answer, to a batch of the caller.
+func QueuePutAll(batch *pgx.Batch, keys []Key, answers []Answer) {
+	var ids, hashes, bodies, secrets [][]byte
+	var statuses []int
+	for i, k := range keys {
+		if !k.Sent() {
+			continue
+		}
+		body := answers[i].Body
+		if body == nil {
+			body = []byte{}
+		}
+		ids, hashes, statuses = append(ids, k.id()), append(hashes, k.Hash[:]), append(statuses, answers[i].Status)
+		bodies, secrets = append(bodies, body), append(secrets, answers[i].Secret)
+	}
+	if len(ids) > 0 {
+		batch.Queue(InsertAllSQL, ids, hashes, statuses, bodies, secrets)
+	}
 }
 
 // Put stores the answer in the caller's transaction, and does nothing without a key. When another request with the key

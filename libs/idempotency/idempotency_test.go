@@ -28,7 +28,7 @@ func key(name, body string) idempotency.Key {
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 	pg.Prepare(t, pg.New(t, migrations), map[string]string{
-		"insert": idempotency.InsertSQL, "find": idempotency.FindSQL,
+		"insert": idempotency.InsertSQL, "insertAll": idempotency.InsertAllSQL, "find": idempotency.FindSQL, "findAll": idempotency.FindAllSQL,
 		"rotate": idempotency.RotateSQL, "erase": idempotency.EraseSQL,
 	})
 }

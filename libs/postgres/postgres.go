@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,4 +182,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-t.C:
 		return true
 	}
+}
+
+// Undone reports an error after which certainly nothing of a transaction is in the database, so that it may be run
+// again.
+func Undone(err error) bool {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		_, unsent := errors.AsType[pgx.ErrPreprocessingBatch](err)
+		return unsent || pgconn.SafeToRetry(err)
+	}
+	return cmp.Or(failed.SeverityUnlocalized, failed.Severity) == "ERROR" // after any other it may have been committed
 }

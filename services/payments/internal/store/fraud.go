@@ -41,7 +41,7 @@ func (s *Store) FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses 
 	if len(addresses) == 0 {
 		return false, nil
 	}
-	confirmed, err = s.frauds.ask(ctx, suspects{mode, addresses})
+	confirmed, err = s.frauds.Ask(ctx, suspects{mode, addresses})
 	return confirmed, wrap(err, "read fraud signals")
 }
 

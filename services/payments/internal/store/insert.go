@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,11 +95,11 @@ func (s *Store) insert(ctx context.Context, b birth) error {
 			return insertAlone(ctx, tx, b)
 		})
 	}
-	gather := &s.births
+	calls := &s.births
 	if len(b.Reservations) > 0 { // they may wait for each other's limits, and nobody else for theirs
-		gather = &s.limited
+		calls = &s.limited
 	}
-	done, err := gather.ask(ctx, b)
+	done, err := calls.Ask(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (b birth) statement() (sql string, args []any) {
 }
 
 // deliver writes creates in one transaction.
-func (s *Store) deliver(ctx context.Context, births []birth) (out []delivered, err error) {
+func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err // nothing was sent
@@ -141,15 +140,7 @@ func (s *Store) deliver(ctx context.Context, births []birth) (out []delivered, e
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), insertWithin)
 	defer cancel()
-	out = make([]delivered, len(births))
-	defer func() { // nobody knows what was written, so nothing is written again
-		if p := recover(); p != nil {
-			for i := range out {
-				out[i] = delivered{err: fmt.Errorf("panic: %v", p)}
-			}
-			err = nil
-		}
-	}()
+	out := make([]delivered, len(births))
 	places := distinct(births)
 	some := make([]birth, len(places))
 	for i, place := range places {
@@ -195,13 +186,11 @@ func (s *Store) undoneBirths(births []birth, err error) bool {
 	if err == nil {
 		return false
 	}
+	undone := postgres.Undone(err)
 	failed, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		_, unsent := errors.AsType[pgx.ErrPreprocessingBatch](err)
-		return unsent || pgconn.SafeToRetry(err)
+		return undone
 	}
-	// After any other severity the transaction may have been committed.
-	undone := cmp.Or(failed.SeverityUnlocalized, failed.Severity) == "ERROR"
 	impatient := failed.Code == lockNotAvailable || failed.Code == queryCanceled
 	if undone && len(births) > 1 && !impatient && !strings.HasPrefix(failed.Code, integrity) && s.Log != nil { // nobody's wrong request
 		s.Log.Warn("shared create undone", "creates", len(births), "err", err)

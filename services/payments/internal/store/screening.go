@@ -58,7 +58,7 @@ type senders struct {
 
 // Senders implements payouts.Store.
 func (s *Store) Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error) {
-	of, err := s.payers.ask(ctx, paymentID)
+	of, err := s.payers.Ask(ctx, paymentID)
 	return of.network, of.addresses, wrap(err, "read the senders of a payment")
 }
 

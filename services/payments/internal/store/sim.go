@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/gather"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -17,8 +18,8 @@ import (
 // because it represents another company.
 type SimStatement struct {
 	pool    *pgxpool.Pool
-	records gather[sim.Transfer, recorded]
-	lookups gather[string, *sim.Transfer]
+	records gather.Calls[sim.Transfer, recorded]
+	lookups gather.Calls[string, *sim.Transfer]
 }
 
 // simConns is enough for a bank that answers in a millisecond.
@@ -36,7 +37,7 @@ func OpenSimStatement(ctx context.Context, cfg postgres.Config) (*SimStatement, 
 		return nil, fmt.Errorf("open the simulated bank's statement: %w", err)
 	}
 	s := &SimStatement{pool: pool}
-	s.records.all, s.lookups.all = s.record, s.lookup
+	s.records.All, s.lookups.All = s.record, s.lookup
 	return s, nil
 }
 
@@ -53,7 +54,7 @@ type recorded struct {
 
 // Record implements sim.Statement.
 func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (kept sim.Transfer, fresh bool, err error) {
-	r, err := s.records.ask(ctx, t)
+	r, err := s.records.Ask(ctx, t)
 	return r.transfer, r.fresh, wrap(err, "record a simulated transfer")
 }
 
@@ -93,7 +94,7 @@ func (s *SimStatement) record(ctx context.Context, all []sim.Transfer) ([]record
 
 // Lookup implements sim.Statement.
 func (s *SimStatement) Lookup(ctx context.Context, ref string) (sim.Transfer, bool, error) {
-	t, err := s.lookups.ask(ctx, ref)
+	t, err := s.lookups.Ask(ctx, ref)
 	if err != nil || t == nil {
 		return sim.Transfer{}, false, wrap(err, "look up a simulated transfer")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/gather"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
@@ -42,12 +43,12 @@ type Store struct {
 	packs   packs
 	aside   chan struct{} // a place for each change that a pack left to its caller
 	lone    chan struct{} // a place for each create that was left to its caller
-	births  gather[birth, delivered]
-	limited gather[birth, delivered] // of payments that count against daily limits
-	reads   gather[owned, read]
-	saves   gather[payout.Payout, bool]
-	frauds  gather[suspects, bool]
-	payers  gather[string, senders]
+	births  gather.Calls[birth, delivered]
+	limited gather.Calls[birth, delivered] // of payments that count against daily limits
+	reads   gather.Calls[owned, read]
+	saves   gather.Calls[payout.Payout, bool]
+	frauds  gather.Calls[suspects, bool]
+	payers  gather.Calls[string, senders]
 	vault
 }
 
@@ -84,9 +85,10 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 		lone: make(chan struct{}, max(1, pool.Config().MaxConns/4)),
 	}
-	s.births.all, s.limited.all, s.reads.all = s.deliver, s.deliver, s.findAll
-	s.births.within, s.limited.within, s.reads.within = connectWithin, connectWithin, findWithin
-	s.saves.all, s.frauds.all, s.payers.all = s.savePayouts, s.fraudsConfirmed, s.sendersOf
+	s.births.All, s.limited.All, s.reads.All = s.deliver, s.deliver, s.findAll
+	s.births.Within, s.limited.Within, s.reads.Within = connectWithin, connectWithin, findWithin
+	s.births.Once, s.limited.Once = true, true
+	s.saves.All, s.frauds.All, s.payers.All = s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
 }
 
@@ -129,7 +131,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 
 // Find implements views.Store. Look-ups that come together share a statement.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
-	read, err := s.reads.ask(ctx, owned{o, reference})
+	read, err := s.reads.Ask(ctx, owned{o, reference})
 	err = cmp.Or(err, read.err)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
@@ -755,7 +757,7 @@ func (s *Store) SavePayout(ctx context.Context, o payout.Payout) (saved bool, er
 	if o.Written == 0 {
 		return false, nil
 	}
-	saved, err = s.saves.ask(ctx, o)
+	saved, err = s.saves.Ask(ctx, o)
 	return saved, wrap(err, "write payout "+o.ID)
 }
 

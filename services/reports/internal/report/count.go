@@ -20,6 +20,14 @@ func One(s Status, k Kind) Counts {
 	return c
 }
 
+// Plus is the sum.
+func (c Counts) Plus(o Counts) Counts {
+	for i := range c {
+		c[i] += o[i]
+	}
+	return c
+}
+
 // Minus is the difference.
 func (c Counts) Minus(o Counts) Counts {
 	for i := range c {

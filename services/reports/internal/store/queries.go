@@ -19,28 +19,33 @@ const (
 	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
 	// They come from one clock, whichever replica files.
 	clock         = `SELECT date_trunc('milliseconds', clock_timestamp())`
-	openReport    = `SELECT nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp())`
-	filedThisHour = `SELECT coalesce((SELECT window_n FROM sources
-	WHERE mode = $1 AND address = $2 AND role = $3 AND key_id = $4 AND window_at = date_trunc('hour', clock_timestamp())), 0)`
+	openReports   = `SELECT nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()) FROM generate_series(1, $1::int)`
+	filedThisHour = `SELECT k.place - 1, coalesce((SELECT window_n FROM sources s WHERE s.mode = k.mode AND s.address = k.address AND s.role = k.role
+	AND s.key_id = k.key_id AND s.window_at = date_trunc('hour', clock_timestamp())), 0)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS k(mode, address, role, key_id, place)`
 
-	insertReport = `INSERT INTO reports (id, reference, mode, merchant_id, key_id, session, kind, name, phone, wallet, wallet_key, fraudster,
+	insertReports = `INSERT INTO reports (id, reference, mode, merchant_id, key_id, session, kind, name, phone, wallet, wallet_key, fraudster,
 	description, status, confirmer, notes, version, sequence, created_at, updated_at, person, phone_index)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
-	countSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, reports, window_at, window_n, first_at, last_at)
-VALUES ($1, $2, $3, $4, $5, 1, $6, 1, $7, $7)
-ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + 1, last_at = greatest(s.last_at, excluded.last_at),
-	window_n = CASE WHEN s.window_at >= excluded.window_at THEN s.window_n + 1 ELSE 1 END, window_at = greatest(s.window_at, excluded.window_at)`
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+	$12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[], $19::timestamptz[], $20::timestamptz[], $21::bytea[], $22::bytea[])`
+	countSources = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, reports, window_at, window_n, first_at, last_at)
+SELECT mode, address, role, key_id, merchant_id, n, window_at, n, first_at, last_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[], $9::timestamptz[]) WITH ORDINALITY
+	AS k(mode, address, role, key_id, merchant_id, n, window_at, first_at, last_at, place) ORDER BY place
+ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + excluded.reports, last_at = greatest(s.last_at, excluded.last_at),
+	window_n = CASE WHEN s.window_at >= excluded.window_at THEN s.window_n + excluded.window_n ELSE excluded.window_n END,
+	window_at = greatest(s.window_at, excluded.window_at)`
 	refuseSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, refused, refused_at, window_at, first_at, last_at)
 VALUES ($1, $2, $3, $4, $5, 1, $7, $6, $7, $7)
 ON CONFLICT (mode, address, role, key_id) DO UPDATE SET refused = s.refused + 1, refused_at = greatest(s.refused_at, excluded.refused_at)`
 
-	// Rows are taken in the order of the subjects; of each, the total comes before the day.
 	addCounts = `INSERT INTO report_counts AS c (subject, day, n)
-SELECT s.subject, d.day, $3::int[] FROM unnest($1::bytea[]) WITH ORDINALITY AS s(subject, i),
-	(VALUES (1, '-infinity'::date), (2, ($2::timestamptz AT TIME ZONE 'UTC')::date)) AS d(i, day) ORDER BY s.i, d.i
+SELECT subject, day::date, n::int[] FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS k(subject, day, n, place) ORDER BY place
 ON CONFLICT (subject, day) DO UPDATE SET n = counts_plus(c.n, excluded.n)`
 
-	countAccused = `INSERT INTO accused AS a (mode, address, n, first_at, last_at) VALUES ($1, $2, $3::int[], $4, $4)
+	countAccused = `INSERT INTO accused AS a (mode, address, n, first_at, last_at)
+SELECT mode, address, n::int[], first_at, last_at FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[]) WITH ORDINALITY
+	AS k(mode, address, n, first_at, last_at, place) ORDER BY place
 ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last_at = greatest(a.last_at, excluded.last_at)`
 	markAccused = `WITH fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, v.what, v.mark
@@ -277,7 +282,7 @@ func quoted[T ~string](all []T) []string {
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {
 	all := map[string]string{
-		"clock": clock, "openReport": openReport, "filedThisHour": filedThisHour, "insertReport": insertReport, "countSource": countSource,
+		"clock": clock, "openReports": openReports, "filedThisHour": filedThisHour, "insertReports": insertReports, "countSources": countSources, "briefly": briefly,
 		"refuseSource": refuseSource, "addCounts": addCounts, "countAccused": countAccused, "markAccused": markAccused,
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
@@ -286,7 +291,7 @@ func Statements() map[string]string {
 		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
 		"selectOwn": selectOwn, "ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark, "lostReports": lostReports,
 		"skipIDs": skipIDs,
-		"outbox":  outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+		"outbox":  outbox.InsertSQL, "idempotency": idempotency.InsertAllSQL,
 	}
 	maps.Copy(all, erasure.Statements())
 	for s, sql := range pages {

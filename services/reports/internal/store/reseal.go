@@ -83,8 +83,10 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, was row, r report.Report
 			batch.Queue(sql, string(was.Mode), report.AddressKey(was.Wallet), was.KeyID)
 		}
 	}
-	queueCounts(batch, was.Report, before, report.Counts{}.Minus(one))
-	queueCounts(batch, is.Report, after, one)
+	counts := tally{}
+	counts.add(was.Report, before, report.Counts{}.Minus(one))
+	counts.add(is.Report, after, one)
+	counts.queue(batch)
 	batch.Queue(dropCounts, subjects(was.Report, before))
 	if was.Fraudster != "" {
 		batch.Queue(moveMark, string(was.Mode), report.AddressKey(was.Fraudster), reporter(was.Report, before), reporter(is.Report, after))

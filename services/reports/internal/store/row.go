@@ -47,7 +47,7 @@ func (r row) clear() report.Report {
 	return person{}.of(r.Report)
 }
 
-// values gives every column's value in the order of insertReport.
+// values gives every column's value in the order of insertReports.
 func (r row) values() []any {
 	c := r.clear()
 	return []any{

@@ -10,13 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/gather"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
@@ -33,6 +33,9 @@ type Store struct {
 	pool   *pgxpool.Pool
 	wake   func()
 	events keyring.Optional // seals the bodies of events
+
+	filings gather.Calls[filing, opened]
+	births  gather.Calls[birth, delivered]
 }
 
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
@@ -49,7 +52,10 @@ func Session(cfg postgres.Config) postgres.Config {
 // New makes a store over a pool. keys open sealed values, and seal new ones if seals says so. wake is called after
 // every commit that left a message in the outbox.
 func New(pool *pgxpool.Pool, keys keyring.Optional, seals bool, wake func()) *Store {
-	return &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
+	s := &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
+	s.filings.All, s.births.All = s.open, s.deliver
+	s.births.Within, s.births.Once = connectWithin, true
+	return s
 }
 
 // Replay implements app.Filing.
@@ -70,115 +76,6 @@ func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Ans
 	}
 	a.Body, err = s.openAnswer(k, a.Body)
 	return a, err
-}
-
-// Open implements app.Filing.
-func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, k idempotency.Key) (app.Opening, error) {
-	open := app.Opening{Filed: make([]int64, len(sources))}
-	batch := &pgx.Batch{}
-	earlier := idempotency.QueueFind(batch, k)
-	batch.Queue(openReport).QueryRow(func(row pgx.Row) error { return row.Scan(&open.ID, &open.Now, &open.Window) })
-	for i, source := range sources {
-		batch.Queue(filedThisHour, string(o.Mode), source.Address, string(source.Role), o.KeyID).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&open.Filed[i])
-		})
-	}
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return app.Opening{}, fmt.Errorf("open a report: %w", err)
-	}
-	if a, found, err := earlier(); err != nil || found {
-		if err == nil {
-			a.Body, err = s.openAnswer(k, a.Body)
-		}
-		return app.Opening{Earlier: &a}, err
-	}
-	open.Now, open.Window = open.Now.UTC(), open.Window.UTC()
-	return open, nil
-}
-
-// lockTries bounds how often a write starts over after a deadlock or a lock timeout on a counter.
-const lockTries = 5
-
-// Insert implements app.Filing. The batch is one implicit transaction: all of it or nothing.
-func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
-	for try := 1; ; try++ {
-		batch, err := s.birth(ctx, n) // made again for each try: a sent batch remembers its connection
-		if err != nil {
-			return err
-		}
-		err = s.pool.SendBatch(ctx, batch).Close()
-		switch {
-		case err == nil:
-			s.wake()
-			return nil
-		case postgres.IsUnique(err, "reports_reference"):
-			return app.ErrReferenceUsed
-		case n.Key.Sent() && idempotency.IsTaken(err):
-			return idempotency.ErrTaken
-		case try == lockTries || !contended(err):
-			return fmt.Errorf("insert report %d: %w", n.Report.ID, err)
-		}
-		if err := pause(ctx, try); err != nil {
-			return err
-		}
-	}
-}
-
-// contended reports whether a write failed only because of concurrent transactions.
-func contended(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code == "40P01" || pg.Code == "40001" || pg.Code == "55P03")
-}
-
-func pause(ctx context.Context, try int) error {
-	//nolint:gosec // it spreads retries
-	t := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) * int64(try))))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
-// birth queues every statement of a new report, in the order of locks.
-func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
-	r := n.Report
-	kept, err := s.keep(r)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := s.hash(kept)
-	if err != nil {
-		return nil, err
-	}
-	msg, err := s.message(ctx, n.Event)
-	if err != nil {
-		return nil, err
-	}
-	batch := &pgx.Batch{}
-	if n.Key.Sent() {
-		batch.Queue(idempotency.InsertSQL, idempotency.Args(n.Key, idempotency.Answer{Status: n.Answer.Status, Body: s.keepAnswer(n.Key, n.Answer.Body)})...)
-	}
-	batch.Queue(insertReport, kept.values()...)
-	batch.Queue(outbox.InsertSQL, msg.Args()...)
-	for _, source := range n.Sources {
-		batch.Queue(countSource, string(r.Mode), source.Address, string(source.Role), r.KeyID, r.MerchantID, n.Window, r.CreatedAt)
-	}
-	one := report.One(r.Status, r.Kind)
-	queueCounts(batch, r, hash, one)
-	if r.Fraudster != "" {
-		address := report.AddressKey(r.Fraudster)
-		batch.Queue(countAccused, string(r.Mode), address, one[:], r.CreatedAt)
-		batch.Queue(markAccused, string(r.Mode), address, reporter(r, hash), mark(r.MerchantID), s.reporters(r))
-	}
-	return batch, nil
-}
-
-// queueCounts adds to the counts of every subject of a report: the total and the day of its filing.
-func queueCounts(batch *pgx.Batch, r report.Report, hash report.Hash, change report.Counts) {
-	batch.Queue(addCounts, subjects(r, hash), r.CreatedAt, change[:])
 }
 
 func subjects(r report.Report, hash report.Hash) (all [][]byte) {
@@ -399,7 +296,9 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o tenant.Owner, requestI
 	batch.Queue(insertHistory, r.ID, r.Version, string(old.Status), string(r.Status), o.MerchantID, o.KeyID, requestID, r.UpdatedAt)
 	batch.Queue(outbox.InsertSQL, msg.Args()...)
 	move := report.One(r.Status, r.Kind).Minus(report.One(old.Status, old.Kind))
-	queueCounts(batch, r, hash, move)
+	counts := tally{}
+	counts.add(r, hash, move)
+	counts.queue(batch)
 	if r.Fraudster != "" {
 		batch.Queue(moveAccused, string(r.Mode), report.AddressKey(r.Fraudster), move[:])
 	}

@@ -1,4 +1,4 @@
-package store
+package gather
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 )
 
 // crowdOf holds up a first call, makes the others wait behind it, and returns their answers as texts.
-func crowdOf(t *testing.T, answer func(in []int) ([]int, error), calls ...int) (answers []string, statements [][]int) {
+func crowdOf(t *testing.T, unsure bool, answer func(in []int) ([]int, error), calls ...int) (answers []string, statements [][]int) {
 	t.Helper()
 	begun, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	var mu sync.Mutex
-	g := &gather[int, int]{}
-	g.all = func(_ context.Context, in []int) ([]int, error) {
+	g := &Calls[int, int]{Once: unsure}
+	g.All = func(_ context.Context, in []int) ([]int, error) {
 		once.Do(func() {
 			close(begun)
 			<-release
@@ -28,7 +28,7 @@ func crowdOf(t *testing.T, answer func(in []int) ([]int, error), calls ...int) (
 	}
 	var callers sync.WaitGroup
 	callers.Go(func() {
-		if _, err := g.ask(t.Context(), 0); err != nil {
+		if _, err := g.Ask(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -36,13 +36,11 @@ func crowdOf(t *testing.T, answer func(in []int) ([]int, error), calls ...int) (
 	answers = make([]string, len(calls))
 	for i, c := range calls {
 		callers.Go(func() {
-			out, err := g.ask(t.Context(), c)
+			out, err := g.Ask(t.Context(), c)
 			answers[i] = fmt.Sprint(out, " ", err)
 		})
 		for waits := 0; waits <= i; { // so that they come in order
-			g.mu.Lock()
-			waits = len(g.waiting)
-			g.mu.Unlock()
+			waits = g.Waiting()
 		}
 	}
 	close(release)
@@ -59,9 +57,9 @@ func doubled(in []int) ([]int, error) {
 }
 
 // Calls that come while one is under way share the next statement, and each has its own answer.
-func TestGather_sharesAStatement(t *testing.T) {
+func TestCalls_sharesAStatement(t *testing.T) {
 	t.Parallel()
-	answers, statements := crowdOf(t, doubled, 1, 2, 3)
+	answers, statements := crowdOf(t, false, doubled, 1, 2, 3)
 	if want := []string{"2 <nil>", "4 <nil>", "6 <nil>"}; !slices.Equal(answers, want) {
 		t.Errorf("answers = %q, want %q", answers, want)
 	}
@@ -71,13 +69,13 @@ func TestGather_sharesAStatement(t *testing.T) {
 }
 
 // A call fails for its own reasons only, also when the program panics.
-func TestGather_failingMember(t *testing.T) {
+func TestCalls_failingMember(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
 		"an error": func() error { return errors.New("broken") },
 		"a panic":  func() error { panic("broken") },
 	} {
-		answers, statements := crowdOf(t, func(in []int) ([]int, error) {
+		answers, statements := crowdOf(t, false, func(in []int) ([]int, error) {
 			if slices.Contains(in, 2) {
 				return nil, fail()
 			}
@@ -93,13 +91,37 @@ func TestGather_failingMember(t *testing.T) {
 	}
 }
 
+// After an error of statements that write nobody knows what was written, so no call is made again.
+func TestCalls_once(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"an error": func() error { return errors.New("broken") },
+		"a panic":  func() error { panic("broken") },
+	} {
+		answers, statements := crowdOf(t, true, func(in []int) ([]int, error) {
+			if slices.Contains(in, 2) {
+				return nil, fail()
+			}
+			return doubled(in)
+		}, 1, 2, 3)
+		for i, a := range answers {
+			if a != "0 broken" && a != "0 panic: broken" {
+				t.Errorf("%s: answer %d = %q, want the error", name, i, a)
+			}
+		}
+		if got, want := fmt.Sprint(statements), "[[0] [1 2 3]]"; got != want {
+			t.Errorf("%s: statements = %s, want %s", name, got, want)
+		}
+	}
+}
+
 // A caller whose time has ended does not wait for the others, and a call that still waited then is not made.
-func TestGather_ended(t *testing.T) {
+func TestCalls_ended(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	var made []int
-	g := &gather[int, int]{all: func(_ context.Context, in []int) ([]int, error) {
+	g := &Calls[int, int]{All: func(_ context.Context, in []int) ([]int, error) {
 		once.Do(func() {
 			close(begun)
 			<-release
@@ -110,7 +132,7 @@ func TestGather_ended(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := g.ask(ctx, 1)
+		_, err := g.Ask(ctx, 1)
 		failed <- err
 	}()
 	<-begun
@@ -118,12 +140,12 @@ func TestGather_ended(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("ask = %v, want that the caller ended", err)
 	}
-	if _, err := g.ask(ctx, 2); !errors.Is(err, context.Canceled) {
+	if _, err := g.Ask(ctx, 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("ask of a caller that has ended = %v, want that it ended", err)
 	}
 	last := make(chan error)
 	go func() {
-		_, err := g.ask(t.Context(), 3)
+		_, err := g.Ask(t.Context(), 3)
 		last <- err
 	}()
 	close(release)

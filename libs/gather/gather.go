@@ -1,4 +1,5 @@
-package store
+// Package gather lets calls that come at the same time share a statement.
+package gather
 
 import (
 	"cmp"
@@ -7,35 +8,21 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
-
-// Planning a statement over lists, or a page of a list, for each of its arguments costs as much as running it. The plan
-// for any arguments is the same one. The setting ends with the transaction.
-const onePlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true)`
-
-// planned runs a statement with one plan for any arguments in a transaction of its own.
-func planned(ctx context.Context, pool *pgxpool.Pool, collect func(pgx.Rows) error, sql string, args ...any) error {
-	batch := &pgx.Batch{}
-	batch.Queue(onePlan)
-	batch.Queue(sql, args...).Query(collect)
-	return pool.SendBatch(ctx, batch).Close()
-}
 
 // Bounds of what callers share.
 const (
-	gatherMost   = 100
-	gatherWithin = 15 * time.Second
+	most   = 100
+	within = 15 * time.Second
 )
 
-// gather lets calls that come while another is under way share the next statement. A call that comes alone is sent at
+// Calls lets calls that come while another is under way share the next statement. A call that comes alone is sent at
 // once, and one whose caller has ended is not sent. When a shared statement fails, each caller makes its call again
-// alone, so a call fails for its own reasons only.
-type gather[In, Out any] struct {
-	all    func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
-	within time.Duration                                     // of a statement; gatherWithin if it is 0
+// alone, so a call fails for its own reasons only; but not if Once is set.
+type Calls[In, Out any] struct {
+	All    func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
+	Within time.Duration                                     // of a statement; 15 s if it is 0
+	Once   bool                                              // after an error or a panic nobody knows what was written
 
 	mu      sync.Mutex
 	waiting []*question[In, Out]
@@ -52,9 +39,9 @@ type question[In, Out any] struct {
 	done  chan struct{}
 }
 
-// ask returns the answer to a call, or the error of ctx if that ends first. A statement that is under way then may
+// Ask returns the answer to a call, or the error of ctx if that ends first. A statement that is under way then may
 // write all the same.
-func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
+func (g *Calls[In, Out]) Ask(ctx context.Context, in In) (Out, error) {
 	a := &question[In, Out]{ctx: ctx, in: in, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, a)
@@ -81,8 +68,15 @@ func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 	return a.out, a.err
 }
 
+// Waiting is how many calls wait for the next statement.
+func (g *Calls[In, Out]) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
+}
+
 // drop forgets a call that still waits.
-func (g *gather[In, Out]) drop(a *question[In, Out]) {
+func (g *Calls[In, Out]) drop(a *question[In, Out]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if i := slices.Index(g.waiting, a); i >= 0 {
@@ -91,10 +85,10 @@ func (g *gather[In, Out]) drop(a *question[In, Out]) {
 }
 
 // work answers until nobody waits.
-func (g *gather[In, Out]) work() {
+func (g *Calls[In, Out]) work() {
 	for {
 		g.mu.Lock()
-		some := slices.Clone(g.waiting[:min(len(g.waiting), gatherMost)])
+		some := slices.Clone(g.waiting[:min(len(g.waiting), most)])
 		g.waiting = slices.Delete(g.waiting, 0, len(some))
 		if len(some) == 0 {
 			g.waiting, g.busy = nil, false
@@ -114,7 +108,7 @@ func (g *gather[In, Out]) work() {
 }
 
 // answer makes one statement of calls.
-func (g *gather[In, Out]) answer(some []*question[In, Out]) {
+func (g *Calls[In, Out]) answer(some []*question[In, Out]) {
 	if len(some) == 0 {
 		return
 	}
@@ -127,7 +121,7 @@ func (g *gather[In, Out]) answer(some []*question[In, Out]) {
 		switch {
 		case err == nil:
 			a.out = out[i]
-		case len(some) > 1:
+		case len(some) > 1 && !g.Once:
 			a.again = true
 		default:
 			a.err = err
@@ -136,15 +130,15 @@ func (g *gather[In, Out]) answer(some []*question[In, Out]) {
 }
 
 // guarded bounds a statement in time, and makes a panic an error, which the callers' own handlers know what to do with.
-func (g *gather[In, Out]) guarded(ctx context.Context, in []In) (out []Out, err error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(g.within, gatherWithin))
+func (g *Calls[In, Out]) guarded(ctx context.Context, in []In) (out []Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(g.Within, within))
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if out, err = g.all(ctx, in); err == nil && len(out) != len(in) {
+	if out, err = g.All(ctx, in); err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d calls have %d answers", len(in), len(out))
 	}
 	return out, err

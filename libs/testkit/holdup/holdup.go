@@ -1,0 +1,25 @@
+// Package holdup makes calls that share statements come together.
+package holdup
+
+import (
+	"context"
+	"sync"
+
+	"causeway.internal/libs/gather"
+)
+
+// Next makes the next statement of calls wait until release is called. held is closed once it does, and waiting returns
+// how many calls wait behind it.
+func Next[In, Out any](calls *gather.Calls[In, Out]) (held <-chan struct{}, waiting func() int, release func()) {
+	var once sync.Once
+	begun, end := make(chan struct{}), make(chan struct{})
+	all := calls.All
+	calls.All = func(ctx context.Context, in []In) ([]Out, error) {
+		once.Do(func() {
+			close(begun)
+			<-end
+		})
+		return all(ctx, in)
+	}
+	return begun, calls.Waiting, func() { close(end) }
+}
