@@ -194,3 +194,22 @@ func Undone(err error) bool {
 	}
 	return cmp.Or(failed.SeverityUnlocalized, failed.Severity) == "ERROR" // after any other it may have been committed
 }
+
+// Contended reports a write that failed only because of concurrent transactions.
+func Contended(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains([]string{"40P01", "40001", "55P03"}, pg.Code)
+}
+
+// Lists are the columns of rows, as arguments of a statement over lists.
+func Lists(rows [][]any) []any {
+	args := make([]any, len(rows[0]))
+	for i := range args {
+		list := make([]any, len(rows))
+		for n, row := range rows {
+			list[n] = row[i]
+		}
+		args[i] = list
+	}
+	return args
+}

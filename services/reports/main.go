@@ -80,7 +80,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer db.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), db: db}
-	p.store = store.New(db, keys, cfg.Seal, p.wake)
+	p.store = store.New(db, p.tel.Log, keys, cfg.Seal, p.wake)
 	p.store.SealEvents(events)
 	if cfg.Recovery {
 		tel.Log.Warn("recovery on: skipping record ids that may have been shown")

@@ -47,7 +47,7 @@ func open(ctx context.Context, cfg operateSettings) (s *store.Store, closeDB fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return store.New(db, keys, cfg.Seal, func() {}), db.Close, nil
+	return store.New(db, nil, keys, cfg.Seal, func() {}), db.Close, nil
 }
 
 // erase erases a person who filed reports.

@@ -37,5 +37,15 @@ func (s *Store) Limited() (held <-chan struct{}, waiting func() int, release fun
 
 // Reads does the same with look-ups of owners.
 func (s *Store) Reads() (held <-chan struct{}, waiting func() int, release func()) {
-	return holdup.Next(&s.reads)
+	return holdup.Next(&s.views.Calls)
+}
+
+// Sends does the same with what is sent without a change of a payment.
+func (s *Store) Sends() (held <-chan struct{}, waiting func() int, release func()) {
+	return holdup.Next(&s.sends.Calls)
+}
+
+// Replays does the same with look-ups of earlier answers.
+func (s *Store) Replays() (held <-chan struct{}, waiting func() int, release func()) {
+	return holdup.Next(&s.replays)
 }

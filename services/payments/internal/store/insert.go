@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,23 +24,11 @@ import (
 // another's beside it, whose merchant's reference is taken or another's beside it, or whose amount is above a daily
 // limit. The statement waits only briefly for a row that another request has locked. A create that was left out is
 // written alone by its own caller, and so is each of them if the statement fails. So no request makes another's fail.
-const (
-	connectWithin = 3 * time.Second
-	insertWithin  = 10 * time.Second // longer than the statement may take, because a commit may wait for a standby
-	briefly       = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
-	set_config('statement_timeout', '2s', true)`
-)
 
 // birth is a create that waits for a statement.
 type birth struct {
 	change.Newborn
 	values []any // of insertPayments, without those of the key and the reservations
-}
-
-// delivered is what became of a birth. The caller of one that is alone has to write it itself.
-type delivered struct {
-	alone bool
-	err   error
 }
 
 // Insert implements intake.Store.
@@ -103,10 +90,10 @@ func (s *Store) insert(ctx context.Context, b birth) error {
 	if err != nil {
 		return err
 	}
-	if !done.alone {
-		return done.err
+	if !done.Alone {
+		return done.Err
 	}
-	return inPlace(ctx, s.lone, func() error { return insertAlone(ctx, s.pool, b) })
+	return s.lone.In(ctx, func() error { return insertAlone(ctx, s.pool, b) })
 }
 
 func insertAlone(ctx context.Context, q postgres.Querier, b birth) error {
@@ -132,34 +119,34 @@ func (b birth) statement() (sql string, args []any) {
 }
 
 // deliver writes creates in one transaction.
-func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error) {
+func (s *Store) deliver(ctx context.Context, births []birth) ([]idempotency.Delivered, error) {
+	out := make([]idempotency.Delivered, len(births))
+	for i := range out {
+		out[i].Alone = true
+	}
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, err // nothing was sent
+		return out, nil //nolint:nilerr // nothing was sent
 	}
 	defer conn.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), insertWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), idempotency.SharedWithin)
 	defer cancel()
-	out := make([]delivered, len(births))
 	places := distinct(births)
 	some := make([]birth, len(places))
 	for i, place := range places {
 		some[i] = births[place]
 	}
 	written, err := insertAll(ctx, conn, some)
-	alone := s.undoneBirths(some, err)
-	for i := range out {
-		out[i].alone = true
-	}
+	alone := idempotency.Undone(s.Log, "shared create undone", len(some), err)
 	for i, place := range places {
 		switch {
 		case alone, err == nil && !written[i] && len(births) > 1:
 		case err != nil:
-			out[place] = delivered{err: err}
+			out[place] = idempotency.Delivered{Err: err}
 		case !written[i]:
-			out[place] = delivered{err: pgx.ErrNoRows}
+			out[place] = idempotency.Delivered{Err: pgx.ErrNoRows}
 		default:
-			out[place] = delivered{}
+			out[place] = idempotency.Delivered{}
 		}
 	}
 	return out, nil
@@ -180,34 +167,10 @@ func distinct(births []birth) []int {
 	return places
 }
 
-// undoneBirths reports an error after which each create may be written alone, because this statement certainly wrote
-// none.
-func (s *Store) undoneBirths(births []birth, err error) bool {
-	if err == nil {
-		return false
-	}
-	undone := postgres.Undone(err)
-	failed, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return undone
-	}
-	impatient := failed.Code == lockNotAvailable || failed.Code == queryCanceled
-	if undone && len(births) > 1 && !impatient && !strings.HasPrefix(failed.Code, integrity) && s.Log != nil { // nobody's wrong request
-		s.Log.Warn("shared create undone", "creates", len(births), "err", err)
-	}
-	return undone && (len(births) > 1 || impatient)
-}
-
-// Codes of PostgreSQL: of a statement that took too long, and how those of constraints begin.
-const (
-	queryCanceled = "57014"
-	integrity     = "23"
-)
-
 // insertAll runs the statement of creates and reports which of them it has written.
 func insertAll(ctx context.Context, on sender, births []birth) ([]bool, error) {
 	batch := &pgx.Batch{}
-	batch.Queue(briefly)
+	batch.Queue(idempotency.BrieflySQL)
 	written := make([]bool, len(births))
 	if len(births) == 1 {
 		sql, args := births[0].statement()

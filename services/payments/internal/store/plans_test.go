@@ -212,6 +212,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
 		"some of merchants":           {"findAllOwned", []any{[]string{"CW-000000000001", "CW-000000000002"}, []string{"big", "big"}, []string{"test", "test"}}, 20},
+		"all of some of merchants":    {"findAllWholeOwned", []any{[]string{"CW-000000000001", "CW-000000000002"}, []string{"big", "big"}, []string{"test", "test"}}, 20},
 		"a payer's":                   {"walkPayments", []any{"big", "test", [][]byte{{1}}, every, types, time.Now(), "", 50, int64(1), time.Now()}, 800},
 	}
 	read := func(tables ...string) {

@@ -30,6 +30,7 @@ var (
 	findOwned         = "SELECT " + shownColumns + " FROM payments p" + ownedBy
 	findWholeOwned    = selectWhole + ownedBy
 	findAllOwned      = fmt.Sprintf(findPlaced, shownColumns)
+	findAllWholeOwned = fmt.Sprintf(findPlaced, columnsOf(whole))
 	withID            = " WHERE p.id = $1"
 	onAddress         = " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
 	findByID          = selectWhole + withID
@@ -492,7 +493,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "insertPayments": insertPayments, "updatePayment": updatePayment, "updatePayments": updatePayments,
-		"findOwned": findOwned, "findWholeOwned": findWholeOwned, "findAllOwned": findAllOwned, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
+		"findOwned": findOwned, "findWholeOwned": findWholeOwned, "findAllOwned": findAllOwned, "findAllWholeOwned": findAllWholeOwned, "findAnswers": idempotency.FindAllSQL, "putAnswers": idempotency.InsertAllSQL, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,
 		"lockUnclaimed": lockUnclaimed, "endUnclaimed": endUnclaimed, "listUnclaimed": listUnclaimed, "lockPaymentRow": lockPaymentRow,
@@ -513,7 +514,7 @@ func Statements() map[string]string {
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "usedStock": usedStock, "forgetUsage": forgetUsage,
-		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "briefly": briefly, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
+		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "briefly": idempotency.BrieflySQL, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"findLink": findLink, "lockLink": lockLink, "listLinks": listLinks, "lockLinks": lockLinks, "insertLink": insertLink, "saveLink": saveLink, "useLink": useLink, "usedUpLink": usedUpLink, "recountLink": recountLink, "waitingOfLink": waitingOfLink, "noteUse": noteUse,

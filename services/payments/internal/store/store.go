@@ -41,11 +41,14 @@ type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
 	packs   packs
-	aside   chan struct{} // a place for each change that a pack left to its caller
-	lone    chan struct{} // a place for each create that was left to its caller
-	births  gather.Calls[birth, delivered]
-	limited gather.Calls[birth, delivered] // of payments that count against daily limits
-	reads   gather.Calls[owned, read]
+	aside   gather.Places // a place for each change that a pack left to its caller
+	lone    gather.Places // a place for each create that was left to its caller
+	births  gather.Calls[birth, idempotency.Delivered]
+	limited gather.Calls[birth, idempotency.Delivered] // of payments that count against daily limits
+	views   lookup                                     // of an owner's payment with what answers show of it
+	wholes  lookup                                     // the same with all that a decision needs
+	replays gather.Calls[idempotency.Key, idempotency.Found]
+	sends   *idempotency.Shared[sending]
 	saves   gather.Calls[payout.Payout, bool]
 	frauds  gather.Calls[suspects, bool]
 	payers  gather.Calls[string, senders]
@@ -82,12 +85,18 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 		o.Attached = func() {}
 	}
 	s := &Store{
-		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
-		lone: make(chan struct{}, max(1, pool.Config().MaxConns/4)),
+		Options: o, pool: pool, now: time.Now, vault: vault{o.Keys}, aside: gather.NewPlaces(pool.Config().MaxConns / 2),
+		lone: gather.NewPlaces(pool.Config().MaxConns / 4),
 	}
-	s.births.All, s.limited.All, s.reads.All = s.deliver, s.deliver, s.findAll
-	s.births.Within, s.limited.Within, s.reads.Within = connectWithin, connectWithin, findWithin
-	s.births.Once, s.limited.Once = true, true
+	s.births.All, s.births.Within, s.births.Once = s.deliver, idempotency.ConnectWithin, true
+	s.limited.All, s.limited.Within, s.limited.Once = s.deliver, idempotency.ConnectWithin, true
+	s.sends = idempotency.NewShared(pool, o.Log, func(one sending) idempotency.Key { return one.key }, queueSends)
+	s.replays.All, s.replays.Within = s.replayAll, findWithin
+	s.views.set, s.views.one, s.views.several = shown, findOwned, findAllOwned
+	s.wholes.set, s.wholes.one, s.wholes.several = whole, findWholeOwned, findAllWholeOwned
+	for _, l := range []*lookup{&s.views, &s.wholes} {
+		l.All, l.Within = func(ctx context.Context, all []owned) ([]read, error) { return s.findAll(ctx, l, all) }, findWithin
+	}
 	s.saves.All, s.frauds.All, s.payers.All = s.savePayouts, s.fraudsConfirmed, s.sendersOf
 	return s
 }
@@ -129,12 +138,23 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 	})
 }
 
-// Find implements views.Store. Look-ups that come together share a statement.
+// Find implements views.Store.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
-	read, err := s.reads.Ask(ctx, owned{o, reference})
+	return s.findOwned(ctx, &s.views, o, reference)
+}
+
+// lookup reads payments of owners with some of their columns. Look-ups that come together share a statement.
+type lookup struct {
+	gather.Calls[owned, read]
+	set          func(column) bool
+	one, several string // statements
+}
+
+func (s *Store) findOwned(ctx context.Context, l *lookup, o tenant.Owner, reference string) (change.View, error) {
+	read, err := l.Ask(ctx, owned{o, reference})
 	err = cmp.Or(err, read.err)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
+		return s.find(ctx, l.set, l.one, reference, o.MerchantID, string(o.Mode))
 	}
 	if err != nil {
 		return change.View{}, notFound(err, "read payment")
@@ -161,10 +181,10 @@ type read struct {
 }
 
 // findAll reads payments of owners. Where an owner has none of that reference, there is an empty one or ErrNoRows.
-func (s *Store) findAll(ctx context.Context, all []owned) ([]read, error) {
-	found, reader := make([]read, len(all)), s.reader(shown)
+func (s *Store) findAll(ctx context.Context, l *lookup, all []owned) ([]read, error) {
+	found, reader := make([]read, len(all)), s.reader(l.set)
 	if len(all) == 1 {
-		p, err := reader.scan(s.pool.QueryRow(ctx, findOwned, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
+		p, err := reader.scan(s.pool.QueryRow(ctx, l.one, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
 		found[0] = read{p, err}
 		return found, nil
 	}
@@ -182,7 +202,7 @@ func (s *Store) findAll(ctx context.Context, all []owned) ([]read, error) {
 			found[place-1] = read{p, err}
 		}
 		return rows.Err()
-	}, findAllOwned, references, merchants, modes)
+	}, l.several, references, merchants, modes)
 	return found, err
 }
 
@@ -271,18 +291,7 @@ func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) err
 // apart makes a change that a pack left to its caller. Many may wait for one payment's lock, so they hold half of the
 // connections at most.
 func (s *Store) apart(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
-	return inPlace(ctx, s.aside, func() error { return s.inTx(ctx, f) })
-}
-
-// inPlace runs f once one of the places is free.
-func inPlace(ctx context.Context, places chan struct{}, f func() error) error {
-	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return f()
+	return s.aside.In(ctx, func() error { return s.inTx(ctx, f) })
 }
 
 // ClaimPayout implements payouts.Store.
@@ -323,7 +332,7 @@ func (s *Store) UpdateOwned(ctx context.Context, o tenant.Owner, reference strin
 
 // SendOwned implements sandbox.Store.
 func (s *Store) SendOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error {
-	v, err := s.find(ctx, whole, findWholeOwned, reference, o.MerchantID, string(o.Mode))
+	v, err := s.findOwned(ctx, &s.wholes, o, reference)
 	if err != nil {
 		return err
 	}
@@ -336,14 +345,39 @@ func (s *Store) SendOwned(ctx context.Context, o tenant.Owner, reference string,
 	}
 	done := effects{about: ctx}
 	w := newWrites(false)
-	if err := s.write(ctx, w, v, change.Result{Commands: r.Commands, Answer: r.Answer, Key: k}, now, &done); err != nil {
+	if err := s.write(ctx, w, v, change.Result{Commands: r.Commands}, now, &done); err != nil {
 		return err
 	}
-	if err := w.send(ctx, s.pool); err != nil {
+	one := sending{messages: w.messages}
+	if r.Answer != nil {
+		one.key, one.answer = k, *r.Answer
+	}
+	if err := s.sends.Write(ctx, one); err != nil {
 		return refusedOnce(k, fmt.Errorf("send for payment %s: %w", v.Payment.ID, err))
 	}
 	s.follow(done)
 	return nil
+}
+
+// sending is what a request sends without a change of its payment, with the answer that is kept under its key.
+type sending struct {
+	messages []outbox.Message
+	key      idempotency.Key
+	answer   idempotency.Answer
+}
+
+func queueSends(batch *pgx.Batch, all []sending) {
+	var messages []outbox.Message
+	keys, answers := make([]idempotency.Key, len(all)), make([]idempotency.Answer, len(all))
+	for i, one := range all {
+		messages = append(messages, one.messages...)
+		keys[i], answers[i] = one.key, one.answer
+	}
+	idempotency.QueuePutAll(batch, keys, answers)
+	if len(messages) > 0 {
+		sql, args := outbox.Statement(messages)
+		batch.Queue(sql, args...)
+	}
 }
 
 // changeOnce is change in its own transaction, which stores the answer under the key.
@@ -374,9 +408,24 @@ func refusedOnce(k idempotency.Key, err error) error {
 // lockNotAvailable is PostgreSQL's code for a lock that did not become free within the session's lock timeout.
 const lockNotAvailable = "55P03"
 
-// Replay implements access.Store.
+// Replay implements access.Store. Requests that come together share a statement.
 func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
-	return idempotency.Find(ctx, s.pool, k)
+	if !k.Sent() {
+		return idempotency.Answer{}, false, nil
+	}
+	found, err := s.replays.Ask(ctx, k)
+	return found.Answer, found.Known, cmp.Or(err, found.Err)
+}
+
+func (s *Store) replayAll(ctx context.Context, keys []idempotency.Key) ([]idempotency.Found, error) {
+	if len(keys) == 1 {
+		a, known, err := idempotency.Find(ctx, s.pool, keys[0])
+		return []idempotency.Found{{Answer: a, Known: known, Err: err}}, nil
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(onePlan)
+	found := idempotency.QueueFindAll(batch, keys)
+	return found, wrap(s.pool.SendBatch(ctx, batch).Close(), "look for earlier answers")
 }
 
 // Settled implements access.Store.

@@ -50,6 +50,7 @@ type Source struct {
 // Opening is what the store reads before a report is filed.
 type Opening struct {
 	ID      int64
+	Used    bool                // another report has the reference
 	Now     time.Time           // by the database's clock, in whole milliseconds
 	Filed   []int64             // by each source in the current hour
 	Window  time.Time           // start of that hour
@@ -69,10 +70,10 @@ type Newborn struct {
 // Filing stores new reports.
 type Filing interface {
 	// Open draws an id and the time, counts the key's filings on each source in this hour, and looks for the answer of
-	// an earlier request with the key: one round trip.
-	Open(ctx context.Context, o tenant.Owner, sources []Source, k idempotency.Key) (Opening, error)
-	// Insert writes a report in one transaction and one round trip. ErrReferenceUsed asks for another try with another
-	// reference; idempotency.ErrTaken means that a request with the same key won.
+	// an earlier request with the key and for the reference.
+	Open(ctx context.Context, o tenant.Owner, reference string, sources []Source, k idempotency.Key) (Opening, error)
+	// Insert writes a report in one transaction. ErrReferenceUsed asks for another try with another reference;
+	// idempotency.ErrTaken means that a request with the same key won.
 	Insert(ctx context.Context, n Newborn) error
 	// Refuse records that a key was refused on a source.
 	Refuse(ctx context.Context, o tenant.Owner, s Source, window, now time.Time) error

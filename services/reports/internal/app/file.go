@@ -38,7 +38,8 @@ func (a *App) File(ctx context.Context, o tenant.Owner, f report.Filing, problem
 	}
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	sources := sourcesOf(draft)
-	open, err := a.Filing.Open(ctx, o, sources, k)
+	draft.Reference = a.NewReference()
+	open, err := a.Filing.Open(ctx, o, draft.Reference, sources, k)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
@@ -82,11 +83,14 @@ func (a *App) flood(ctx context.Context, o tenant.Owner, sources []Source, open 
 	return nil
 }
 
-// insert gives the draft its reference and writes it. A taken reference costs another round trip and nothing else.
+// insert writes the draft, with another reference while its own is used. Most used ones are known before: a write that
+// finds one used undoes those that share its transaction.
 func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
-	for range tries {
-		draft.Reference = a.NewReference()
+	for try := range tries {
+		if open.Used || try > 0 {
+			draft.Reference = a.NewReference()
+		}
 		body, err := filed(draft)
 		if err != nil {
 			return idempotency.Answer{}, err

@@ -49,7 +49,7 @@ func storable(v any) error {
 	return nil
 }
 
-func (s *strict) Open(context.Context, tenant.Owner, []app.Source, idempotency.Key) (app.Opening, error) {
+func (s *strict) Open(context.Context, tenant.Owner, string, []app.Source, idempotency.Key) (app.Opening, error) {
 	return app.Opening{ID: 1, Now: time.Unix(1, 0), Filed: make([]int64, 2)}, nil
 }
 

@@ -65,7 +65,7 @@ func newFixture(t testing.TB) *fixture {
 
 // use replaces the processes by ones with another ring, which seal or do not.
 func (w *fixture) use(ring keyring.Optional, seals bool) {
-	w.store = store.New(w.pool, ring, seals, func() { w.woken.Add(1) })
+	w.store = store.New(w.pool, slog.New(slog.DiscardHandler), ring, seals, func() { w.woken.Add(1) })
 	w.store.SealEvents(forEvents)
 	w.ring = ring
 	w.App = app.New(app.Deps{

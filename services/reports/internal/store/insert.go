@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
@@ -22,31 +20,26 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Reports that are filed while others are being written share the next transaction, which has one statement for all
-// rows of a table. It waits only briefly for a row that another request has locked. If it fails, or if two requests in
-// it have one key, each report is written alone by its own caller. So no request makes another's fail.
-const (
-	connectWithin = 3 * time.Second
-	insertWithin  = 10 * time.Second // longer than the statements may take, because a commit may wait for a standby
-	briefly       = `SELECT set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '2s', true)`
-)
+// openWithin bounds a shared look-up in time. After it each caller looks alone.
+const openWithin = 2 * time.Second
 
-// filing is what a report's caller asks before it is written.
-type filing struct {
-	owner   tenant.Owner
-	sources []app.Source
-	key     idempotency.Key
+// opening is what a report's caller asks before it is written.
+type opening struct {
+	owner     tenant.Owner
+	reference string
+	sources   []app.Source
+	key       idempotency.Key
 }
 
-// opened is the answer to a filing.
+// opened is the answer to an opening.
 type opened struct {
 	app.Opening
 	earlier idempotency.Found
 }
 
 // Open implements app.Filing.
-func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, k idempotency.Key) (app.Opening, error) {
-	open, err := s.filings.Ask(ctx, filing{o, sources, k})
+func (s *Store) Open(ctx context.Context, o tenant.Owner, reference string, sources []app.Source, k idempotency.Key) (app.Opening, error) {
+	open, err := s.openings.Ask(ctx, opening{o, reference, sources, k})
 	if err != nil {
 		return app.Opening{}, fmt.Errorf("open a report: %w", err)
 	}
@@ -60,15 +53,15 @@ func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, 
 	return open.Opening, nil
 }
 
-// open answers filings in one round trip.
-func (s *Store) open(ctx context.Context, all []filing) ([]opened, error) {
+// open answers openings in one round trip.
+func (s *Store) open(ctx context.Context, all []opening) ([]opened, error) {
 	out := make([]opened, len(all))
-	keys := make([]idempotency.Key, len(all))
-	var of, places []int // of each source: whose it is, and its place among those of its filing
+	keys, references := make([]idempotency.Key, len(all)), make([]string, len(all))
+	var of, places []int // of each source: whose it is, and its place among those of its opening
 	var modes, addresses, roles []string
 	var ids []int64
 	for i, f := range all {
-		out[i].Filed, keys[i] = make([]int64, len(f.sources)), f.key
+		out[i].Filed, keys[i], references[i] = make([]int64, len(f.sources)), f.key, f.reference
 		for place, source := range f.sources {
 			of, places = append(of, i), append(places, place)
 			modes, addresses, roles, ids = append(modes, string(f.owner.Mode)), append(addresses, source.Address), append(roles, string(source.Role)), append(ids, f.owner.KeyID)
@@ -76,16 +69,14 @@ func (s *Store) open(ctx context.Context, all []filing) ([]opened, error) {
 	}
 	batch := &pgx.Batch{}
 	earlier := idempotency.QueueFindAll(batch, keys)
-	batch.Queue(openReports, len(all)).Query(func(rows pgx.Rows) error {
-		i := 0
-		for ; rows.Next() && i < len(out); i++ {
-			if err := rows.Scan(&out[i].ID, &out[i].Now, &out[i].Window); err != nil {
-				return err
-			}
-			out[i].Now, out[i].Window = out[i].Now.UTC(), out[i].Window.UTC()
-		}
-		rows.Close()
-		return rows.Err()
+	batch.Queue(openReports, references).Query(func(rows pgx.Rows) error {
+		var n int
+		var o app.Opening
+		_, err := pgx.ForEachRow(rows, []any{&n, &o.ID, &o.Now, &o.Window, &o.Used}, func() error {
+			out[n].ID, out[n].Now, out[n].Window, out[n].Used = o.ID, o.Now.UTC(), o.Window.UTC(), o.Used
+			return nil
+		})
+		return err
 	})
 	if len(of) > 0 {
 		batch.Queue(filedThisHour, modes, addresses, roles, ids).Query(func(rows pgx.Rows) error {
@@ -107,174 +98,98 @@ func (s *Store) open(ctx context.Context, all []filing) ([]opened, error) {
 	return out, nil
 }
 
-// birth is a report that waits for its transaction.
+// birth is a report that waits for its transaction, with everything that it writes.
 type birth struct {
 	app.Newborn
-	row    row
-	hash   report.Hash
-	event  outbox.Message
-	answer idempotency.Answer // as it is stored
-}
-
-// delivered is what became of a birth. The caller of one that is alone has to write it itself.
-type delivered struct {
-	alone bool
-	err   error
+	values    []any // of insertReports
+	event     outbox.Message
+	answer    idempotency.Answer // as it is stored
+	subjects  []report.Subject
+	reporter  []byte
+	reporters [][]byte // the marks under which the reporter may be counted already
 }
 
 // lockTries bounds how often a write starts over after a deadlock or a lock timeout on a counter.
 const lockTries = 5
 
-// Insert implements app.Filing.
+// Insert implements app.Filing. Reports that come while others are being written share the next transaction, which has
+// one statement for all rows of a table.
 func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	b, err := s.birth(ctx, n)
 	if err != nil {
 		return err
 	}
-	done, err := s.births.Ask(ctx, b)
-	if err == nil {
-		err = done.err
-	}
-	for try := 1; done.alone; try++ {
-		if err = s.write(ctx, s.pool, []birth{b}, nil); !contended(err) || try == lockTries {
-			break
+	for try := 1; ; try++ {
+		err := s.births.Write(ctx, b)
+		switch {
+		case err == nil:
+			s.wake()
+			return nil
+		case postgres.IsUnique(err, "reports_reference"):
+			return app.ErrReferenceUsed
+		case n.Key.Sent() && idempotency.IsTaken(err):
+			return idempotency.ErrTaken
+		case try == lockTries || !postgres.Contended(err):
+			return fmt.Errorf("insert report %d: %w", n.Report.ID, err)
 		}
 		if err := pause(ctx, try); err != nil {
 			return err
 		}
 	}
-	switch {
-	case err == nil:
-		s.wake()
-		return nil
-	case postgres.IsUnique(err, "reports_reference"):
-		return app.ErrReferenceUsed
-	case n.Key.Sent() && idempotency.IsTaken(err):
-		return idempotency.ErrTaken
-	}
-	return fmt.Errorf("insert report %d: %w", n.Report.ID, err)
 }
 
-// birth makes everything that a new report writes.
-func (s *Store) birth(ctx context.Context, n app.Newborn) (b birth, err error) {
-	b.Newborn = n
-	if b.row, err = s.keep(n.Report); err != nil {
-		return b, err
+func (s *Store) birth(ctx context.Context, n app.Newborn) (birth, error) {
+	kept, err := s.keep(n.Report)
+	if err != nil {
+		return birth{}, err
 	}
-	if b.hash, err = s.hash(b.row); err != nil {
-		return b, err
+	hash, err := s.hash(kept)
+	if err != nil {
+		return birth{}, err
 	}
+	event, err := s.message(ctx, n.Event)
+	b := birth{Newborn: n, values: kept.values(), event: event, subjects: n.Report.Subjects(hash), reporter: reporter(n.Report, hash), reporters: s.reporters(n.Report)}
 	if n.Key.Sent() {
 		b.answer = idempotency.Answer{Status: n.Answer.Status, Body: s.keepAnswer(n.Key, n.Answer.Body)}
 	}
-	b.event, err = s.message(ctx, n.Event)
 	return b, err
 }
 
-// deliver writes reports in one transaction.
-func (s *Store) deliver(ctx context.Context, births []birth) ([]delivered, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), insertWithin)
-	defer cancel()
-	out := make([]delivered, len(births))
-	for i := range out {
-		out[i].alone = true
-	}
-	places := distinct(births)
-	some := make([]birth, len(places))
-	for i, place := range places {
-		some[i] = births[place]
-	}
-	err = s.write(ctx, conn, some, &pgx.QueuedQuery{SQL: briefly})
-	if err != nil && postgres.Undone(err) && (len(some) > 1 || contended(err)) { // certainly none was written
-		return out, nil
-	}
-	for _, place := range places {
-		out[place] = delivered{err: err}
-	}
-	return out, nil
-}
-
-// distinct returns the places of the births of which none has the key of one before it.
-func distinct(births []birth) (places []int) {
-	known := map[[2]string]bool{}
-	for i, b := range births {
-		key := [2]string{b.Key.Scope, b.Key.Key}
-		if !b.Key.Sent() || !known[key] {
-			places, known[key] = append(places, i), true
-		}
-	}
-	return places
-}
-
-// write writes reports, after another statement if there is one. The batch is one implicit transaction: all of it or
-// nothing. It takes the rows that other requests may want in the order of locks, and those of one table by their keys.
-func (s *Store) write(ctx context.Context, on interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}, births []birth, first *pgx.QueuedQuery,
-) error {
-	batch := &pgx.Batch{}
-	if first != nil {
-		batch.QueuedQueries = append(batch.QueuedQueries, first)
-	}
+// queueBirths queues everything that reports write. It takes the rows that other requests may want in the order of
+// locks, and those of one table by their keys.
+func queueBirths(batch *pgx.Batch, births []birth) {
 	var (
-		keys     []idempotency.Key
-		answers  []idempotency.Answer
-		rows     [][]any
-		events   []outbox.Message
-		sources  = map[sourceKey]filings{}
-		accused  = map[accusedKey]accusations{}
-		accusing []birth
-		counts   = tally{}
+		keys    []idempotency.Key
+		answers []idempotency.Answer
+		rows    [][]any
+		events  []outbox.Message
+		sources = map[sourceKey]sourceCount{}
+		accused = map[accusedKey]accusedCount{}
+		counts  = tally{}
 	)
 	for _, b := range births {
 		r := b.Report
 		keys, answers = append(keys, b.Key), append(answers, b.answer)
-		rows, events = append(rows, b.row.values()), append(events, b.event)
+		rows, events = append(rows, b.values), append(events, b.event)
 		for _, source := range b.Sources {
 			key := sourceKey{source.Role, r.Mode, source.Address, r.KeyID}
-			sources[key] = sources[key].plus(filings{1, r.MerchantID, b.Window, r.CreatedAt, r.CreatedAt})
+			sources[key] = sources[key].plus(sourceCount{1, 1, r.MerchantID, b.Window, r.CreatedAt, r.CreatedAt})
 		}
 		one := report.One(r.Status, r.Kind)
-		counts.add(r, b.hash, one)
+		counts.add(b.subjects, r.CreatedAt, one)
 		if r.Fraudster != "" {
-			key := accusedKey{r.Mode, report.AddressKey(r.Fraudster)}
-			accused[key] = accused[key].plus(accusations{one, r.CreatedAt, r.CreatedAt})
-			accusing = append(accusing, b)
+			key := accusedOf(r)
+			accused[key] = accused[key].plus(accusedCount{one, r.CreatedAt, r.CreatedAt})
 		}
 	}
 	idempotency.QueuePutAll(batch, keys, answers)
-	batch.Queue(insertReports, columnsOf(rows)...)
+	batch.Queue(insertReports, postgres.Lists(rows)...)
 	sql, args := outbox.Statement(events)
 	batch.Queue(sql, args...)
 	queueSources(batch, sources)
 	counts.queue(batch)
-	queueAccusations(batch, accused)
-	slices.SortStableFunc(accusing, func(a, b birth) int {
-		return cmp.Or(cmp.Compare(a.Report.Mode, b.Report.Mode), cmp.Compare(report.AddressKey(a.Report.Fraudster), report.AddressKey(b.Report.Fraudster)))
-	})
-	for _, b := range accusing {
-		r := b.Report
-		batch.Queue(markAccused, string(r.Mode), report.AddressKey(r.Fraudster), reporter(r, b.hash), mark(r.MerchantID), s.reporters(r))
-	}
-	return on.SendBatch(ctx, batch).Close()
-}
-
-// columnsOf are the columns of rows, as arguments of a statement over lists.
-func columnsOf(rows [][]any) []any {
-	args := make([]any, len(rows[0]))
-	for i := range args {
-		list := make([]any, len(rows))
-		for n, row := range rows {
-			list[n] = row[i]
-		}
-		args[i] = list
-	}
-	return args
+	queueAccusedCounts(batch, accused)
+	queueMarks(batch, births)
 }
 
 // sourceKey names a key's filings on an address.
@@ -285,33 +200,41 @@ type sourceKey struct {
 	keyID   int64
 }
 
-type filings struct {
-	n                   int64
+// sourceCount is what is added to them. inWindow are those of the hour that begins at window.
+type sourceCount struct {
+	n, inWindow         int64
 	merchantID          string
 	window, first, last time.Time
 }
 
-func (f filings) plus(o filings) filings {
-	if f.n == 0 {
+func (c sourceCount) plus(o sourceCount) sourceCount {
+	if c.n == 0 {
 		return o
 	}
-	return filings{f.n + o.n, o.merchantID, latest(f.window, o.window), earliest(f.first, o.first), latest(f.last, o.last)}
+	switch o.window.Compare(c.window) {
+	case 0:
+		c.inWindow += o.inWindow
+	case 1:
+		c.inWindow, c.window = o.inWindow, o.window
+	}
+	c.n, c.first, c.last = c.n+o.n, earliest(c.first, o.first), latest(c.last, o.last)
+	return c
 }
 
-func queueSources(batch *pgx.Batch, all map[sourceKey]filings) {
+func queueSources(batch *pgx.Batch, all map[sourceKey]sourceCount) {
 	var modes, addresses, roles, merchants []string
-	var ids, ns []int64
+	var ids, ns, inWindows []int64
 	var windows, firsts, lasts []time.Time
 	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b sourceKey) int {
 		return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.mode, b.mode), cmp.Compare(a.address, b.address), cmp.Compare(a.keyID, b.keyID))
 	}) {
-		f := all[k]
-		modes, addresses, roles, merchants = append(modes, string(k.mode)), append(addresses, k.address), append(roles, string(k.role)), append(merchants, f.merchantID)
-		ids, ns = append(ids, k.keyID), append(ns, f.n)
-		windows, firsts, lasts = append(windows, f.window), append(firsts, f.first), append(lasts, f.last)
+		c := all[k]
+		modes, addresses, roles, merchants = append(modes, string(k.mode)), append(addresses, k.address), append(roles, string(k.role)), append(merchants, c.merchantID)
+		ids, ns, inWindows = append(ids, k.keyID), append(ns, c.n), append(inWindows, c.inWindow)
+		windows, firsts, lasts = append(windows, c.window), append(firsts, c.first), append(lasts, c.last)
 	}
 	if len(ns) > 0 {
-		batch.Queue(countSources, modes, addresses, roles, ids, merchants, ns, windows, firsts, lasts)
+		batch.Queue(countSources, modes, addresses, roles, ids, merchants, ns, inWindows, windows, firsts, lasts)
 	}
 }
 
@@ -321,19 +244,42 @@ type accusedKey struct {
 	address string
 }
 
-type accusations struct {
+func accusedOf(r report.Report) accusedKey { return accusedKey{r.Mode, report.AddressKey(r.Fraudster)} }
+
+type accusedCount struct {
 	n           report.Counts
 	first, last time.Time
 }
 
-func (a accusations) plus(o accusations) accusations {
-	if a.first.IsZero() {
+func (c accusedCount) plus(o accusedCount) accusedCount {
+	if c.first.IsZero() {
 		return o
 	}
-	return accusations{a.n.Plus(o.n), earliest(a.first, o.first), latest(a.last, o.last)}
+	return accusedCount{c.n.Plus(o.n), earliest(c.first, o.first), latest(c.last, o.last)}
 }
 
-func queueAccusations(batch *pgx.Batch, all map[accusedKey]accusations) {
+// queueMarks counts each reporter and each merchant of an accused address once.
+func queueMarks(batch *pgx.Batch, births []birth) {
+	var modes, addresses []string
+	var reporters, merchants, others [][]byte
+	var of []int // of each of the others: the place of its report in these lists
+	for _, b := range births {
+		if b.Report.Fraudster == "" {
+			continue
+		}
+		k := accusedOf(b.Report)
+		modes, addresses = append(modes, string(k.mode)), append(addresses, k.address)
+		reporters, merchants = append(reporters, b.reporter), append(merchants, mark(b.Report.MerchantID))
+		for _, other := range b.reporters {
+			of, others = append(of, len(modes)), append(others, other)
+		}
+	}
+	if len(modes) > 0 {
+		batch.Queue(markAccused, modes, addresses, reporters, merchants, of, others)
+	}
+}
+
+func queueAccusedCounts(batch *pgx.Batch, all map[accusedKey]accusedCount) {
 	var modes, addresses, counts []string
 	var firsts, lasts []time.Time
 	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b accusedKey) int {
@@ -366,13 +312,13 @@ type tally map[report.Subject]map[string]report.Counts
 
 const total = "-infinity"
 
-// add adds to the counts of every subject of a report: the total and the day of its filing.
-func (t tally) add(r report.Report, hash report.Hash, change report.Counts) {
-	for _, subject := range r.Subjects(hash) {
+// add adds to the counts of the subjects of a report: the total and the day of its filing.
+func (t tally) add(subjects []report.Subject, at time.Time, change report.Counts) {
+	for _, subject := range subjects {
 		if t[subject] == nil {
 			t[subject] = map[string]report.Counts{}
 		}
-		for _, day := range []string{total, r.CreatedAt.UTC().Format(time.DateOnly)} {
+		for _, day := range []string{total, at.UTC().Format(time.DateOnly)} {
 			t[subject][day] = t[subject][day].Plus(change)
 		}
 	}
@@ -395,12 +341,6 @@ func (t tally) queue(batch *pgx.Batch) {
 // array is PostgreSQL's text of counts.
 func array(c report.Counts) string {
 	return "{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(c), " ", ","), "[]") + "}"
-}
-
-// contended reports whether a write failed only because of concurrent transactions.
-func contended(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains([]string{"40P01", "40001", "55P03", "57014"}, pg.Code)
 }
 
 func pause(ctx context.Context, try int) error {

@@ -159,22 +159,57 @@ func TestInsert_togetherWithOnesThatFail(t *testing.T) {
 	free := w.NewReference
 	var draws atomic.Int32
 	w.NewReference = func() string {
-		if draws.Add(1) == 2 { // the first is that of the filing that is held up
+		switch draws.Add(1) { // the first is that of the filing that is held up
+		case 2:
 			return taken
+		case 3, 4:
+			return "RPT-TWIN22"
 		}
 		return free()
 	}
+	references := map[string]bool{taken: true}
 	for i, a := range atOnce(w, append(good("2"), filing(w, acme, report.Filing{Phone: "333333"}, ""))...) {
-		if a.err != nil || parse(t, a.Body).Data.Report.ReportID == taken {
-			t.Errorf("filing %d beside one that drew a taken reference: %s, %v, want a report of its own", i, a.Body, a.err)
+		if a.err != nil {
+			t.Fatalf("filing %d beside ones that drew used references: %v, want no error", i, a.err)
 		}
+		references[parse(t, a.Body).Data.Report.ReportID] = true
 	}
-	if n := draws.Load(); n != 5 {
-		t.Errorf("%d references were drawn, want four and one more", n)
+	if n := draws.Load(); n != 6 || len(references) != 4 {
+		t.Errorf("%d references were drawn for %d reports, want four and two more for three", n, len(references)-1)
 	}
 	w.checkCounts()
 	if n := ask[int](w, `SELECT count(*) FROM reports`); n != 9 {
 		t.Errorf("%d reports are kept, want 9", n)
+	}
+}
+
+// A filing whose key another request holds is told so once a lock times out, and is not tried again.
+func TestInsert_keyInProgress(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	cfg := w.pool.Config()
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "1s"
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	own := w.pool
+	w.pool = pool
+	w.use(w.ring, true)
+	w.pool = own
+	tx, err := w.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if err := idempotency.Put(t.Context(), tx, keyed("held"), idempotency.Answer{Status: 201, Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than five tries take
+	defer cancel()
+	if _, err := w.try(ctx, acme, report.Filing{Kind: "fraud", Name: "A", Phone: "111111"}, keyed("held")); !isCode(err, "idempotency_in_progress") {
+		t.Errorf("a filing whose key is held: %v, want idempotency_in_progress", err)
 	}
 }
 

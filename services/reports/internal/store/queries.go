@@ -18,8 +18,9 @@ const (
 
 	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
 	// They come from one clock, whichever replica files.
-	clock         = `SELECT date_trunc('milliseconds', clock_timestamp())`
-	openReports   = `SELECT nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()) FROM generate_series(1, $1::int)`
+	clock       = `SELECT date_trunc('milliseconds', clock_timestamp())`
+	openReports = `SELECT k.place - 1, nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()),
+	EXISTS (SELECT FROM reports r WHERE r.reference = k.reference) FROM unnest($1::text[]) WITH ORDINALITY AS k(reference, place)`
 	filedThisHour = `SELECT k.place - 1, coalesce((SELECT window_n FROM sources s WHERE s.mode = k.mode AND s.address = k.address AND s.role = k.role
 	AND s.key_id = k.key_id AND s.window_at = date_trunc('hour', clock_timestamp())), 0)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS k(mode, address, role, key_id, place)`
@@ -29,9 +30,9 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS
 SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
 	$12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[], $19::timestamptz[], $20::timestamptz[], $21::bytea[], $22::bytea[])`
 	countSources = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, reports, window_at, window_n, first_at, last_at)
-SELECT mode, address, role, key_id, merchant_id, n, window_at, n, first_at, last_at
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[], $9::timestamptz[]) WITH ORDINALITY
-	AS k(mode, address, role, key_id, merchant_id, n, window_at, first_at, last_at, place) ORDER BY place
+SELECT mode, address, role, key_id, merchant_id, n, window_at, window_n, first_at, last_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::timestamptz[], $9::timestamptz[], $10::timestamptz[])
+	WITH ORDINALITY AS k(mode, address, role, key_id, merchant_id, n, window_n, window_at, first_at, last_at, place) ORDER BY place
 ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + excluded.reports, last_at = greatest(s.last_at, excluded.last_at),
 	window_n = CASE WHEN s.window_at >= excluded.window_at THEN s.window_n + excluded.window_n ELSE excluded.window_n END,
 	window_at = greatest(s.window_at, excluded.window_at)`
@@ -47,16 +48,22 @@ ON CONFLICT (subject, day) DO UPDATE SET n = counts_plus(c.n, excluded.n)`
 SELECT mode, address, n::int[], first_at, last_at FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[]) WITH ORDINALITY
 	AS k(mode, address, n, first_at, last_at, place) ORDER BY place
 ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last_at = greatest(a.last_at, excluded.last_at)`
-	markAccused = `WITH fresh AS (
-	INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, v.what, v.mark
-	FROM (VALUES ('reporter', $3::bytea), ('merchant', $4::bytea)) AS v(what, mark)
+	// A reporter who is marked already under another hash of a phone is not counted again.
+	markAccused = `WITH given AS (
+	SELECT mode, address, reporter, merchant, place
+	FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS k(mode, address, reporter, merchant, place)
+), fresh AS (
+	INSERT INTO accused_marks (mode, address, what, mark)
+	SELECT k.mode, k.address, v.what, v.mark FROM given k, LATERAL (VALUES ('reporter', k.reporter), ('merchant', k.merchant)) AS v(what, mark)
 	WHERE v.what = 'merchant' OR NOT EXISTS (
-		SELECT FROM accused_marks m WHERE m.mode = $1 AND m.address = $2 AND m.what = 'reporter' AND m.mark = ANY($5::bytea[]))
-	ON CONFLICT DO NOTHING RETURNING what
+		SELECT FROM unnest($5::bigint[], $6::bytea[]) AS x(of, mark) JOIN accused_marks m ON m.mark = x.mark
+		WHERE x.of = k.place AND m.mode = k.mode AND m.address = k.address AND m.what = 'reporter')
+	ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING RETURNING mode, address, what
 )
-UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE what = 'reporter'),
-	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
-WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
+UPDATE accused a SET reporters = a.reporters + f.reporters, merchants = a.merchants + f.merchants
+FROM (SELECT mode, address, count(*) FILTER (WHERE what = 'reporter') AS reporters, count(*) FILTER (WHERE what = 'merchant') AS merchants
+	FROM fresh GROUP BY mode, address) AS f
+WHERE a.mode = f.mode AND a.address = f.address`
 	moveAccused = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
 	// A version is at least a time, so that a signal wins over those that were sent before the database was restored
 	// from a backup.
@@ -282,7 +289,7 @@ func quoted[T ~string](all []T) []string {
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {
 	all := map[string]string{
-		"clock": clock, "openReports": openReports, "filedThisHour": filedThisHour, "insertReports": insertReports, "countSources": countSources, "briefly": briefly,
+		"clock": clock, "openReports": openReports, "filedThisHour": filedThisHour, "insertReports": insertReports, "countSources": countSources, "briefly": idempotency.BrieflySQL,
 		"refuseSource": refuseSource, "addCounts": addCounts, "countAccused": countAccused, "markAccused": markAccused,
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
@@ -291,7 +298,7 @@ func Statements() map[string]string {
 		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
 		"selectOwn": selectOwn, "ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark, "lostReports": lostReports,
 		"skipIDs": skipIDs,
-		"outbox":  outbox.InsertSQL, "idempotency": idempotency.InsertAllSQL,
+		"outbox":  outbox.InsertSQL, "findAnswers": idempotency.FindAllSQL, "putAnswers": idempotency.InsertAllSQL,
 	}
 	maps.Copy(all, erasure.Statements())
 	for s, sql := range pages {

@@ -84,8 +84,8 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, was row, r report.Report
 		}
 	}
 	counts := tally{}
-	counts.add(was.Report, before, report.Counts{}.Minus(one))
-	counts.add(is.Report, after, one)
+	counts.add(was.Report.Subjects(before), was.CreatedAt, report.Counts{}.Minus(one))
+	counts.add(is.Report.Subjects(after), is.CreatedAt, one)
 	counts.queue(batch)
 	batch.Queue(dropCounts, subjects(was.Report, before))
 	if was.Fraudster != "" {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,8 +35,8 @@ type Store struct {
 	wake   func()
 	events keyring.Optional // seals the bodies of events
 
-	filings gather.Calls[filing, opened]
-	births  gather.Calls[birth, delivered]
+	openings gather.Calls[opening, opened]
+	births   *idempotency.Shared[birth]
 }
 
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
@@ -51,10 +52,10 @@ func Session(cfg postgres.Config) postgres.Config {
 
 // New makes a store over a pool. keys open sealed values, and seal new ones if seals says so. wake is called after
 // every commit that left a message in the outbox.
-func New(pool *pgxpool.Pool, keys keyring.Optional, seals bool, wake func()) *Store {
+func New(pool *pgxpool.Pool, log *slog.Logger, keys keyring.Optional, seals bool, wake func()) *Store {
 	s := &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
-	s.filings.All, s.births.All = s.open, s.deliver
-	s.births.Within, s.births.Once = connectWithin, true
+	s.openings.All, s.openings.Within = s.open, openWithin
+	s.births = idempotency.NewShared(pool, log, func(b birth) idempotency.Key { return b.Key }, queueBirths)
 	return s
 }
 
@@ -297,7 +298,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o tenant.Owner, requestI
 	batch.Queue(outbox.InsertSQL, msg.Args()...)
 	move := report.One(r.Status, r.Kind).Minus(report.One(old.Status, old.Kind))
 	counts := tally{}
-	counts.add(r, hash, move)
+	counts.add(r.Subjects(hash), r.CreatedAt, move)
 	counts.queue(batch)
 	if r.Fraudster != "" {
 		batch.Queue(moveAccused, string(r.Mode), report.AddressKey(r.Fraudster), move[:])

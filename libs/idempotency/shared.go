@@ -1,0 +1,123 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/gather"
+	"causeway.internal/libs/postgres"
+)
+
+// Bounds of a transaction that requests share. It has eight statements at most. SharedWithin is longer than they may
+// take together, because the commit may wait for a standby.
+const (
+	ConnectWithin = 3 * time.Second
+	SharedWithin  = 10 * time.Second
+)
+
+// BrieflySQL bounds the statements that come after it in a transaction that requests share, and gives them one plan for
+// any arguments.
+const BrieflySQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
+	set_config('statement_timeout', '1s', true)`
+
+// Delivered is what became of a write that came with others. The caller of one that is alone has to make it itself.
+type Delivered struct {
+	Alone bool
+	Err   error
+}
+
+// Shared makes writes of requests that come while others are being written in one transaction. It waits only briefly
+// for a row that another request has locked. If certainly nothing was written because of one of them, each caller makes
+// its own write, and so does a caller whose key is that of another one before it. So no request makes another's fail.
+type Shared[T any] struct {
+	Calls gather.Calls[T, Delivered]
+
+	pool  *pgxpool.Pool
+	log   *slog.Logger
+	alone gather.Places
+	key   func(T) Key
+	queue func(batch *pgx.Batch, some []T)
+}
+
+// NewShared makes writes of T on a pool. queue adds the statements of some writes to a batch, which is one transaction.
+func NewShared[T any](pool *pgxpool.Pool, log *slog.Logger, key func(T) Key, queue func(batch *pgx.Batch, some []T)) *Shared[T] {
+	s := &Shared[T]{pool: pool, log: log, alone: gather.NewPlaces(pool.Config().MaxConns / 4), key: key, queue: queue}
+	s.Calls.All, s.Calls.Within, s.Calls.Once = s.together, ConnectWithin, true
+	return s
+}
+
+// Write writes one, together with others or alone.
+func (s *Shared[T]) Write(ctx context.Context, one T) error {
+	done, err := s.Calls.Ask(ctx, one)
+	if err != nil {
+		return err
+	}
+	if !done.Alone {
+		return done.Err
+	}
+	return s.alone.In(ctx, func() error {
+		batch := &pgx.Batch{}
+		s.queue(batch, []T{one})
+		return s.pool.SendBatch(ctx, batch).Close()
+	})
+}
+
+func (s *Shared[T]) together(ctx context.Context, all []T) ([]Delivered, error) {
+	out := make([]Delivered, len(all))
+	for i := range out {
+		out[i].Alone = true
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return out, nil //nolint:nilerr // nothing was sent
+	}
+	defer conn.Release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SharedWithin)
+	defer cancel()
+	var some []T
+	var places []int
+	known := map[[2]string]bool{}
+	for i, one := range all {
+		k := s.key(one)
+		name := [2]string{k.Scope, k.Key}
+		if !k.Sent() || !known[name] {
+			some, places, known[name] = append(some, one), append(places, i), true
+		}
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(BrieflySQL)
+	s.queue(batch, some)
+	err = conn.SendBatch(ctx, batch).Close()
+	if Undone(s.log, "shared write undone", len(some), err) {
+		return out, nil
+	}
+	for _, place := range places {
+		out[place] = Delivered{Err: err}
+	}
+	return out, nil
+}
+
+// Undone reports an error of so many writes in one transaction after which each may be made alone, because certainly
+// none was made. It logs one that no request can have caused.
+func Undone(log *slog.Logger, what string, writes int, err error) bool {
+	if err == nil || !postgres.Undone(err) {
+		return false
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return true
+	}
+	const queryCanceled, integrity = "57014", "23" // of statements that took too long, and how those of constraints begin
+	impatient := postgres.Contended(err) || pg.Code == queryCanceled
+	if writes > 1 && !impatient && !strings.HasPrefix(pg.Code, integrity) && log != nil {
+		log.Warn(what, "writes", writes, "err", err)
+	}
+	return writes > 1 || impatient
+}
