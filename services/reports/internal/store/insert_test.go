@@ -183,7 +183,7 @@ func TestInsert_togetherWithOnesThatFail(t *testing.T) {
 	}
 }
 
-// A filing whose key another request holds is told so once a lock times out, and is not tried again.
+// A filing whose key another request holds is refused once a lock times out, and not tried again.
 func TestInsert_keyInProgress(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

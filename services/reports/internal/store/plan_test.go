@@ -145,6 +145,24 @@ SELECT s, date '2020-01-01' + i, array_fill(1, ARRAY[12]) FROM unnest('{"\\x01",
 	}
 }
 
+// Statements over lists look each row up by an index, also in a young database, of which PostgreSQL has counted nothing.
+func TestFile_looksEachRowUp(t *testing.T) {
+	t.Parallel()
+	exec := newFixture(t).session()
+	for name, args := range map[string]string{
+		"openReports":   `'{A,B}'`,
+		"filedThisHour": `'{test}', '{a}', '{reporter}', '{7}'`,
+		"findAnswers":   `'{x}'`,
+		"markAccused":   `'{test}', '{a}', '{x}', '{y}', '{1}', '{z}'`,
+	} {
+		exec("PREPARE " + name + " AS " + store.Statements()[name])
+		rows := exec("EXPLAIN (FORMAT JSON) EXECUTE " + name + "(" + args + ")")
+		if strings.Contains(string(rows[0][0]), "Seq Scan") {
+			t.Errorf("%s reads a whole table:\n%s", name, rows[0][0])
+		}
+	}
+}
+
 // session is one of the service's own.
 func (w *fixture) session() (exec func(sql string) [][][]byte) {
 	w.t.Helper()

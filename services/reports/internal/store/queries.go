@@ -19,8 +19,9 @@ const (
 	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
 	// They come from one clock, whichever replica files.
 	clock       = `SELECT date_trunc('milliseconds', clock_timestamp())`
+	// With EXISTS PostgreSQL would read all reports, while it believes that there are few.
 	openReports = `SELECT k.place - 1, nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()),
-	EXISTS (SELECT FROM reports r WHERE r.reference = k.reference) FROM unnest($1::text[]) WITH ORDINALITY AS k(reference, place)`
+	(SELECT true FROM reports r WHERE r.reference = k.reference LIMIT 1) IS NOT NULL FROM unnest($1::text[]) WITH ORDINALITY AS k(reference, place)`
 	filedThisHour = `SELECT k.place - 1, coalesce((SELECT window_n FROM sources s WHERE s.mode = k.mode AND s.address = k.address AND s.role = k.role
 	AND s.key_id = k.key_id AND s.window_at = date_trunc('hour', clock_timestamp())), 0)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS k(mode, address, role, key_id, place)`
@@ -55,15 +56,16 @@ ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last
 ), fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark)
 	SELECT k.mode, k.address, v.what, v.mark FROM given k, LATERAL (VALUES ('reporter', k.reporter), ('merchant', k.merchant)) AS v(what, mark)
-	WHERE v.what = 'merchant' OR NOT EXISTS (
-		SELECT FROM unnest($5::bigint[], $6::bytea[]) AS x(of, mark) JOIN accused_marks m ON m.mark = x.mark
-		WHERE x.of = k.place AND m.mode = k.mode AND m.address = k.address AND m.what = 'reporter')
+	WHERE v.what = 'merchant' OR (
+		SELECT true FROM unnest($5::bigint[], $6::bytea[]) AS x(of, mark), LATERAL (
+			SELECT FROM accused_marks m WHERE m.mode = k.mode AND m.address = k.address AND m.what = 'reporter' AND m.mark = x.mark LIMIT 1) AS m
+		WHERE x.of = k.place LIMIT 1) IS NULL
 	ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING RETURNING mode, address, what
 )
 UPDATE accused a SET reporters = a.reporters + f.reporters, merchants = a.merchants + f.merchants
 FROM (SELECT mode, address, count(*) FILTER (WHERE what = 'reporter') AS reporters, count(*) FILTER (WHERE what = 'merchant') AS merchants
 	FROM fresh GROUP BY mode, address) AS f
-WHERE a.mode = f.mode AND a.address = f.address`
+WHERE a.mode = ANY($1::text[]) AND a.address = ANY($2::text[]) AND a.mode = f.mode AND a.address = f.address`
 	moveAccused = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
 	// A version is at least a time, so that a signal wins over those that were sent before the database was restored
 	// from a backup.
