@@ -18,7 +18,7 @@ const (
 
 	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
 	// They come from one clock, whichever replica files.
-	clock       = `SELECT date_trunc('milliseconds', clock_timestamp())`
+	clock = `SELECT date_trunc('milliseconds', clock_timestamp())`
 	// With EXISTS PostgreSQL would read all reports, while it believes that there are few.
 	openReports = `SELECT k.place - 1, nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()),
 	(SELECT true FROM reports r WHERE r.reference = k.reference LIMIT 1) IS NOT NULL FROM unnest($1::text[]) WITH ORDINALITY AS k(reference, place)`
