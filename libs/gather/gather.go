@@ -4,6 +4,7 @@ package gather
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,12 +18,12 @@ const (
 )
 
 // Calls lets calls that come while another is under way share the next statement. A call that comes alone is sent at
-// once, and one whose caller has ended is not sent. When a shared statement fails, each caller makes its call again
-// alone, so a call fails for its own reasons only; but not if Once is set.
+// once, and one whose caller has ended is not sent. When a shared statement fails, or one takes longer than Within, each
+// caller makes its call again alone and for as long as it likes. So a call fails for its own reasons only.
 type Calls[In, Out any] struct {
 	All    func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
 	Within time.Duration                                     // of a statement; 15 s if it is 0
-	Once   bool                                              // after an error or a panic nobody knows what was written
+	Once   bool                                              // never make a call again: after an error nobody knows what was written
 
 	mu      sync.Mutex
 	waiting []*question[In, Out]
@@ -58,7 +59,7 @@ func (g *Calls[In, Out]) Ask(ctx context.Context, in In) (Out, error) {
 		return none, ctx.Err()
 	}
 	if a.again {
-		out, err := g.guarded(ctx, []In{in})
+		out, err := g.guarded(ctx, []In{in}, within)
 		if err != nil {
 			var none Out
 			return none, err
@@ -116,12 +117,12 @@ func (g *Calls[In, Out]) answer(some []*question[In, Out]) {
 	for i, a := range some {
 		in[i] = a.in
 	}
-	out, err := g.guarded(context.WithoutCancel(some[0].ctx), in)
+	out, err := g.guarded(context.WithoutCancel(some[0].ctx), in, cmp.Or(g.Within, within))
 	for i, a := range some {
 		switch {
 		case err == nil:
 			a.out = out[i]
-		case len(some) > 1 && !g.Once:
+		case !g.Once && (len(some) > 1 || errors.Is(err, context.DeadlineExceeded)):
 			a.again = true
 		default:
 			a.err = err
@@ -130,8 +131,8 @@ func (g *Calls[In, Out]) answer(some []*question[In, Out]) {
 }
 
 // guarded bounds a statement in time, and makes a panic an error, which the callers' own handlers know what to do with.
-func (g *Calls[In, Out]) guarded(ctx context.Context, in []In) (out []Out, err error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(g.Within, within))
+func (g *Calls[In, Out]) guarded(ctx context.Context, in []In, most time.Duration) (out []Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // crowdOf holds up a first call, makes the others wait behind it, and returns their answers as texts.
@@ -154,5 +156,29 @@ func TestCalls_ended(t *testing.T) {
 	}
 	if !slices.Equal(made, []int{1, 3}) {
 		t.Errorf("calls that were made = %v, want those of 1 and 3", made)
+	}
+}
+
+// A look-up that takes longer than its time is made again for as long as its caller likes, also when it came alone.
+func TestCalls_slow(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	g := &Calls[int, int]{Within: time.Millisecond, All: func(ctx context.Context, in []int) ([]int, error) {
+		if calls.Add(1) == 1 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return doubled(in)
+	}}
+	if out, err := g.Ask(t.Context(), 1); err != nil || out != 2 || calls.Load() != 2 {
+		t.Errorf("ask = %d, %v after %d calls, want 2 after 2", out, err, calls.Load())
+	}
+	g.Once, g.All = true, func(ctx context.Context, _ []int) ([]int, error) {
+		calls.Add(1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if _, err := g.Ask(t.Context(), 1); !errors.Is(err, context.DeadlineExceeded) || calls.Load() != 3 {
+		t.Errorf("ask of a write = %v after %d calls, want that its time has ended after 3", err, calls.Load())
 	}
 }

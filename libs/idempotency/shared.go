@@ -27,15 +27,17 @@ const (
 const BrieflySQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('lock_timeout', '50ms', true),
 	set_config('statement_timeout', '1s', true)`
 
-// Delivered is what became of a write that came with others. The caller of one that is alone has to make it itself.
+// Delivered is the result of a shared write. If Alone is set, nothing was written, and the caller has to write it
+// itself.
 type Delivered struct {
 	Alone bool
 	Err   error
 }
 
 // Shared makes writes of requests that come while others are being written in one transaction. It waits only briefly
-// for a row that another request has locked. If certainly nothing was written because of one of them, each caller makes
-// its own write, and so does a caller whose key is that of another one before it. So no request makes another's fail.
+// for a row that another request has locked. After an error that certainly undid all of them, each caller makes its own
+// write. So does a caller whose key another one before it has. After any other error nobody knows what was written, and
+// each caller gets it.
 type Shared[T any] struct {
 	Calls gather.Calls[T, Delivered]
 
@@ -62,6 +64,11 @@ func (s *Shared[T]) Write(ctx context.Context, one T) error {
 	if !done.Alone {
 		return done.Err
 	}
+	return s.WriteAlone(ctx, one)
+}
+
+// WriteAlone writes one alone, once there is a place for it.
+func (s *Shared[T]) WriteAlone(ctx context.Context, one T) error {
 	return s.alone.In(ctx, func() error {
 		batch := &pgx.Batch{}
 		s.queue(batch, []T{one})
@@ -105,7 +112,7 @@ func (s *Shared[T]) together(ctx context.Context, all []T) ([]Delivered, error) 
 }
 
 // Undone reports an error of so many writes in one transaction after which each may be made alone, because certainly
-// none was made. It logs one that no request can have caused.
+// none was made. It logs errors other than those of locks, time limits and constraints.
 func Undone(log *slog.Logger, what string, writes int, err error) bool {
 	if err == nil || !postgres.Undone(err) {
 		return false

@@ -152,11 +152,7 @@ type lookup struct {
 
 func (s *Store) findOwned(ctx context.Context, l *lookup, o tenant.Owner, reference string) (change.View, error) {
 	read, err := l.Ask(ctx, owned{o, reference})
-	err = cmp.Or(err, read.err)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return s.find(ctx, l.set, l.one, reference, o.MerchantID, string(o.Mode))
-	}
-	if err != nil {
+	if err = cmp.Or(err, read.err); err != nil {
 		return change.View{}, notFound(err, "read payment")
 	}
 	if p := read.Payment; p.Reference != reference || p.MerchantID != o.MerchantID || p.Mode != o.Mode {
@@ -185,6 +181,9 @@ func (s *Store) findAll(ctx context.Context, l *lookup, all []owned) ([]read, er
 	found, reader := make([]read, len(all)), s.reader(l.set)
 	if len(all) == 1 {
 		p, err := reader.scan(s.pool.QueryRow(ctx, l.one, all[0].reference, all[0].MerchantID, string(all[0].Mode)))
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
 		found[0] = read{p, err}
 		return found, nil
 	}
@@ -420,6 +419,9 @@ func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answ
 func (s *Store) replayAll(ctx context.Context, keys []idempotency.Key) ([]idempotency.Found, error) {
 	if len(keys) == 1 {
 		a, known, err := idempotency.Find(ctx, s.pool, keys[0])
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
 		return []idempotency.Found{{Answer: a, Known: known, Err: err}}, nil
 	}
 	batch := &pgx.Batch{}

@@ -69,8 +69,8 @@ type Newborn struct {
 
 // Filing stores new reports.
 type Filing interface {
-	// Open draws an id and the time, counts the key's filings on each source in this hour, and looks for the answer of
-	// an earlier request with the key and for the reference.
+	// Open draws an id and the time, counts the key's filings on each source in this hour, and looks for an earlier
+	// answer of the key and for a report that has the reference.
 	Open(ctx context.Context, o tenant.Owner, reference string, sources []Source, k idempotency.Key) (Opening, error)
 	// Insert writes a report in one transaction. ErrReferenceUsed asks for another try with another reference;
 	// idempotency.ErrTaken means that a request with the same key won.

@@ -83,8 +83,8 @@ func (a *App) flood(ctx context.Context, o tenant.Owner, sources []Source, open 
 	return nil
 }
 
-// insert writes the draft, with another reference while its own is used. Most used ones are known before: a write that
-// finds one used undoes those that share its transaction.
+// insert writes the draft, and draws another reference as long as its own is used. Open finds most used ones first,
+// because a write that meets one undoes all that share its transaction.
 func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
 	for try := range tries {

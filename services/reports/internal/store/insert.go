@@ -119,8 +119,9 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	if err != nil {
 		return err
 	}
+	write := s.births.Write
 	for try := 1; ; try++ {
-		err := s.births.Write(ctx, b)
+		err := write(ctx, b)
 		switch {
 		case err == nil:
 			s.wake()
@@ -135,6 +136,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 		if err := pause(ctx, try); err != nil {
 			return err
 		}
+		write = s.births.WriteAlone // what it waits for would undo those beside it again
 	}
 }
 

@@ -149,6 +149,14 @@ func TestFlood(t *testing.T) {
 	for range 3 {
 		w.file(acme, report.Filing{Wallet: "Twallet"})
 	}
+	w.file(acme, report.Filing{Phone: "444444", Fraudster: "0xOLD"})
+	if _, err := w.pool.Exec(t.Context(), `UPDATE sources SET window_at = window_at + interval '1 hour' WHERE address = '0xold'`); err != nil { // as one of the next hour beside it
+		t.Fatal(err)
+	}
+	w.file(acme, report.Filing{Phone: "444444", Fraudster: "0xOLD"})
+	if n := ask[int](w, `SELECT window_n FROM sources WHERE address = '0xold'`); n != 1 {
+		t.Errorf("%d reports are counted in the next hour, want none of this hour", n)
+	}
 	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "N", Wallet: "Twallet"}, idempotency.Key{}); !isCode(err, "too_many_reports") {
 		t.Errorf("a reporter's wallet is not counted: %v", err)
 	}

@@ -145,7 +145,7 @@ SELECT s, date '2020-01-01' + i, array_fill(1, ARRAY[12]) FROM unnest('{"\\x01",
 	}
 }
 
-// Statements over lists look each row up by an index, also in a young database, of which PostgreSQL has counted nothing.
+// Statements over lists look each row up by an index, also in a young database of which PostgreSQL has counted nothing.
 func TestFile_looksEachRowUp(t *testing.T) {
 	t.Parallel()
 	exec := newFixture(t).session()

@@ -19,7 +19,7 @@ const (
 	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
 	// They come from one clock, whichever replica files.
 	clock = `SELECT date_trunc('milliseconds', clock_timestamp())`
-	// With EXISTS PostgreSQL would read all reports, while it believes that there are few.
+	// With EXISTS PostgreSQL would read the whole table while its statistics say that the table is small.
 	openReports = `SELECT k.place - 1, nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp()),
 	(SELECT true FROM reports r WHERE r.reference = k.reference LIMIT 1) IS NOT NULL FROM unnest($1::text[]) WITH ORDINALITY AS k(reference, place)`
 	filedThisHour = `SELECT k.place - 1, coalesce((SELECT window_n FROM sources s WHERE s.mode = k.mode AND s.address = k.address AND s.role = k.role
@@ -35,7 +35,8 @@ SELECT mode, address, role, key_id, merchant_id, n, window_at, window_n, first_a
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::timestamptz[], $9::timestamptz[], $10::timestamptz[])
 	WITH ORDINALITY AS k(mode, address, role, key_id, merchant_id, n, window_n, window_at, first_at, last_at, place) ORDER BY place
 ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + excluded.reports, last_at = greatest(s.last_at, excluded.last_at),
-	window_n = CASE WHEN s.window_at >= excluded.window_at THEN s.window_n + excluded.window_n ELSE excluded.window_n END,
+	window_n = CASE WHEN s.window_at = excluded.window_at THEN s.window_n + excluded.window_n WHEN s.window_at > excluded.window_at THEN s.window_n
+		ELSE excluded.window_n END,
 	window_at = greatest(s.window_at, excluded.window_at)`
 	refuseSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, refused, refused_at, window_at, first_at, last_at)
 VALUES ($1, $2, $3, $4, $5, 1, $7, $6, $7, $7)
