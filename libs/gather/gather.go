@@ -18,8 +18,8 @@ const (
 )
 
 // Calls lets calls that come while another is under way share the next statement. A call that comes alone is sent at
-// once, and one whose caller has ended is not sent. When a shared statement fails, or one takes longer than Within, each
-// caller makes its call again alone and for as long as it likes. So a call fails for its own reasons only.
+// once, and one whose caller has ended is not sent. When a shared statement fails, or takes longer than Within, each
+// caller makes its call again alone, and for as long as it likes. So a call fails for its own reasons only.
 type Calls[In, Out any] struct {
 	All    func(ctx context.Context, in []In) ([]Out, error) // one answer for each, in their order
 	Within time.Duration                                     // of a statement; 15 s if it is 0
