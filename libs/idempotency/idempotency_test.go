@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -61,6 +62,34 @@ func TestFind(t *testing.T) {
 	}
 	if _, found, err := find(key("", "body")); found || err != nil {
 		t.Errorf("no key at all: found %v, %v", found, err)
+	}
+}
+
+// A look-up of several keys reads by the index, also while PostgreSQL believes that the table is empty.
+func TestFindAll_byIndex(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	if _, err := pool.Exec(t.Context(), `VACUUM ANALYZE idempotency`); err != nil {
+		t.Fatal(err)
+	}
+	err := postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error {
+		for _, sql := range []string{idempotency.ByIndexSQL, `PREPARE look AS ` + idempotency.FindAllSQL} {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.Query(t.Context(), `EXPLAIN EXECUTE look('{a,b}')`)
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if plan := strings.Join(lines, "\n"); strings.Contains(plan, "Seq Scan") {
+			t.Errorf("the look-up reads whole tables:\n%s", plan)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

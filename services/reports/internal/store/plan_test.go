@@ -145,10 +145,12 @@ SELECT s, date '2020-01-01' + i, array_fill(1, ARRAY[12]) FROM unnest('{"\\x01",
 	}
 }
 
-// Statements over lists look each row up by an index, also in a young database of which PostgreSQL has counted nothing.
+// Statements over lists look each row up by an index, also in a young database whose tables were empty when PostgreSQL
+// counted them.
 func TestFile_looksEachRowUp(t *testing.T) {
 	t.Parallel()
 	exec := newFixture(t).session()
+	exec(`VACUUM (ANALYZE)`)
 	for name, args := range map[string]string{
 		"openReports":   `'{A,B}'`,
 		"filedThisHour": `'{test}', '{a}', '{reporter}', '{7}'`,
