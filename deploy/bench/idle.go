@@ -13,13 +13,12 @@ import (
 	"causeway.internal/deploy/bench/internal/stack"
 )
 
-// Bounds of the idle row. A minute after its start a broker does nothing but wait. The product takes longer: on each
-// connection PostgreSQL plans a statement anew the first five times, and most statements run every few seconds.
+// Bounds of the idle row. A minute after its last process has started a stack does nothing but wait, and PostgreSQL has
+// made most plans: on each connection it plans a statement anew the first five times.
 const (
 	idleMost   = 0.03 // processors that the product may use beyond a bare broker with as many connections
 	idleLonger = 5    // a side takes so many times as long as others, because the kernel counts in hundredths of a second
-	bareRest   = time.Minute
-	idleRest   = 3 * time.Minute
+	idleRest   = time.Minute
 )
 
 // quiet are workers with settings of production in place of the stack's: lists and reports of operators are as seldom,
@@ -128,7 +127,7 @@ func (d *idle) ours(ctx context.Context, length time.Duration) (side, error) {
 	for _, q := range quiet {
 		all = append(all, q.process)
 	}
-	return d.used(ctx, idleRest, length, 0, all)
+	return d.used(ctx, length, 0, all)
 }
 
 // bare is the broker alone, with connections that nobody uses, and what the product may use in addition.
@@ -157,13 +156,13 @@ func (d *idle) bare(ctx context.Context, length time.Duration) (s side, err erro
 			return s, fmt.Errorf("opening a channel: %w", err)
 		}
 	}
-	return d.used(ctx, bareRest, length, idleMost, []string{"rabbitmq", "epmd"})
+	return d.used(ctx, length, idleMost, []string{"rabbitmq", "epmd"})
 }
 
 // used is one over the processors that processes use, and so many more. Its costs are milliseconds in a second.
-func (d *idle) used(ctx context.Context, rest, length time.Duration, more float64, processes []string) (side, error) {
+func (d *idle) used(ctx context.Context, length time.Duration, more float64, processes []string) (side, error) {
 	select {
-	case <-time.After(rest):
+	case <-time.After(idleRest):
 	case <-ctx.Done():
 		return side{}, ctx.Err()
 	}
