@@ -22,8 +22,8 @@ const (
 	SharedWithin  = 10 * time.Second
 )
 
-// ByIndexSQL gives the statements that come after it in a transaction one plan for any arguments, which looks rows up by
-// an index. While its statistics say that a table is empty, PostgreSQL would read the whole table for each row.
+// ByIndexSQL gives the statements that come after it in a transaction one plan for any arguments, which looks rows up
+// by an index. While its statistics say that a table is empty, PostgreSQL would read the whole table for each row.
 const ByIndexSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
 	set_config('enable_seqscan', 'off', true)`
 
