@@ -131,8 +131,8 @@ func (g *Calls[In, Out]) answer(some []*question[In, Out]) {
 }
 
 // guarded bounds a statement in time, and makes a panic an error, which the callers' own handlers know what to do with.
-func (g *Calls[In, Out]) guarded(ctx context.Context, in []In, most time.Duration) (out []Out, err error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+func (g *Calls[In, Out]) guarded(ctx context.Context, in []In, within time.Duration) (out []Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

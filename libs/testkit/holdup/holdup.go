@@ -4,6 +4,8 @@ package holdup
 import (
 	"context"
 	"sync"
+	"testing"
+	"time"
 
 	"causeway.internal/libs/gather"
 )
@@ -22,4 +24,18 @@ func Next[In, Out any](calls *gather.Calls[In, Out]) (held <-chan struct{}, wait
 		return all(ctx, in)
 	}
 	return begun, calls.Waiting, func() { close(end) }
+}
+
+// Until waits until a condition holds, which nothing signals.
+func Until(t testing.TB, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the test ended before the condition held")
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/testkit/holdup"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
@@ -50,15 +51,7 @@ func crowd(w *fixture.Payments, changes ...func() error) []error {
 // until waits for a condition that other goroutines bring about.
 func until(w *fixture.Payments, holds func() bool) {
 	w.T.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-w.T.Context().Done():
-			w.T.Fatal("the test ended before the condition held")
-		}
-	}
+	holdup.Until(w.T, holds)
 }
 
 // hold keeps all packs busy: one ends one of them, release the others.

@@ -5,15 +5,18 @@ package store_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/holdup"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -56,9 +59,7 @@ func atOnce(w *fixture, filings ...func() (idempotency.Answer, error)) []filed {
 			ended.Add(1)
 		})
 	}
-	for waiting()+int(ended.Load()) < len(filings) {
-		time.Sleep(time.Millisecond)
-	}
+	holdup.Until(w.t, func() bool { return waiting()+int(ended.Load()) == len(filings) })
 	release()
 	callers.Wait()
 	return out
@@ -183,29 +184,40 @@ func TestInsert_togetherWithOnesThatFail(t *testing.T) {
 	}
 }
 
-// A filing whose key another request holds is refused once a lock times out, and not tried again.
-func TestInsert_keyInProgress(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
+// holdKey keeps a key busy until the transaction ends. The process waits so long for a lock.
+func (w *fixture) holdKey(timeout string) pgx.Tx {
+	w.t.Helper()
 	cfg := w.pool.Config()
-	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "1s"
-	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = timeout
+	pool, err := pgxpool.NewWithConfig(w.t.Context(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	defer pool.Close()
+	w.t.Cleanup(pool.Close)
 	own := w.pool
 	w.pool = pool
 	w.use(w.ring, true)
 	w.pool = own
-	tx, err := w.pool.Begin(t.Context())
+	tx, err := w.pool.Begin(w.t.Context())
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if err := idempotency.Put(t.Context(), tx, keyed("held"), idempotency.Answer{Status: 201, Body: []byte("{}")}); err != nil {
-		t.Fatal(err)
+	w.t.Cleanup(func() {
+		if err := tx.Rollback(context.WithoutCancel(w.t.Context())); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
+			w.t.Errorf("end the transaction that holds a key: %v", err)
+		}
+	})
+	if err := idempotency.Put(w.t.Context(), tx, keyed("held"), idempotency.Answer{Status: 201, Body: []byte("{}")}); err != nil {
+		w.t.Fatal(err)
 	}
+	return tx
+}
+
+// A filing whose key another request holds is refused once a lock times out, and not tried again.
+func TestInsert_keyInProgress(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.holdKey("1s")
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than five tries take
 	defer cancel()
 	if _, err := w.try(ctx, acme, report.Filing{Kind: "fraud", Name: "A", Phone: "111111"}, keyed("held")); !isCode(err, "idempotency_in_progress") {
@@ -217,25 +229,7 @@ func TestInsert_keyInProgress(t *testing.T) {
 func TestInsert_togetherWithALockedOne(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	cfg := w.pool.Config()
-	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "0" // a statement that waits by itself waits for ever
-	patient, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer patient.Close()
-	own := w.pool
-	w.pool = patient
-	w.use(w.ring, true)
-	w.pool = own
-	tx, err := w.pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if err := idempotency.Put(t.Context(), tx, keyed("held"), idempotency.Answer{Status: 201, Body: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	tx := w.holdKey("0") // a statement that waits by itself waits for ever
 	held, waiting, release := w.store.Births()
 	done := make(chan filed, 2)
 	file := func(key string, to chan filed) {
@@ -247,9 +241,7 @@ func TestInsert_togetherWithALockedOne(t *testing.T) {
 	<-held
 	go file("beside", done)
 	go file("held", late)
-	for waiting() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	holdup.Until(t, func() bool { return waiting() == 2 })
 	release()
 	for range 2 {
 		if f := <-done; f.err != nil {
