@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,7 @@ const (
 	isSealed                   // readable with a master key only
 	isDerived                  // follows from other columns; statements search by it and never select it
 	isShown                    // part of the answers to a GET and of lists
+	isRare                     // stays as it is on the usual way from pending to settled
 )
 
 // columns is the one list of columns. Insert, update and select take their names, values and scan targets from it.
@@ -49,30 +52,30 @@ var columns = []column{
 	{"exception", "text", isDerived, func(r *record) any { return (*string)(&r.exception) }},
 	{"due_at", "timestamptz", isBorn | isDerived, func(r *record) any { return (*instant)(&r.due) }},
 	{"fiat_currency", "text", isFixed | isBorn | isShown, func(r *record) any { return (*string)(&r.Currency) }},
-	{"fiat_amount", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.FiatAmount) }},
-	{"charge_from", "text", isBorn, func(r *record) any { return (*string)(&r.ChargeFrom) }},
-	{"crypto", "text", isBorn | isShown, func(r *record) any { return &r.Quote.Crypto }},
-	{"network", "text", isBorn | isShown, func(r *record) any { return &r.Quote.Network }},
-	{"network_name", "text", isBorn | isShown, func(r *record) any { return &r.NetworkName }},
-	{"crypto_amount", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.CryptoAmount) }},
-	{"payout_amount", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.PayoutAmount) }},
-	{"charge_fiat", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.Charge.Fiat) }},
-	{"charge_crypto", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.Charge.Crypto) }},
-	{"charge_usd", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.Charge.USD) }},
-	{"transaction_usd", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.TransactionUSD) }},
-	{"rate", "numeric", isBorn | isShown, func(r *record) any { return (*number)(&r.Quote.Rate.Value) }},
-	{"price", "json", isBorn, func(r *record) any { return &r.price }},
-	{"fee_schedule", "text", isBorn | isShown, func(r *record) any { return &r.fees }},
-	{"fee_tiers", "json", isBorn, func(r *record) any { return &r.tiers }},
-	{"family", "text", isBorn | isDerived, func(r *record) any { return (*zeronull.Text)(&r.family) }},
-	{"address", "text", isBorn | isShown, func(r *record) any { return (*zeronull.Text)(&r.Address) }},
-	{"payer", "bytea", isBorn | isSealed, func(r *record) any { return &r.payer }},
-	{"payer_index", "bytea", isBorn | isSealed | isDerived, func(r *record) any { return &r.payerIndex }},
-	{"account_index", "bytea", isBorn | isSealed | isDerived, func(r *record) any { return &r.accountIndex }},
-	{"receiver", "bytea", isBorn | isSealed | isShown, func(r *record) any { return &r.receiver }},
+	{"fiat_amount", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.FiatAmount) }},
+	{"charge_from", "text", isBorn | isRare, func(r *record) any { return (*string)(&r.ChargeFrom) }},
+	{"crypto", "text", isBorn | isShown | isRare, func(r *record) any { return &r.Quote.Crypto }},
+	{"network", "text", isBorn | isShown | isRare, func(r *record) any { return &r.Quote.Network }},
+	{"network_name", "text", isBorn | isShown | isRare, func(r *record) any { return &r.NetworkName }},
+	{"crypto_amount", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.CryptoAmount) }},
+	{"payout_amount", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.PayoutAmount) }},
+	{"charge_fiat", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.Charge.Fiat) }},
+	{"charge_crypto", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.Charge.Crypto) }},
+	{"charge_usd", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.Charge.USD) }},
+	{"transaction_usd", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.TransactionUSD) }},
+	{"rate", "numeric", isBorn | isShown | isRare, func(r *record) any { return (*number)(&r.Quote.Rate.Value) }},
+	{"price", "json", isBorn | isRare, func(r *record) any { return &r.price }},
+	{"fee_schedule", "text", isBorn | isShown | isRare, func(r *record) any { return &r.fees }},
+	{"fee_tiers", "json", isBorn | isRare, func(r *record) any { return &r.tiers }},
+	{"family", "text", isBorn | isDerived | isRare, func(r *record) any { return (*zeronull.Text)(&r.family) }},
+	{"address", "text", isBorn | isShown | isRare, func(r *record) any { return (*zeronull.Text)(&r.Address) }},
+	{"payer", "bytea", isBorn | isSealed | isRare, func(r *record) any { return &r.payer }},
+	{"payer_index", "bytea", isBorn | isSealed | isDerived | isRare, func(r *record) any { return &r.payerIndex }},
+	{"account_index", "bytea", isBorn | isSealed | isDerived | isRare, func(r *record) any { return &r.accountIndex }},
+	{"receiver", "bytea", isBorn | isSealed | isShown | isRare, func(r *record) any { return &r.receiver }},
 	{"preferred_crypto", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.Preferred.Crypto }},
 	{"preferred_network", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.Preferred.Network }},
-	{"rail", "text", isBorn, func(r *record) any { return &r.Rail }},
+	{"rail", "text", isBorn | isRare, func(r *record) any { return &r.Rail }},
 	{"bank_ref", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.BankRef }},
 	{"callback_url", "text", isFixed | isBorn, func(r *record) any { return &r.CallbackURL }},
 	{"merchant_reference", "text", isFixed | isBorn | isShown, func(r *record) any { return &r.Shop.MerchantReference }},
@@ -86,13 +89,13 @@ var columns = []column{
 	{"timing", "text", isBorn | isShown, func(r *record) any { return (*string)(&r.Timing) }},
 	{"claim", "text", isBorn | isShown, func(r *record) any { return (*string)(&r.Claim) }},
 	{"payout", "text", isBorn | isShown, func(r *record) any { return (*string)(&r.Payout) }},
-	{"hold", "text", isShown, func(r *record) any { return (*string)(&r.Hold) }},
+	{"hold", "text", isShown | isRare, func(r *record) any { return (*string)(&r.Hold) }},
 	{"ended", "text", isShown, func(r *record) any { return (*string)(&r.End) }},
 	{"closed", "boolean", isShown, func(r *record) any { return &r.Closed }},
-	{"underpaid", "boolean", isShown, func(r *record) any { return &r.Underpaid }},
-	{"overpaid", "boolean", isShown, func(r *record) any { return &r.Overpaid }},
-	{"wrong_asset", "boolean", isShown, func(r *record) any { return &r.WrongAsset }},
-	{"reorged", "boolean", isShown, func(r *record) any { return &r.Reorged }},
+	{"underpaid", "boolean", isShown | isRare, func(r *record) any { return &r.Underpaid }},
+	{"overpaid", "boolean", isShown | isRare, func(r *record) any { return &r.Overpaid }},
+	{"wrong_asset", "boolean", isShown | isRare, func(r *record) any { return &r.WrongAsset }},
+	{"reorged", "boolean", isShown | isRare, func(r *record) any { return &r.Reorged }},
 	{"screening", "text", 0, func(r *record) any { return (*string)(&r.Screening) }},
 	{"received", "numeric", isShown, func(r *record) any { return (*number)(&r.Received) }},
 	{"transfers", "integer", isShown, func(r *record) any { return &r.Transfers }},
@@ -102,33 +105,34 @@ var columns = []column{
 	{"credit_fee", "numeric", isShown, func(r *record) any { return (*number)(&r.Credit.Fee) }},
 	{"credit_fee_crypto", "numeric", isShown, func(r *record) any { return (*number)(&r.Credit.FeeCrypto) }},
 	{"credit_fee_usd", "numeric", isShown, func(r *record) any { return (*number)(&r.Credit.FeeUSD) }},
-	{"late_rate", "numeric", isShown, func(r *record) any { return (*number)(&r.LateRate) }},
-	{"ignored", "numeric", isShown, func(r *record) any { return (*number)(&r.Ignored) }},
+	{"late_rate", "numeric", isShown | isRare, func(r *record) any { return (*number)(&r.LateRate) }},
+	{"ignored", "numeric", isShown | isRare, func(r *record) any { return (*number)(&r.Ignored) }},
 	{"credit_frozen", "boolean", isShown, func(r *record) any { return &r.Credit.Frozen }},
 	{"attempt", "integer", isShown, func(r *record) any { return &r.Attempt }},
 	{"holds", "integer", 0, func(r *record) any { return &r.Holds }},
-	{"token_hash", "bytea", 0, func(r *record) any { return &r.Token.Hash }},
-	{"token_expires_at", "timestamptz", 0, func(r *record) any { return (*instant)(&r.Token.ExpiresAt) }},
-	{"refund_address", "text", isShown, func(r *record) any { return &r.RefundAddress }},
-	{"refund_address_from", "timestamptz", isShown, func(r *record) any { return (*instant)(&r.RefundAddressFrom) }},
-	{"refund_address_proposed", "text", isShown, func(r *record) any { return &r.RefundAddressProposed }},
-	{"refund_proposals", "integer", 0, func(r *record) any { return &r.RefundProposals }},
-	{"refund_tx", "text", isShown, func(r *record) any { return &r.RefundTx }},
-	{"refunds", "integer", isShown, func(r *record) any { return &r.Refunds }},
-	{"unclaimed", "integer", 0, func(r *record) any { return &r.Unclaimed }},
-	{"settlement_ref", "text", isShown, func(r *record) any { return &r.SettlementRef }},
+	{"token_hash", "bytea", isRare, func(r *record) any { return &r.Token.Hash }},
+	{"token_expires_at", "timestamptz", isRare, func(r *record) any { return (*instant)(&r.Token.ExpiresAt) }},
+	{"refund_address", "text", isShown | isRare, func(r *record) any { return &r.RefundAddress }},
+	{"refund_address_from", "timestamptz", isShown | isRare, func(r *record) any { return (*instant)(&r.RefundAddressFrom) }},
+	{"refund_address_proposed", "text", isShown | isRare, func(r *record) any { return &r.RefundAddressProposed }},
+	{"refund_proposals", "integer", isRare, func(r *record) any { return &r.RefundProposals }},
+	{"refund_tx", "text", isShown | isRare, func(r *record) any { return &r.RefundTx }},
+	{"refunds", "integer", isShown | isRare, func(r *record) any { return &r.Refunds }},
+	{"unclaimed", "integer", isRare, func(r *record) any { return &r.Unclaimed }},
+	{"settlement_ref", "text", isShown | isRare, func(r *record) any { return &r.SettlementRef }},
 	{"created_at", "timestamptz", isFixed | isBorn | isShown, func(r *record) any { return (*instant)(&r.CreatedAt) }},
-	{"expires_at", "timestamptz", isBorn | isShown, func(r *record) any { return (*instant)(&r.ExpiresAt) }},
+	{"expires_at", "timestamptz", isBorn | isShown | isRare, func(r *record) any { return (*instant)(&r.ExpiresAt) }},
 	{"deadline_at", "timestamptz", 0, func(r *record) any { return (*instant)(&r.DeadlineAt) }},
 	{"waits_until", "timestamptz", 0, func(r *record) any { return (*instant)(&r.WaitsUntil) }},
-	{"fulfilled_at", "timestamptz", 0, func(r *record) any { return (*instant)(&r.FulfilledAt) }},
-	{"claimed_at", "timestamptz", 0, func(r *record) any { return (*instant)(&r.ClaimedAt) }},
+	{"fulfilled_at", "timestamptz", isRare, func(r *record) any { return (*instant)(&r.FulfilledAt) }},
+	{"claimed_at", "timestamptz", isRare, func(r *record) any { return (*instant)(&r.ClaimedAt) }},
 	{"confirmed_at", "timestamptz", isShown, func(r *record) any { return (*instant)(&r.ConfirmedAt) }},
 	{"settled_at", "timestamptz", isShown, func(r *record) any { return (*instant)(&r.SettledAt) }},
 }
 
 // Sets of columns.
 func mutable(c column) bool { return c.kind&isFixed == 0 }
+func moving(c column) bool  { return mutable(c) && c.kind&isRare == 0 }
 func newborn(c column) bool { return c.kind&isBorn != 0 }
 func whole(c column) bool   { return c.kind&isDerived == 0 } // every field of a Payment
 func shown(c column) bool   { return c.kind&isShown != 0 }
@@ -204,6 +208,50 @@ func (s vault) recordOf(before, p payment.Payment) (r *record, err error) {
 		return nil, fmt.Errorf("encode the receiver: %w", err)
 	}
 	return r, nil
+}
+
+// moveOf returns the row of a payment for a write of the moving columns alone. It reports false where a change may have
+// reached another column: it takes equal values for different ones where a comparison would be dear.
+func moveOf(before, p payment.Payment) (r *record, ok bool) {
+	old, r := &record{Payment: before}, &record{Payment: p, status: string(p.Status()), exception: string(p.Exception())}
+	r.due, _ = p.Timer()
+	for _, c := range columns {
+		if mutable(c) && !moving(c) && !same(c.at(old), c.at(r)) {
+			return nil, false
+		}
+	}
+	// The columns of these are made of them when a row is written.
+	ok = before.Payer == p.Payer && before.Receiver == p.Receiver && sameRate(before.Quote.Rate, p.Quote.Rate) &&
+		before.Quote.Fees.ID == p.Quote.Fees.ID && slices.Equal(before.Quote.Fees.Tiers, p.Quote.Fees.Tiers)
+	return r, ok
+}
+
+func sameRate(a, b quote.Rate) bool {
+	return a.Fiat == b.Fiat && a.Crypto == b.Crypto && a.Value == b.Value && a.Mid == b.Mid && a.SpreadBPS == b.SpreadBPS && a.USD == b.USD &&
+		slices.Equal(a.Sources, b.Sources) && slices.Equal(a.Excluded, b.Excluded) && a.Degraded == b.Degraded && a.At == b.At
+}
+
+// same reports whether two places of one column surely have one value. An unchanged decimal is the same pointer.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case *string:
+		return *a == *b.(*string)
+	case *zeronull.Text:
+		return *a == *b.(*zeronull.Text)
+	case *number:
+		return *a == *b.(*number)
+	case *instant:
+		return *a == *b.(*instant)
+	case *bool:
+		return *a == *b.(*bool)
+	case *int:
+		return *a == *b.(*int)
+	case *int64:
+		return *a == *b.(*int64)
+	case *[]byte:
+		return bytes.Equal(*a, *b.(*[]byte))
+	}
+	return false
 }
 
 // replaced returns the new value of a sealed column: null when it did not change, empty when it was removed.

@@ -142,6 +142,97 @@ func TestColumns(t *testing.T) {
 	})
 }
 
+// Whatever changes, a write of the moving columns alone leaves the row that a write of all columns leaves.
+func TestMoveOf(t *testing.T) {
+	s, before := testVault(t), full(t)
+	old, err := s.recordOf(payment.Payment{}, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := func(next payment.Payment, set func(column) bool) string {
+		t.Helper()
+		r, err := s.recordOf(payment.Payment{}, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := encoded{types: pgtype.NewMap()}
+		for _, c := range columns {
+			from := old
+			if set(c) {
+				from = r
+			}
+			if whole(c) {
+				if err := row.write(c.typ, value(c.at(from))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		p, err := s.reader(whole).scan(&row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(p, r.status, r.exception, r.due)
+	}
+	moved := map[string]bool{}
+	for n := range count(&before) {
+		next := before
+		path := changeLeaf(t, &next, n)
+		if _, ok := moveOf(before, next); !ok || path == "ID" { // which persons are sealed to
+			continue
+		}
+		moved[path] = true
+		if got, want := after(next, moving), after(next, mutable); got != want {
+			t.Errorf("%s changes, and a write of the moving columns leaves\n%s\nnot\n%s", path, got, want)
+		}
+	}
+	for _, usual := range []string{ // what changes from pending to settled
+		"Version", "Sequence", "Funding", "Timing", "Payout", "Closed", "Screening", "Received", "Transfers", "Credit.N", "Credit.Crypto",
+		"Credit.Payout", "Credit.Fee", "Credit.FeeCrypto", "Credit.FeeUSD", "Credit.Frozen", "Attempt", "Holds", "DeadlineAt", "WaitsUntil",
+		"ConfirmedAt", "SettledAt",
+	} {
+		if !moved[usual] {
+			t.Errorf("a change of %s alone is written with all columns", usual)
+		}
+	}
+}
+
+func count(p *payment.Payment) (n int) {
+	leaves("", reflect.ValueOf(p).Elem(), func(string, reflect.Value) { n++ })
+	return n
+}
+
+// changeLeaf changes the nth field of a payment and returns its path.
+func changeLeaf(t *testing.T, p *payment.Payment, n int) (changed string) {
+	t.Helper()
+	leaves("", reflect.ValueOf(p).Elem(), func(path string, v reflect.Value) {
+		if n--; n != -1 {
+			return
+		}
+		changed = path
+		switch x := v.Addr().Interface().(type) {
+		case *decimal.Decimal:
+			*x = x.Add(decimal.New(1, -1))
+		case *time.Time:
+			*x = x.Add(time.Minute)
+		case *[]byte:
+			*x = append([]byte("x"), *x...)
+		case *[]quote.Source:
+			*x = append([]quote.Source{{Name: "another"}}, *x...)
+		case *[]quote.Tier:
+			*x = append([]quote.Tier{{Flat: decimal.New(1, 0)}}, *x...)
+		case *bool:
+			*x = !*x
+		case *int:
+			*x++
+		case *int64:
+			*x++
+		default:
+			v.SetString(v.String() + "x")
+		}
+	})
+	return changed
+}
+
 // A create sets no field whose column the insert leaves at its default.
 func TestNewborn(t *testing.T) {
 	for _, of := range payment.Types() {

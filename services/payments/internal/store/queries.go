@@ -17,8 +17,10 @@ var (
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
 	insertPayments     = makeInserts(false)
-	updatePayment      = makeUpdate()
-	updatePayments     = makeUpdates()
+	updatePayment      = makeUpdate(mutable)
+	updatePayments     = makeUpdates(mutable)
+	movePayment        = makeUpdate(moving)
+	movePayments       = makeUpdates(moving)
 
 	savePayoutsNoted = fmt.Sprintf(savePayouts, "", "") + " RETURNING k.place, o.xmin, clock_timestamp()"
 	// Payouts whose rows nobody has written since they were read: every write of a row changes its xmin.
@@ -129,13 +131,13 @@ ON CONFLICT (merchant_id, mode, reference) DO UPDATE SET payment_id = CASE WHEN 
 // idempotencyArgs is how many arguments idempotency.Args gives.
 var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
 
-// makeUpdate returns the statement that changes a payment and adds to its changes. It returns the microseconds since
-// the change before. $1 is the id, and $2 the version that was read.
-func makeUpdate() string {
+// makeUpdate returns the statement that writes a set of columns of a payment and adds to its changes. It returns the
+// microseconds since the change before. $1 is the id, and $2 the version that was read.
+func makeUpdate(set func(column) bool) string {
 	var sets []string
 	n := 2
 	for _, c := range columns {
-		if mutable(c) {
+		if set(c) {
 			n++
 			sets = append(sets, c.set(fmt.Sprintf("$%d", n)))
 		}
@@ -147,13 +149,13 @@ func makeUpdate() string {
 // makeUpdates returns the same statement over lists of these values, which returns the place of each payment first.
 // The changes of one payment are lines of one text. The list of ids makes PostgreSQL look each payment up by its index,
 // whatever it believes about the size of the table.
-func makeUpdates() string {
+func makeUpdates(set func(column) bool) string {
 	lists, names, sets := []string{"$1::text[]", "$2::bigint[]"}, []string{"id", "read"}, []string{}
 	list := func(name, typ string) {
 		lists, names = append(lists, fmt.Sprintf("$%d::%s[]", len(lists)+1, typ)), append(names, name)
 	}
 	for _, c := range columns {
-		if !mutable(c) {
+		if !set(c) {
 			continue
 		}
 		typ, value := c.listed()
@@ -493,6 +495,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "insertPayments": insertPayments, "updatePayment": updatePayment, "updatePayments": updatePayments,
+		"movePayment": movePayment, "movePayments": movePayments,
 		"findOwned": findOwned, "findWholeOwned": findWholeOwned, "findAllOwned": findAllOwned, "findAllWholeOwned": findAllWholeOwned, "findAnswers": idempotency.FindAllSQL, "putAnswers": idempotency.InsertAllSQL, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,

@@ -710,16 +710,9 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
 		next, done.token = s.issueToken(next, r.Facts, now)
-		row, err := s.recordOf(v.Payment, next)
-		if err != nil {
+		if err := s.writePayment(w, v.Payment, next, r, done); err != nil {
 			return err
 		}
-		args := append([]any{next.ID, v.Payment.Version}, row.values(mutable)...)
-		if r.WalletID != "" {
-			batch.Queue(cleanAddress, string(next.Mode), row.family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
-		}
-		past := pastOf(next, r.Facts)
-		w.payments.add(w, append(args, nullText(r.WalletID), past.changes), past.written(done))
 		s.queueLimits(batch, v.Payment, next, r)
 		if r.Decision != nil {
 			batch.Queue(deleteApproval, next.ID)
@@ -777,6 +770,25 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 		}
 		w.messages, done.messages = append(w.messages, msg), true
 	}
+	return nil
+}
+
+// writePayment writes the row of a payment: a few columns of it on the usual way, because each costs a statement over
+// lists 0.3 microseconds a row, changed or not.
+func (s *Store) writePayment(w *writes, before, next payment.Payment, r change.Result, done *effects) error {
+	past, read := pastOf(next, r.Facts), []any{next.ID, before.Version}
+	if row, ok := moveOf(before, next); ok && r.WalletID == "" {
+		w.moves.add(w, append(append(read, row.values(moving)...), nil, past.changes), past.written(done))
+		return nil
+	}
+	row, err := s.recordOf(before, next)
+	if err != nil {
+		return err
+	}
+	if r.WalletID != "" {
+		w.batch.Queue(cleanAddress, string(next.Mode), row.family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
+	}
+	w.payments.add(w, append(append(read, row.values(mutable)...), nullText(r.WalletID), past.changes), past.written(done))
 	return nil
 }
 
