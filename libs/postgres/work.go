@@ -22,7 +22,7 @@ const WorkSchema = `CREATE FUNCTION work_wake() RETURNS trigger LANGUAGE plpgsql
 
 // Timing of AwaitWork. A notification that was lost costs workSleep at most.
 const (
-	workPause = 100 * time.Millisecond // between two looks while work is due or somebody writes
+	workPause = 100 * time.Millisecond // before the next sleep while work is due or somebody writes
 	workSleep = 5 * time.Second
 )
 
@@ -41,7 +41,8 @@ type Work struct {
 }
 
 // AwaitWork wakes the loops that do the work of tables until ctx ends: at once when a row that is due is committed, and
-// when the time of a row has come. Meanwhile the session sleeps. One process per database may call it. See WorkSchema.
+// when the time of a row has come. Meanwhile the session sleeps. After a short sleep it pauses before the next, and a
+// row that becomes due in the pause waits for its end. One process per database may call it. See WorkSchema.
 func (s *Session) AwaitWork(ctx context.Context, tables ...Work) error {
 	return s.awaitWork(ctx, workSleep, tables)
 }
@@ -51,7 +52,12 @@ func (s *Session) awaitWork(ctx context.Context, most time.Duration, tables []Wo
 		return err
 	}
 	for ctx.Err() == nil {
+		began := time.Now()
 		slept, err := s.look(ctx, most, tables)
+		if err == nil && slept && time.Since(began) < workPause {
+			slept = false // writers keep it awake
+			_, err = s.due(ctx, most, tables)
+		}
 		if err == nil && !slept {
 			sleep(ctx, workPause)
 		}

@@ -17,6 +17,7 @@ import (
 
 var jobs = fstest.MapFS{"00001_jobs.sql": {Data: []byte(`-- +goose Up
 CREATE TABLE job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, due_at timestamptz NOT NULL);
+CREATE SEQUENCE look;
 -- +goose StatementBegin
 ` + postgres.WorkSchema + `
 CREATE TRIGGER job_wake AFTER INSERT OR UPDATE OF due_at ON job FOR EACH STATEMENT
@@ -24,7 +25,8 @@ CREATE TRIGGER job_wake AFTER INSERT OR UPDATE OF due_at ON job FOR EACH STATEME
 -- +goose StatementEnd
 `)}}
 
-const nextJob = `SELECT extract(epoch FROM min(due_at) - now())::float8 FROM job`
+// nextJob counts the looks.
+const nextJob = `SELECT CASE WHEN nextval('look') > 0 THEN extract(epoch FROM min(due_at) - now())::float8 END FROM job`
 
 // await waits for the work of jobs, with sleeps of so long at most. woken has a value after Wake was called.
 func await(t *testing.T, most time.Duration) (pool *pgxpool.Pool, woken chan time.Time) {
@@ -153,4 +155,29 @@ func TestAwaitWork_lostNotification(t *testing.T) {
 	asleep(t, pool)
 	change(t, pool, `INSERT INTO job (due_at) VALUES (now())`)
 	heard(t, woken, "a lost notification")
+}
+
+// Writers that write again and again do not make AwaitWork look more often than its pause allows: it would be notified
+// by each, and PostgreSQL commits transactions that notify one after the other.
+func TestAwaitWork_amongWriters(t *testing.T) {
+	t.Parallel()
+	pool, _ := await(t, time.Hour)
+	asleep(t, pool)
+	began, before := time.Now(), looks(t, pool)
+	for range 20 {
+		change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
+		asleep(t, pool)
+	}
+	most := 2 * (int64(time.Since(began)/postgres.WorkPause) + 1) // it looks for what was written, and before it sleeps again
+	if got := looks(t, pool) - before; got > most {
+		t.Errorf("%d looks within %s, want at most %d", got, time.Since(began), most)
+	}
+}
+
+func looks(t *testing.T, pool *pgxpool.Pool) (n int64) {
+	t.Helper()
+	if err := pool.QueryRow(t.Context(), `SELECT last_value FROM look`).Scan(&n); err != nil {
+		t.Fatalf("count the looks: %v, want no error", err)
+	}
+	return n
 }

@@ -142,7 +142,7 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// Whatever changes, a write of the moving columns alone leaves the row that a write of all columns leaves.
+// A write of the moving columns alone, where moveOf allows it, leaves the row that a write of all columns leaves.
 func TestMoveOf(t *testing.T) {
 	s, before := testVault(t), full(t)
 	old, err := s.recordOf(payment.Payment{}, before)
