@@ -20,7 +20,7 @@ func TestParallelCreates(t *testing.T) {
 	const n = 300
 	networks := []string{"erc20", "tron", "bsc", "polygon", "arbitrum", "solana"}
 	answers := atOnce(t, n, func(i int) (*api.Answer, error) {
-		return c.Try(t.Context(), http.MethodPost, "/v1/payments", transfer(api.Object{"network": networks[i%len(networks)]}))
+		return patient(t, c, transfer(api.Object{"network": networks[i%len(networks)]}))
 	})
 	addresses, references := map[string]bool{}, map[string]bool{}
 	for _, a := range answers {
@@ -55,11 +55,12 @@ func atOnce(t testing.TB, n int, call func(int) (*api.Answer, error)) []*api.Ans
 	return answers
 }
 
-// patient makes a payment and asks again while another request under the same key is still running.
-func patient(t testing.TB, c *api.Client, body any, idempotent api.Option) (a *api.Answer, err error) {
+// patient makes a payment and asks again where the answer says so: while another request under the same key is still
+// running, and on a machine that is too busy for a request.
+func patient(t testing.TB, c *api.Client, body any, options ...api.Option) (a *api.Answer, err error) {
 	for deadline := time.Now().Add(settle); ; {
-		a, err = c.Try(t.Context(), http.MethodPost, "/v1/payments", body, idempotent)
-		if err != nil || a.Status != http.StatusConflict || time.Now().After(deadline) {
+		a, err = c.Try(t.Context(), http.MethodPost, "/v1/payments", body, options...)
+		if err != nil || (a.Status != http.StatusConflict && a.Status != http.StatusServiceUnavailable) || time.Now().After(deadline) {
 			return a, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 const ProofSeldom = proofSeldom
 
-// WorkPause is the shortest time between two looks among writers.
+// WorkPause is how long AwaitWork pauses after a short sleep.
 const WorkPause = workPause
 
 // AwaitWorkFor is AwaitWork with another bound of a sleep.

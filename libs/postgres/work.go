@@ -40,9 +40,9 @@ type Work struct {
 	Wake func()
 }
 
-// AwaitWork wakes the loops that do the work of tables until ctx ends: at once when a row that is due is committed, and
-// when the time of a row has come. Meanwhile the session sleeps. After a short sleep it pauses before the next, and a
-// row that becomes due in the pause waits for its end. One process per database may call it. See WorkSchema.
+// AwaitWork wakes the loops that do the work of tables until ctx ends: when a row that is due is committed, and when
+// the time of a row has come. Meanwhile the session sleeps. After a short sleep it pauses before the next, and a row
+// that becomes due in the pause waits for its end. One process per database may call it. See WorkSchema.
 func (s *Session) AwaitWork(ctx context.Context, tables ...Work) error {
 	return s.awaitWork(ctx, workSleep, tables)
 }
@@ -77,6 +77,9 @@ func (s *Session) look(ctx context.Context, most time.Duration, tables []Work) (
 	if err != nil {
 		return false, fmt.Errorf("take the lock of a sleep: %w", err)
 	}
+	if err := s.forget(ctx); err != nil {
+		return false, err
+	}
 	next, err := s.due(ctx, most, tables)
 	if alone && err == nil && next > 0 {
 		slept = true
@@ -91,6 +94,19 @@ func (s *Session) look(ctx context.Context, most time.Duration, tables []Work) (
 		}
 	}
 	return slept, err
+}
+
+// forget drops the notifications that have come. The next statement sees what they are about, and each of them would
+// end a sleep: those who write at the same time while the session sleeps all notify it.
+func (s *Session) forget(ctx context.Context) error {
+	return s.Do(ctx, func(c *pgx.Conn) error {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		for err := error(nil); err == nil; { // a call takes one that has come, and fails if there is none
+			_, err = c.WaitForNotification(ended)
+		}
+		return nil
+	})
 }
 
 // due wakes the loops whose work is due, and returns the time until the next work of any, most at most.

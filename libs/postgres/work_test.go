@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/postgres"
@@ -168,9 +169,45 @@ func TestAwaitWork_amongWriters(t *testing.T) {
 		change(t, pool, `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`)
 		asleep(t, pool)
 	}
-	most := 2 * (int64(time.Since(began)/postgres.WorkPause) + 1) // it looks for what was written, and before it sleeps again
-	if got := looks(t, pool) - before; got > most {
-		t.Errorf("%d looks within %s, want at most %d", got, time.Since(began), most)
+	got, took := looks(t, pool)-before, time.Since(began)
+	// It looks for what was written, and before it sleeps again.
+	if most := 2 * (int64(took/postgres.WorkPause) + 1); got > most {
+		t.Errorf("%d looks within %s, want at most %d", got, took, most)
+	}
+}
+
+// Writers that wrote at the same time while AwaitWork slept have all notified it. It looks a few times, and not once
+// for each of them.
+func TestAwaitWork_writersAtOnce(t *testing.T) {
+	t.Parallel()
+	pool, _ := await(t, time.Hour)
+	asleep(t, pool)
+	var writers []pgx.Tx
+	for range 12 {
+		tx, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatalf("begin: %v, want no error", err)
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+		if _, err := tx.Exec(t.Context(), `INSERT INTO job (due_at) VALUES (now() + interval '1 day')`); err != nil {
+			t.Fatalf("insert a row: %v, want no error", err)
+		}
+		writers = append(writers, tx)
+	}
+	before := looks(t, pool)
+	for _, tx := range writers {
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatalf("commit: %v, want no error", err)
+		}
+	}
+	last, since := before, time.Now()
+	for time.Since(since) < 3*postgres.WorkPause { // until it sleeps for longer than it pauses
+		if now := looks(t, pool); now != last {
+			last, since = now, time.Now()
+		}
+	}
+	if got := last - before; got > 8 {
+		t.Errorf("%d looks after %d writers, want a few", got, len(writers))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/order"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
@@ -400,11 +401,20 @@ func TestDraw_parallel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// On a busy machine the last ones wait for longer than a lock is waited for, and ask again.
+	ask := func(o tenant.Owner, k idempotency.Key) (body string, err error) {
+		d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(95), Given: true}
+		for {
+			a, err := w.Draws.Request(t.Context(), o, d, &fault.Problems{}, k)
+			if !postgres.Contended(err) {
+				return string(a.Body), err
+			}
+		}
+	}
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
-			d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(95), Given: true}
-			_, err := w.Draws.Request(t.Context(), live, d, &fault.Problems{}, idempotency.Key{})
+			_, err := ask(live, idempotency.Key{})
 			if c := code(err); c != "" && c != "daily_limit_exceeded" {
 				t.Errorf("withdraw 64 times at once: got %v, want success or the limit", err)
 			}
@@ -426,9 +436,8 @@ func TestDraw_parallel(t *testing.T) {
 	bodies := make([]string, 8)
 	for i := range bodies {
 		wg.Go(func() {
-			d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(95), Given: true}
-			a, err := w.Draws.Request(t.Context(), sandbox, d, &fault.Problems{}, k)
-			if bodies[i] = string(a.Body); err != nil {
+			var err error
+			if bodies[i], err = ask(sandbox, k); err != nil {
 				t.Errorf("withdraw under one key: got %v, want no error", err)
 			}
 		})

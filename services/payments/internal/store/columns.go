@@ -34,7 +34,7 @@ const (
 	isSealed                   // readable with a master key only
 	isDerived                  // follows from other columns; statements search by it and never select it
 	isShown                    // part of the answers to a GET and of lists
-	isRare                     // stays as it is on the usual way from pending to settled
+	isRare                     // may change, but not on the usual way from pending to settled
 )
 
 // columns is the one list of columns. Insert, update and select take their names, values and scan targets from it.
@@ -132,7 +132,7 @@ var columns = []column{
 
 // Sets of columns.
 func mutable(c column) bool { return c.kind&isFixed == 0 }
-func moving(c column) bool  { return mutable(c) && c.kind&isRare == 0 }
+func usual(c column) bool   { return mutable(c) && c.kind&isRare == 0 }
 func newborn(c column) bool { return c.kind&isBorn != 0 }
 func whole(c column) bool   { return c.kind&isDerived == 0 } // every field of a Payment
 func shown(c column) bool   { return c.kind&isShown != 0 }
@@ -210,13 +210,13 @@ func (s vault) recordOf(before, p payment.Payment) (r *record, err error) {
 	return r, nil
 }
 
-// moveOf returns the row of a payment for a write of the moving columns alone. It reports false where a change may have
-// reached another column: it takes equal values for different ones where a comparison would be dear.
-func moveOf(before, p payment.Payment) (r *record, ok bool) {
+// usualRow returns the row of a payment for a write of the usual columns alone. It reports false where a change may
+// have reached another column: it takes equal values for different ones where a comparison would be dear.
+func usualRow(before, p payment.Payment) (r *record, ok bool) {
 	old, r := &record{Payment: before}, &record{Payment: p, status: string(p.Status()), exception: string(p.Exception())}
 	r.due, _ = p.Timer()
 	for _, c := range columns {
-		if mutable(c) && !moving(c) && !same(c.at(old), c.at(r)) {
+		if mutable(c) && !usual(c) && !same(c.at(old), c.at(r)) {
 			return nil, false
 		}
 	}

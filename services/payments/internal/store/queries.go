@@ -19,8 +19,8 @@ var (
 	insertPayments     = makeInserts(false)
 	updatePayment      = makeUpdate(mutable)
 	updatePayments     = makeUpdates(mutable)
-	movePayment        = makeUpdate(moving)
-	movePayments       = makeUpdates(moving)
+	usualPayment       = makeUpdate(usual)
+	usualPayments      = makeUpdates(usual)
 
 	savePayoutsNoted = fmt.Sprintf(savePayouts, "", "") + " RETURNING k.place, o.xmin, clock_timestamp()"
 	// Payouts whose rows nobody has written since they were read: every write of a row changes its xmin.
@@ -495,7 +495,7 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "giveReference": giveReference, "insertPaymentKeyed": insertPaymentKeyed, "insertPayments": insertPayments, "updatePayment": updatePayment, "updatePayments": updatePayments,
-		"movePayment": movePayment, "movePayments": movePayments,
+		"usualPayment": usualPayment, "usualPayments": usualPayments,
 		"findOwned": findOwned, "findWholeOwned": findWholeOwned, "findAllOwned": findAllOwned, "findAllWholeOwned": findAllWholeOwned, "findAnswers": idempotency.FindAllSQL, "putAnswers": idempotency.InsertAllSQL, "selectRefunds": selectRefunds, "listRefunds": listRefunds, "insertRefund": insertRefund, "saveRefund": saveRefund,
 		"refundPayment": refundPayment, "waitingRefunds": waitingRefunds, "refundStates": refundStates,
 		"findDebtor": findDebtor, "selectDebt": selectDebt, "lockStray": lockStray, "insertUnclaimed": insertUnclaimed, "findUnclaimed": findUnclaimed,

@@ -777,8 +777,8 @@ func (s *Store) write(ctx context.Context, w *writes, v change.View, r change.Re
 // lists 0.3 microseconds a row, changed or not.
 func (s *Store) writePayment(w *writes, before, next payment.Payment, r change.Result, done *effects) error {
 	past, read := pastOf(next, r.Facts), []any{next.ID, before.Version}
-	if row, ok := moveOf(before, next); ok && r.WalletID == "" {
-		w.moves.add(w, append(append(read, row.values(moving)...), nil, past.changes), past.written(done))
+	if row, ok := usualRow(before, next); ok && r.WalletID == "" {
+		w.usual.add(w, append(append(read, row.values(usual)...), nil, past.changes), past.written(done))
 		return nil
 	}
 	row, err := s.recordOf(before, next)

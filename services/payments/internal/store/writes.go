@@ -22,7 +22,7 @@ import (
 type writes struct {
 	pack                    bool
 	batch                   pgx.Batch
-	payments, moves, marks  group
+	payments, usual, marks  group
 	held, payouts, verdicts group
 	journals                journals
 	messages                []outbox.Message // those of one payment in their order
@@ -32,7 +32,7 @@ func newWrites(pack bool) *writes {
 	return &writes{
 		pack:     pack,
 		payments: group{one: updatePayment, several: updatePayments, otherwise: errPaymentStale},
-		moves:    group{one: movePayment, several: movePayments, otherwise: errPaymentStale},
+		usual:    group{one: usualPayment, several: usualPayments, otherwise: errPaymentStale},
 		marks:    group{one: markDeposit, several: markDeposits, otherwise: errDepositStale},
 		held:     group{one: insertPayout, several: insertPayouts, otherwise: errPayoutExists},
 		payouts:  group{one: savePayoutNoted, several: savePayoutsNoted, otherwise: errPayoutStale},
@@ -49,7 +49,7 @@ type sender interface {
 func (w *writes) send(ctx context.Context, on sender) error {
 	all := &pgx.Batch{}
 	w.payments.queue(all)
-	w.moves.queue(all)
+	w.usual.queue(all)
 	w.marks.queue(all)
 	all.QueuedQueries = append(all.QueuedQueries, w.batch.QueuedQueries...)
 	w.held.queue(all)
