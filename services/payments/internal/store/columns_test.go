@@ -172,8 +172,8 @@ func TestUsualRow(t *testing.T) {
 	}
 }
 
-// written returns what a usual write leaves in a column, and what a write of all columns would leave. Nobody can compare
-// sealed values: null says that one stays.
+// written returns what a usual write leaves in a column, and what a write of all columns would leave. Nobody can
+// compare sealed values: null says that one stays.
 func written(t *testing.T, row *record, before, next payment.Payment, c column) (got, want any) {
 	t.Helper()
 	of := func(before, p payment.Payment) any {
