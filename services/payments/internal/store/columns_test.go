@@ -66,10 +66,15 @@ func leaves(path string, v reflect.Value, f func(path string, v reflect.Value)) 
 }
 
 // full returns a payment with a different value in every field.
-func full(t *testing.T) (p payment.Payment) {
+func full(t *testing.T) payment.Payment {
+	t.Helper()
+	return filled(t, 0, "")
+}
+
+// filled returns a payment with a different value in every field: numbers after n, and texts with an end.
+func filled(t *testing.T, n int, end string) (p payment.Payment) {
 	t.Helper()
 	at := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
-	n := 0
 	leaves("", reflect.ValueOf(&p).Elem(), func(path string, v reflect.Value) {
 		n++
 		switch x := v.Addr().Interface().(type) {
@@ -78,7 +83,7 @@ func full(t *testing.T) (p payment.Payment) {
 		case *time.Time:
 			*x = at.Add(time.Duration(n) * time.Second)
 		case *[]byte:
-			*x = []byte(path)
+			*x = []byte(path + end)
 		case *[]quote.Source:
 			*x = []quote.Source{{Name: path, Value: decimal.New(int64(n), 0), At: at}}
 		case *[]quote.Tier:
@@ -93,7 +98,7 @@ func full(t *testing.T) (p payment.Payment) {
 			if v.Kind() != reflect.String {
 				t.Fatalf("%s: the test has no value of type %s", path, v.Type())
 			}
-			v.SetString(path)
+			v.SetString(path + end)
 		}
 	})
 	p.Quote.Network = "tron"
@@ -212,31 +217,25 @@ func count(p *payment.Payment) (n int) {
 // changeLeaf changes the nth field of a payment and returns its path.
 func changeLeaf(t *testing.T, p *payment.Payment, n int) (changed string) {
 	t.Helper()
+	other := filled(t, 1000, " changed")
+	other.Quote.Network = "bsc"
+	var values []reflect.Value
+	leaves("", reflect.ValueOf(&other).Elem(), func(_ string, v reflect.Value) { values = append(values, v) })
+	at := 0
 	leaves("", reflect.ValueOf(p).Elem(), func(path string, v reflect.Value) {
-		if n--; n != -1 {
-			return
+		if at == n {
+			changed = path
+			before := fmt.Sprint(v.Interface())
+			if v.Kind() == reflect.Bool {
+				v.SetBool(!v.Bool())
+			} else {
+				v.Set(values[n])
+			}
+			if fmt.Sprint(v.Interface()) == before {
+				t.Fatalf("the test does not change %s", path)
+			}
 		}
-		changed = path
-		switch x := v.Addr().Interface().(type) {
-		case *decimal.Decimal:
-			*x = x.Add(decimal.New(1, -1))
-		case *time.Time:
-			*x = x.Add(time.Minute)
-		case *[]byte:
-			*x = append([]byte("x"), *x...)
-		case *[]quote.Source:
-			*x = append([]quote.Source{{Name: "another"}}, *x...)
-		case *[]quote.Tier:
-			*x = append([]quote.Tier{{Flat: decimal.New(1, 0)}}, *x...)
-		case *bool:
-			*x = !*x
-		case *int:
-			*x++
-		case *int64:
-			*x++
-		default:
-			v.SetString(v.String() + "x")
-		}
+		at++
 	})
 	return changed
 }
