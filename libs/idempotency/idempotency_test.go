@@ -73,7 +73,7 @@ func TestFindAll_byIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error {
-		for _, sql := range []string{idempotency.ByIndexSQL, `PREPARE look AS ` + idempotency.FindAllSQL} {
+		for _, sql := range []string{postgres.ByIndexSQL, `PREPARE look AS ` + idempotency.FindAllSQL} {
 			if _, err := tx.Exec(t.Context(), sql); err != nil {
 				return err
 			}

@@ -22,13 +22,9 @@ const (
 	SharedWithin  = 10 * time.Second
 )
 
-// ByIndexSQL gives the statements that come after it in a transaction one plan for any arguments, which looks rows up
-// by an index. While its statistics say that a table is empty, PostgreSQL would read the whole table for each row.
-const ByIndexSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
-	set_config('enable_seqscan', 'off', true)`
-
-// BrieflySQL does the same with the statements of a transaction that requests share, and bounds them in time.
-const BrieflySQL = ByIndexSQL + `, set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '1s', true)`
+// BrieflySQL does what [postgres.ByIndexSQL] does with the statements of a transaction that requests share, and bounds
+// them in time.
+const BrieflySQL = postgres.ByIndexSQL + `, set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '1s', true)`
 
 // Delivered is the result of a shared write. If Alone is set, nothing was written, and the caller has to write it
 // itself.

@@ -172,6 +172,11 @@ func IsUnique(err error, constraint string) bool {
 	return ok && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)
 }
 
+// ByIndexSQL gives the statements that come after it in a transaction one plan for any arguments, which looks rows up
+// by an index. While its statistics say that a table is empty, PostgreSQL would read the whole table for each row.
+const ByIndexSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
+	set_config('enable_seqscan', 'off', true)`
+
 // sleep waits for d and reports whether ctx still runs.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

@@ -425,7 +425,7 @@ func (s *Store) replayAll(ctx context.Context, keys []idempotency.Key) ([]idempo
 		return []idempotency.Found{{Answer: a, Known: known, Err: err}}, nil
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(idempotency.ByIndexSQL)
+	batch.Queue(postgres.ByIndexSQL)
 	found := idempotency.QueueFindAll(batch, keys)
 	return found, wrap(s.pool.SendBatch(ctx, batch).Close(), "look for earlier answers")
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -63,9 +64,16 @@ d.senders, CASE WHEN d.state = 'reverted' AND d.height = 0 AND EXISTS (SELECT FR
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
 WHERE d.mode = $1 AND d.network = $2 FOR UPDATE OF d`
 
-	dueSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2
-AND ((d.due_height > 0 AND d.due_height <= $3) OR (NOT d.finalized AND d.state <> 'reverted' AND d.height <= $4))
+	// dueSQL looks at each index by itself, in its order. The scan of an index marks the entries of dead versions, so that
+	// the next look passes them over; a scan that makes a bitmap of several indexes reads their rows each time.
+	dueSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.ctid = ANY(ARRAY(
+	SELECT ctid FROM deposits WHERE mode = $1 AND network = $2 AND due_height > 0 AND due_height <= $3
+	UNION ALL
+	SELECT ctid FROM deposits WHERE mode = $1 AND network = $2 AND NOT finalized AND state <> 'reverted' AND height <= $4))
 ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
+
+	// inOrderSQL has the statements that come after it in the transaction scan indexes and make no bitmaps of them.
+	inOrderSQL = postgres.ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`
 
 	aboveSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.height > $3
 AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
@@ -212,12 +220,14 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized)
-	if err != nil {
-		return nil, fmt.Errorf("reading due deposits: %w", err)
-	}
-	due, err := pgx.CollectRows(rows, toDeposit)
-	if err != nil {
+	var due []wallet.Deposit
+	batch := &pgx.Batch{}
+	batch.Queue(inOrderSQL)
+	batch.Queue(dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized).Query(func(rows pgx.Rows) (err error) {
+		due, err = pgx.CollectRows(rows, toDeposit)
+		return err
+	})
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("reading due deposits: %w", err)
 	}
 	var changed []wallet.Deposit

@@ -31,6 +31,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/fixture"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -339,6 +340,68 @@ func TestAdvance(t *testing.T) {
 	if err := pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE orphaned_at IS NULL), count(*) FILTER (WHERE orphaned_at IS NOT NULL) FROM transfers`).Scan(&live, &orphaned); err != nil || live != 1 || orphaned != 2 {
 		t.Errorf("%d transfers stand, %d are orphaned, %v", live, orphaned, err)
 	}
+}
+
+// A block costs what is due in it. Each change of a deposit leaves its old version in the indexes of what is due until
+// a vacuum, which comes after a fifth of the table has changed: far too late for a look at each block.
+func TestAdvance_pastVersions(t *testing.T) {
+	t.Parallel()
+	_, pool := open(t)
+	ctx := t.Context()
+	cfg := pool.Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0 // a session counts what it reads
+	one, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	if _, err := one.Exec(ctx, `ALTER TABLE deposits SET (autovacuum_enabled = false)`); err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(one, messaging.Out{Now: time.Now}, settings())
+	key, at := fund(t, s, one), begin(t, s)
+	// advance scans a block and returns how many pages of the table it looked at.
+	advance := func(transfers int, finalized int64) (pages int) {
+		t.Helper()
+		read := func() (n int) {
+			t.Helper()
+			if _, err := one.Exec(ctx, `SELECT pg_stat_force_next_flush()`); err != nil {
+				t.Fatal(err)
+			}
+			if err := one.QueryRow(ctx, `SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'deposits'`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		next := header(at.Height+1, fmt.Sprint("h", at.Height+1), at.Hash)
+		step := scanner.Step{Headers: []chain.Header{next}, Finalized: finalized}
+		for n := range transfers {
+			step.Transfers = append(step.Transfers, chain.Transfer{
+				TxHash: fmt.Sprintf("0x%x", next.Height), Ordinal: n, To: key, Asset: "ETH", Amount: big.NewInt(5), Senders: []string{"0xpayer"},
+			})
+		}
+		before := read()
+		if err := s.Advance(ctx, lease, at, step); err != nil {
+			t.Fatal(err)
+		}
+		at = scanner.Cursor{Header: next, Finalized: finalized}
+		return read() - before
+	}
+	const blocks, deposits = 20, 100
+	for range blocks {
+		advance(deposits, 0)
+	}
+	for range blocks {
+		advance(0, 0) // all are deep enough now
+	}
+	advance(0, blocks)
+	var open int
+	if err := one.QueryRow(ctx, `SELECT count(*) FROM deposits WHERE NOT finalized OR due_height > 0`).Scan(&open); err != nil || open > 0 {
+		t.Fatalf("%d deposits are not final, %v", open, err)
+	}
+	// A look that sees that an old version is dead says so in the index. It may not see it while other sessions of the
+	// server are in transactions that began before.
+	fixture.Await(t, "a block without anything due that looks at four pages of deposits at most", func() bool { return advance(0, blocks) <= 4 })
 }
 
 // broken fails at the last moment of a transaction.
