@@ -64,13 +64,16 @@ d.senders, CASE WHEN d.state = 'reverted' AND d.height = 0 AND EXISTS (SELECT FR
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
 WHERE d.mode = $1 AND d.network = $2 FOR UPDATE OF d`
 
-	// dueSQL looks at each index by itself, in its order. The scan of an index marks the entries of dead versions, so that
-	// the next look passes them over; a scan that makes a bitmap of several indexes reads their rows each time.
-	dueSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.ctid = ANY(ARRAY(
-	SELECT ctid FROM deposits WHERE mode = $1 AND network = $2 AND due_height > 0 AND due_height <= $3
-	UNION ALL
-	SELECT ctid FROM deposits WHERE mode = $1 AND network = $2 AND NOT finalized AND state <> 'reverted' AND height <= $4))
-ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
+	// dueSQL looks at each index by itself. The scan of an index marks the entries of dead versions, so that the next look
+	// passes them over; a scan that makes a bitmap of both indexes reads their rows each time.
+	dueSQL = `WITH deep AS MATERIALIZED (
+	SELECT * FROM deposits WHERE mode = $1 AND network = $2 AND due_height > 0 AND due_height <= $3
+	ORDER BY height, tx_hash, ordinal FOR UPDATE
+), final AS MATERIALIZED (
+	SELECT * FROM deposits WHERE mode = $1 AND network = $2 AND NOT finalized AND state <> 'reverted' AND height <= $4
+	AND NOT (due_height > 0 AND due_height <= $3) ORDER BY height, tx_hash, ordinal FOR UPDATE
+)
+SELECT ` + depositColumns + ` FROM (SELECT * FROM deep UNION ALL SELECT * FROM final) AS d ORDER BY d.height, d.tx_hash, d.ordinal`
 
 	// inOrderSQL has the statements that come after it in the transaction scan indexes and make no bitmaps of them.
 	inOrderSQL = postgres.ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`

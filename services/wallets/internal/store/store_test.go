@@ -404,6 +404,48 @@ func TestAdvance_pastVersions(t *testing.T) {
 	fixture.Await(t, "a block without anything due that looks at four pages of deposits at most", func() bool { return advance(0, blocks) <= 4 })
 }
 
+// A deposit that another session changes in the moment of a block, as a second endpoint's witness does, is confirmed by
+// that block, and not by the next one: a block of bitcoin is ten minutes away.
+func TestAdvance_besideAChange(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	key, at := fund(t, s, pool), begin(t, s)
+	next := header(1, "h1", "h0")
+	pay := []chain.Transfer{{TxHash: "0xaa", To: key, Asset: "ETH", Amount: big.NewInt(5), Senders: []string{"0xpayer"}}}
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: []chain.Header{next}, Transfers: pay}); err != nil {
+		t.Fatal(err)
+	}
+	at = scanner.Cursor{Header: next}
+	var due int64
+	if err := pool.QueryRow(ctx, `SELECT due_height FROM deposits`).Scan(&due); err != nil {
+		t.Fatal(err)
+	}
+	var run []chain.Header
+	for h := at.Height + 1; h <= due; h++ {
+		run = append(run, header(h, fmt.Sprint("h", h), fmt.Sprint("h", h-1)))
+	}
+	other, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := other.Exec(ctx, `UPDATE deposits SET changed_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	advanced := make(chan error, 1)
+	go func() { advanced <- s.Advance(ctx, lease, at, scanner.Step{Headers: run}) }()
+	fixture.Await(t, "the block to wait for the change", func() (waits bool) {
+		return pool.QueryRow(ctx, lockWaitedFor).Scan(&waits) == nil && waits
+	})
+	if err := errors.Join(other.Commit(ctx), <-advanced); err != nil {
+		t.Fatal(err)
+	}
+	if got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[1].State != wire.Confirmed {
+		t.Errorf("scan the block in which the deposit is deep enough: got %+v, want it seen and confirmed", got)
+	}
+}
+
 // broken fails at the last moment of a transaction.
 type broken struct {
 	messaging.Out
