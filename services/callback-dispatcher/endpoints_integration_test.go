@@ -28,6 +28,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/receiver"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
 var m1 = httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}
@@ -156,6 +157,8 @@ func TestEndpoint_goneIsDisabledAndHeld(t *testing.T) {
 	if notice.Type != "webhook.endpoint_disabled" || !bytes.Contains(notice.Body, []byte(id)) {
 		t.Errorf("notice: got %s, want webhook.endpoint_disabled of %s", notice.Body, id)
 	}
+	noticed := time.Now() // until then the worker may use the list of endpoints that it read for the first event
+	r.await("the worker's list of endpoints to be out of date", func() bool { return time.Since(noticed) > app.EndpointTTL })
 	before := len(r.receiver.Deliveries())
 	r.publish(event("CW-2", 1, ""), event("CW-1", 2, ""))
 	r.await("two more events held", func() bool { return r.count("delivery WHERE state = 'due'") == 3 })
