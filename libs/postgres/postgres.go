@@ -177,6 +177,12 @@ func IsUnique(err error, constraint string) bool {
 const ByIndexSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
 	set_config('enable_seqscan', 'off', true)`
 
+// InOrderSQL does the same, and has each index scanned in its order. It is for looks at what is due, waits or is open:
+// rows that enter and soon leave an index. Such a scan marks the entries of versions that are dead, so that the next
+// look passes them over. A bitmap of an index marks none, so each look would read the past versions of all rows that
+// have changed since the last vacuum.
+const InOrderSQL = ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`
+
 // sleep waits for d and reports whether ctx still runs.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

@@ -96,7 +96,7 @@ func debian() bool {
 func advice(packages []string) string {
 	return fmt.Sprintf(`missing: %s. Install the server programs and run this again:
       Debian, Ubuntu:  sudo apt-get install -y --no-install-recommends %s
-      others:          PostgreSQL 14 or newer (postgres, initdb) and RabbitMQ 3.10 or newer with its management plugin
+      others:          PostgreSQL 15 or newer (postgres, initdb) and RabbitMQ 3.10 or newer with its management plugin
     or lend running servers: %s=postgres://superuser:…@host/postgres %s=amqp://… %s=http://user:…@host:15672`,
 		strings.Join(packages, " "), strings.Join(packages, " "), PostgresURL, AMQPURL, AMQPAPI)
 }

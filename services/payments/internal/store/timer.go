@@ -61,6 +61,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	late := 0
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
+		batch.Queue(postgres.InOrderSQL)
 		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized, string(m.State), m.Head, nullTime(m.HeadTime), nullTime(m.ToldAt))
 		batch.Queue(noteUntraced, mode, m.Network, m.Untraced)
 		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime, nullTime(m.ToldAt))

@@ -13,7 +13,6 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
-	"causeway.internal/libs/postgres"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -64,8 +63,7 @@ d.senders, CASE WHEN d.state = 'reverted' AND d.height = 0 AND EXISTS (SELECT FR
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
 WHERE d.mode = $1 AND d.network = $2 FOR UPDATE OF d`
 
-	// dueSQL looks at each index by itself. The scan of an index marks the entries of dead versions, so that the next look
-	// passes them over; a scan that makes a bitmap of both indexes reads their rows each time.
+	// dueSQL looks at each index by itself, and runs in order.
 	dueSQL = `WITH deep AS MATERIALIZED (
 	SELECT * FROM deposits WHERE mode = $1 AND network = $2 AND due_height > 0 AND due_height <= $3
 	ORDER BY height, tx_hash, ordinal FOR UPDATE
@@ -74,9 +72,6 @@ WHERE d.mode = $1 AND d.network = $2 FOR UPDATE OF d`
 	AND NOT (due_height > 0 AND due_height <= $3) ORDER BY height, tx_hash, ordinal FOR UPDATE
 )
 SELECT ` + depositColumns + ` FROM (SELECT * FROM deep UNION ALL SELECT * FROM final) AS d ORDER BY d.height, d.tx_hash, d.ordinal`
-
-	// inOrderSQL has the statements that come after it in the transaction scan indexes and make no bitmaps of them.
-	inOrderSQL = postgres.ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`
 
 	aboveSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.height > $3
 AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
@@ -224,13 +219,10 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 		return nil, err
 	}
 	var due []wallet.Deposit
-	batch := &pgx.Batch{}
-	batch.Queue(inOrderSQL)
-	batch.Queue(dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized).Query(func(rows pgx.Rows) (err error) {
+	if err := inOrder(ctx, tx, func(rows pgx.Rows) (err error) {
 		due, err = pgx.CollectRows(rows, toDeposit)
 		return err
-	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	}, dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized); err != nil {
 		return nil, fmt.Errorf("reading due deposits: %w", err)
 	}
 	var changed []wallet.Deposit

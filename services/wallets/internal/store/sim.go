@@ -135,14 +135,13 @@ func simGrow(ctx context.Context, tx pgx.Tx, network string, height int64, hash 
 	}
 	var until, confirmations int64
 	if height > 0 { // nobody scans the first block, so it holds nothing
-		rows, err := tx.Query(ctx, simIncludeSQL, network, height)
-		if err != nil {
-			return st, fmt.Errorf("filling block %d: %w", height, err)
-		}
-		if _, err := pgx.ForEachRow(rows, []any{&confirmations}, func() error {
-			until = max(until, height+confirmations-1)
-			return nil
-		}); err != nil {
+		if err := inOrder(ctx, tx, func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{&confirmations}, func() error {
+				until = max(until, height+confirmations-1)
+				return nil
+			})
+			return err
+		}, simIncludeSQL, network, height); err != nil {
 			return st, fmt.Errorf("filling block %d: %w", height, err)
 		}
 	}

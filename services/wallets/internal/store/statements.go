@@ -7,7 +7,7 @@ func Statements() map[string]string {
 		"add": addSQL, "grant": grantSQL, "granted": grantedSQL, "waiting": waitingSQL, "after": afterSQL, "count addresses": countAddressesSQL, "segments": segmentsSQL, "unsealed": unsealedSQL, "seal": sealSQL, "sample": sampleSQL,
 		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "told": toldSQL, "header": headerSQL,
 		"oldest": oldestSQL, "add headers": addHeadersSQL, "prune": pruneSQL, "cut": cutSQL, "orphan": orphanSQL, "owners": ownersSQL,
-		"known": knownSQL, "due": dueSQL, "in order": inOrderSQL, "above": aboveSQL, "put deposits": putDepositsSQL, "put transfers": putTransfersSQL,
+		"known": knownSQL, "due": dueSQL, "above": aboveSQL, "put deposits": putDepositsSQL, "put transfers": putTransfersSQL,
 		"sim state": simStateSQL, "sim waiting": simWaitingSQL, "sim open": simOpenSQL, "sim lock": simLockSQL, "sim block": simBlockSQL, "sim include": simIncludeSQL,
 		"sim grow": simGrowSQL, "sim leave": simLeaveSQL, "sim orphaned": simOrphanedSQL, "sim prune": simPruneSQL, "sim header": simHeaderSQL, "sim transfers": simTransfersSQL,
 		"patient wallet": patientWalletSQL, "insert wallet": insertWalletSQL, "history": historySQL, "find wallet": findWalletSQL,

@@ -249,19 +249,22 @@ func (s Sweeps) Due(ctx context.Context, network string, least sweeper.Least, mo
 	for asset, n := range least.Sum {
 		assets, amounts = append(assets, asset), append(amounts, n.String())
 	}
-	rows, err := s.pool.Query(ctx, dueSweepsSQL, network, assets, amounts, most, each(least.Deposit))
-	if err != nil {
+	var due []sweeper.Due
+	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		due, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d sweeper.Due, err error) {
+			var amount string
+			if err := row.Scan(&d.Address, &d.Asset, &amount); err != nil {
+				return d, err
+			}
+			d.Amount, err = integer(amount)
+			d.Least, d.Most = least.Deposit, least.Most
+			return d, err
+		})
+		return err
+	}, dueSweepsSQL, network, assets, amounts, most, each(least.Deposit)); err != nil {
 		return nil, fmt.Errorf("reading due sums: %w", err)
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d sweeper.Due, err error) {
-		var amount string
-		if err := row.Scan(&d.Address, &d.Asset, &amount); err != nil {
-			return d, err
-		}
-		d.Amount, err = integer(amount)
-		d.Least, d.Most = least.Deposit, least.Most
-		return d, err
-	})
+	return due, nil
 }
 
 // each is the smallest deposit of a sweep as a statement takes it.

@@ -301,7 +301,10 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 // their number. Any number of replicas may call it.
 func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
 	var some bool
-	if err := s.pool.QueryRow(ctx, anyOverSQL).Scan(&some); err != nil || !some {
+	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&some}, func() error { return nil })
+		return err
+	}, anyOverSQL); err != nil || !some {
 		return 0, err
 	}
 	err = s.tx(ctx, func(tx pgx.Tx) error {

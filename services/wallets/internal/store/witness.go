@@ -19,7 +19,7 @@ const (
 	AND o.address = d.address AND o.contract = d.contract AND o.amount = d.amount)
 FROM deposits d
 JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
-WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3) ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
+WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness IN ('pending', 'contradicted', 'alone') AND d.witness = ANY($3) ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
 
 	inBlockSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = $3 AND d.ordinal = $4
 AND d.block_hash = $5 FOR UPDATE OF d`
@@ -30,14 +30,17 @@ FROM deposits WHERE mode = $1 AND network = $2 AND state = 'confirmed' AND witne
 
 // Unwitnessed implements scanner.Testimony.
 func (s *Store) Unwitnessed(ctx context.Context, c scanner.Chain, answers []wallet.Witness, limit int) (out []scanner.Testified, err error) {
-	rows, err := s.pool.Query(ctx, unwitnessedSQL, c.Mode, c.Network, answers, limit)
+	err = inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t scanner.Testified, err error) {
+			t.Deposit, err = toDeposit(withMore{row, []any{&t.Key, &t.EqualBefore}})
+			return t, err
+		})
+		return err
+	}, unwitnessedSQL, c.Mode, c.Network, answers, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading deposits without a witness: %w", err)
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t scanner.Testified, err error) {
-		t.Deposit, err = toDeposit(withMore{row, []any{&t.Key, &t.EqualBefore}})
-		return t, err
-	})
+	return out, nil
 }
 
 // withMore is a row that has more columns after those of a deposit.
@@ -50,7 +53,10 @@ func (r withMore) Scan(dest ...any) error { return r.CollectableRow.Scan(append(
 
 // Unsure implements scanner.Testimony.
 func (s *Store) Unsure(ctx context.Context, c scanner.Chain) (contradicted, pending int, err error) {
-	err = s.pool.QueryRow(ctx, unsureSQL, c.Mode, c.Network).Scan(&contradicted, &pending)
+	err = inOrder(ctx, s.pool, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&contradicted, &pending}, func() error { return nil })
+		return err
+	}, unsureSQL, c.Mode, c.Network)
 	return contradicted, pending, err
 }
 

@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"testing"
@@ -46,6 +47,46 @@ witness = CASE tx_hash WHEN '0xdenied' THEN 'contradicted' ELSE 'pending' END`);
 	}
 	if !asked["0xold"] || !asked["0xnew"] || asked["0xdenied"] {
 		t.Errorf("asked about %v", asked)
+	}
+}
+
+// Where one host serves a network, its deposits stay alone for ever. A hearing, which looks each second, reads none of
+// them.
+func TestUnwitnessed_alone(t *testing.T) {
+	t.Parallel()
+	s, one, pages := counted(t, "deposits")
+	ctx := t.Context()
+	key, at := fund(t, s, one), begin(t, s)
+	step := scanner.Step{Headers: []chain.Header{header(1, "h1", "h0")}}
+	for n := range 2000 {
+		step.Transfers = append(step.Transfers, chain.Transfer{TxHash: "0xaa", Ordinal: n, To: key, Asset: "ETH", Amount: big.NewInt(5)})
+	}
+	if err := s.Advance(ctx, lease, at, step); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		`UPDATE deposits SET state = 'confirmed', witness = CASE ordinal WHEN 7 THEN 'pending' WHEN 8 THEN 'contradicted' ELSE 'alone' END`,
+		`VACUUM ANALYZE deposits`,
+	} {
+		if _, err := one.Exec(ctx, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const times = 8 // PostgreSQL plans a statement five times for its arguments before it considers any
+	for n := range times {
+		if most := pages(func() error {
+			list, err := s.Unwitnessed(ctx, lease.Chain, []wallet.Witness{wallet.WitnessPending}, 100)
+			if len(list) != 1 || list[0].Ordinal != 7 {
+				t.Errorf("deposits that are pending: got %v, want the one with ordinal 7", list)
+			}
+			contradicted, pending, unsure := s.Unsure(ctx, lease.Chain)
+			if contradicted != 1 || pending != 1 {
+				t.Errorf("%d deposits are contradicted and %d pending, want one and one", contradicted, pending)
+			}
+			return errors.Join(err, unsure)
+		}); most > 32 {
+			t.Errorf("look %d at two deposits of 2 000, of which the others are alone, reads %d pages, want 32 at most", n, most)
+		}
 	}
 }
 
