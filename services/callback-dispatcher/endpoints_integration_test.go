@@ -157,7 +157,7 @@ func TestEndpoint_goneIsDisabledAndHeld(t *testing.T) {
 	if notice.Type != "webhook.endpoint_disabled" || !bytes.Contains(notice.Body, []byte(id)) {
 		t.Errorf("notice: got %s, want webhook.endpoint_disabled of %s", notice.Body, id)
 	}
-	noticed := time.Now() // until then the worker may use the list of endpoints that it read for the first event
+	noticed := time.Now() // for a while the worker may use the list of endpoints that it read for the first event
 	r.await("the worker's list of endpoints to be out of date", func() bool { return time.Since(noticed) > app.EndpointTTL })
 	before := len(r.receiver.Deliveries())
 	r.publish(event("CW-2", 1, ""), event("CW-1", 2, ""))

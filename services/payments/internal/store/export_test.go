@@ -9,8 +9,8 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// InOrder is what comes before a statement that has to read an index in its order.
-const InOrder = inOrder
+// WithoutBitmaps is what comes before a statement that has to read an index in its order.
+const WithoutBitmaps = withoutBitmaps
 
 // Waiting is the number of changes that wait for a pack.
 func (s *Store) Waiting() int {

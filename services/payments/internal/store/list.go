@@ -235,12 +235,12 @@ func (s *Store) listAnew(ctx context.Context, set func(column) bool, most int, s
 
 // The planner believes that every payer has few payments, and sorts all of them where one has many. Without bitmaps it
 // reads them in the order of the index, which it can leave after a page.
-const inOrder = `SET LOCAL enable_bitmapscan = off`
+const withoutBitmaps = `SET LOCAL enable_bitmapscan = off`
 
 // listInOrder is list of a statement that has to read an index in its order.
 func (s *Store) listInOrder(ctx context.Context, set func(column) bool, most int, sql string, args ...any) (views []change.View, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, inOrder); err != nil {
+		if _, err := tx.Exec(ctx, withoutBitmaps); err != nil {
 			return fmt.Errorf("list payments: %w", err)
 		}
 		rows, err := tx.Query(ctx, sql, args...)

@@ -47,7 +47,7 @@ func explain(w *fixture.Payments, name string, args ...any) plan {
 	w.T.Helper()
 	var raw []byte
 	err := pgx.BeginFunc(w.T.Context(), w.Pool, func(tx pgx.Tx) (err error) {
-		before := map[string]string{"listOwnedByPayer": store.InOrder, "listByAccount": store.InOrder, "countOpen": store.Statements()["noWholeTable"]}
+		before := map[string]string{"listOwnedByPayer": store.WithoutBitmaps, "listByAccount": store.WithoutBitmaps, "countOpen": store.Statements()["noWholeTable"]}
 		if _, err := tx.Exec(w.T.Context(), before[name]); err != nil {
 			return err
 		}

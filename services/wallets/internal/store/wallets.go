@@ -301,8 +301,8 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 // their number. Any number of replicas may call it.
 func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
 	var some bool
-	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&some}, func() error { return nil })
+	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+		some, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
 		return err
 	}, anyOverSQL); err != nil || !some {
 		return 0, err

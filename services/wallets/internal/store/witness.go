@@ -19,7 +19,9 @@ const (
 	AND o.address = d.address AND o.contract = d.contract AND o.amount = d.amount)
 FROM deposits d
 JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
-WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness IN ('pending', 'contradicted', 'alone') AND d.witness = ANY($3) ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
+WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3)
+AND d.witness IN ('pending', 'contradicted', 'alone') -- as the index says
+ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
 
 	inBlockSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = $3 AND d.ordinal = $4
 AND d.block_hash = $5 FOR UPDATE OF d`

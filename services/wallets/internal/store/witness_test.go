@@ -74,7 +74,7 @@ func TestUnwitnessed_alone(t *testing.T) {
 	}
 	const times = 8 // PostgreSQL plans a statement five times for its arguments before it considers any
 	for n := range times {
-		if most := pages(func() error {
+		if read := pages(func() error {
 			list, err := s.Unwitnessed(ctx, lease.Chain, []wallet.Witness{wallet.WitnessPending}, 100)
 			if len(list) != 1 || list[0].Ordinal != 7 {
 				t.Errorf("deposits that are pending: got %v, want the one with ordinal 7", list)
@@ -84,8 +84,8 @@ func TestUnwitnessed_alone(t *testing.T) {
 				t.Errorf("%d deposits are contradicted and %d pending, want one and one", contradicted, pending)
 			}
 			return errors.Join(err, unsure)
-		}); most > 32 {
-			t.Errorf("look %d at two deposits of 2 000, of which the others are alone, reads %d pages, want 32 at most", n, most)
+		}); read > 32 {
+			t.Errorf("look %d at two deposits of 2 000, of which the others are alone, reads %d pages, want 32 at most", n, read)
 		}
 	}
 }
