@@ -28,7 +28,7 @@ var rows = []row{
 	{"create/accept/64", "the same, 64 clients", 0.35, acceptPath(64)},
 	{"create/whole/16", "the same with everything on: each payment's callback arrives, at most 1 000 are on their way, so that no outbox, queue or table of deliveries grows", 0.20, wholePath(16)},
 	{"create/whole/64", "the same, 64 clients", 0.20, wholePath(64)},
-	{"settle", "payments created, paid, paid out and reported: their last callback has arrived, against pgbench with the create's statement; the simulated bank has its answer at the first query", 0, settle(0)},
+	{"settle", "payments created, paid, paid out and reported: their last callback has arrived, against pgbench with the create's statement; the simulated bank has its answer at the first query; a side takes twice as long", 0, settle(0)},
 	{"settle/endpoints/3", "the same, reported to three endpoints as well", 0, settle(3)},
 	{"detect", "deposits of one block of a thousand, from the commit of that block until payments has committed the last as confirmed, against pgbench with the create's statement; the simulated chain makes the blocks on top in two seconds", 0, detect},
 	{"read/one", "GET of a payment through the gateway against a bare Go handler with one indexed SELECT on the same database, 16 clients", 0.35, reads(false)},

@@ -124,6 +124,43 @@ func TestStatistics_areExact(t *testing.T) {
 	t.Logf("all kinds of a year: %s", time.Since(start))
 }
 
+// A statement leaves a row of news for each kind of payment that it changes, however many payments it changes. Every
+// row of news is written, read and deleted once more.
+func TestStatistics_newsOfAStatement(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	const insert = `INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, fiat_currency, fiat_amount, metadata, charge_from,
+			created_at, expires_at)
+		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), $1, 1, $2, 'gift', CASE WHEN n > 40 THEN 7 ELSE 1 END, 1, 'pending',
+			(ARRAY['NGN', 'KES'])[1 + n % 2], n, '{}', 'crypto', '2020-01-01', now()
+		FROM generate_series(1, 50) n`
+	for _, step := range []struct {
+		does string
+		sql  string
+		args []any
+		want int // rows of news
+	}{
+		{"40 payments are made, and ten come back from the archive", insert, []any{fixture.Owner.MerchantID, string(fixture.Owner.Mode)}, 2},
+		{"nothing that is counted changes", `UPDATE payments SET metadata = '{"a":1}', due_at = now()`, nil, 0},
+		{"two kinds change", `UPDATE payments SET status = 'confirming' WHERE version = 1`, nil, 4},
+		{"two payments change their network", `UPDATE payments SET network = CASE network WHEN 'tron' THEN 'bsc' ELSE 'tron' END WHERE reference ~ '0[13]$'`, nil, 2},
+		{"amounts change within a kind", `UPDATE payments SET credit_fee = 1.5 WHERE version = 1 AND fiat_currency = 'KES' AND network = ''`, nil, 1},
+		{"changes of one kind balance", `UPDATE payments SET fiat_amount = CASE reference WHEN 'CW-000000000005' THEN 7 ELSE 5 END
+			WHERE reference IN ('CW-000000000005', 'CW-000000000007')`, nil, 0},
+		{"nothing", `UPDATE payments SET status = 'settled' WHERE false`, nil, 0},
+	} {
+		before := fixture.Ask[int](w, `SELECT count(*) FROM statistics_news`)
+		w.SQL(step.sql, step.args...)
+		if got := fixture.Ask[int](w, `SELECT count(*) FROM statistics_news`) - before; got != step.want {
+			t.Errorf("%s: %d rows of news, expected %d", step.does, got, step.want)
+		}
+		w.SQL(`DELETE FROM payments WHERE version = 7`) // counted does not leave them out
+		if diff := cmp.Diff(counted(w, everyKind), summed(w, everyKind)); diff != "" {
+			t.Errorf("%s (-payments +sums):\n%s", step.does, diff)
+		}
+	}
+}
+
 // A payment's life is counted by the state machine's own writes, and once whatever the answer is asked by.
 func TestStatistics_ofALife(t *testing.T) {
 	t.Parallel()
