@@ -68,13 +68,17 @@ func idlePath(ctx context.Context, b *bench) (measure, error) {
 			return m, err
 		}
 	}
-	if err := b.keepUp(ctx); err != nil {
+	if err := d.begin(ctx); err != nil {
 		return m, err
 	}
-	return m, d.begin(ctx)
+	if err := rest(ctx, idleRest); err != nil { // the stock of addresses is filled up again
+		return m, err
+	}
+	return m, b.keepUp(ctx)
 }
 
-// keepUp does for all databases at once what autovacuum does in the minutes after a row that wrote much.
+// keepUp does for all databases at once what autovacuum and the checkpointer do in the minutes after a row that wrote
+// much.
 func (b *bench) keepUp(ctx context.Context) error {
 	return b.within(ctx, b.stack.Superuser, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `SELECT datname FROM pg_database WHERE datallowconn`)
@@ -94,7 +98,7 @@ func (b *bench) keepUp(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return execute(ctx, conn, `CHECKPOINT`)
 	})
 }
 
@@ -161,20 +165,16 @@ func (d *idle) bare(ctx context.Context, length time.Duration) (s side, err erro
 
 // used is one over the processors that processes use, and so many more. Its costs are milliseconds in a second.
 func (d *idle) used(ctx context.Context, length time.Duration, more float64, processes []string) (side, error) {
-	select {
-	case <-time.After(idleRest):
-	case <-ctx.Done():
-		return side{}, ctx.Err()
+	if err := rest(ctx, idleRest); err != nil {
+		return side{}, err
 	}
 	before, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
 	began := time.Now()
-	select {
-	case <-time.After(idleLonger * length):
-	case <-ctx.Done():
-		return side{}, ctx.Err()
+	if err := rest(ctx, idleLonger*length); err != nil {
+		return side{}, err
 	}
 	after, err := d.bench.stack.CPU()
 	if err != nil {
@@ -187,6 +187,16 @@ func (d *idle) used(ctx context.Context, length time.Duration, more float64, pro
 		cpu[name] = 1000 * cores
 	}
 	return side{PerSec: 1 / max(sum, 0.001), CPU: cpu}, nil
+}
+
+// rest waits.
+func rest(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // end stops the quiet workers.
