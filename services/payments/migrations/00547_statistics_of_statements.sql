@@ -1,9 +1,7 @@
 -- A statement that changes many payments adds one row of news for each kind of payment, and not two for each payment.
--- Packs change payments of few kinds at a time.
+-- Packs change payments of few kinds at a time. To replace a trigger, and not to drop it, lets readers and dumps go on.
 
 -- +goose Up
-DROP TRIGGER payments_counted ON payments;
-DROP TRIGGER payments_counted_anew ON payments;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION count_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -14,8 +12,9 @@ BEGIN
         SELECT merchant_id, mode, day, type, fiat_currency, network, status, CASE status WHEN 'settled' THEN settling_speed(ms) ELSE 0 END AS speed,
             count(*), sum(fiat_amount), sum(transaction_usd), sum(credit_fee), sum(credit_payout), sum(ms)
         FROM (
-            SELECT *, (created_at AT TIME ZONE 'UTC')::date AS day,
-                CASE status WHEN 'settled' THEN settling_ms(settled_at, confirmed_at, claimed_at) ELSE 0 END AS ms
+            SELECT merchant_id, mode, (created_at AT TIME ZONE 'UTC')::date AS day, type, fiat_currency, network, status,
+                CASE status WHEN 'settled' THEN settling_ms(settled_at, confirmed_at, claimed_at) ELSE 0 END AS ms,
+                fiat_amount, transaction_usd, credit_fee, credit_payout
             FROM added WHERE version = 1
         ) AS counted
         GROUP BY merchant_id, mode, day, type, fiat_currency, network, status, speed;
@@ -42,7 +41,7 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-CREATE TRIGGER payments_counted AFTER INSERT ON payments REFERENCING NEW TABLE AS added
+CREATE OR REPLACE TRIGGER payments_counted AFTER INSERT ON payments REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION count_payment();
-CREATE TRIGGER payments_counted_anew AFTER UPDATE ON payments REFERENCING OLD TABLE AS before NEW TABLE AS after
+CREATE OR REPLACE TRIGGER payments_counted_anew AFTER UPDATE ON payments REFERENCING OLD TABLE AS before NEW TABLE AS after
     FOR EACH STATEMENT EXECUTE FUNCTION count_payment();
