@@ -214,11 +214,14 @@ type inspector struct {
 	open    func(ctx context.Context, role string) (*connection, error)
 	metrics *metrics
 
-	mu      sync.Mutex
-	conn    *connection
-	asked   time.Time
-	verdict error
-	depths  map[string]Depth // of the queues when they were last measured
+	buried atomic.Bool // this process has buried a message since the dead queues were measured
+
+	mu        sync.Mutex
+	conn      *connection
+	asked     time.Time
+	askedDead time.Time
+	verdict   error
+	depths    map[string]Depth // of the queues when they were last measured
 }
 
 func (i *inspector) close() {

@@ -434,6 +434,43 @@ func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 	}
 }
 
+// The dead queues are measured every half a minute, because each question costs the broker as much as a message.
+func TestReady_measuresDeadQueuesSeldom(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t, lines()...)
+	receiver := link(t, vhost, billing)
+	receiver.Handle(queue, 1, func(context.Context, Message) error { return nil })
+	run(t, receiver)
+	inspection := func() float64 {
+		t.Helper()
+		receiver.inspect.mu.Lock()
+		receiver.inspect.asked = time.Time{}
+		receiver.inspect.mu.Unlock()
+		if err := receiver.Ready(t.Context()); err != nil {
+			t.Errorf("Ready: %v, want no error", err)
+		}
+		return testutil.ToFloat64(receiver.metrics.buried.WithLabelValues(queue))
+	}
+	eventually(t, "the consumer runs", func() bool { return receiver.Ready(t.Context()) == nil })
+	if got := inspection(); got != 0 {
+		t.Errorf("the gauge of dead messages is %g, want 0", got)
+	}
+	admin := mq.Open(t, vhost) // as the broker does after many deliveries
+	if err := admin.PublishWithContext(t.Context(), "", wire.DeadQueue(queue), true, false, amqp.Publishing{Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a message is dead", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
+	if got := inspection(); got != 0 {
+		t.Errorf("the gauge of dead messages is %g at the next inspection, want 0: it was measured within half a minute", got)
+	}
+	receiver.inspect.mu.Lock()
+	receiver.inspect.askedDead = time.Now().Add(-deadEvery)
+	receiver.inspect.mu.Unlock()
+	if got := inspection(); got != 1 {
+		t.Errorf("the gauge of dead messages is %g half a minute later, want 1", got)
+	}
+}
+
 // buried has a consumer bury messages, and tells when so many are dead.
 func buried(t *testing.T, sent ...*message.Message) (cfg Config, dead func(n int) func() bool) {
 	t.Helper()

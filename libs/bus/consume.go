@@ -438,6 +438,7 @@ func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) 
 		return fmt.Errorf("moving a message to the dead queue: %w", err)
 	}
 	l.metrics.dead.WithLabelValues(queue).Inc()
+	l.inspect.buried.Store(true)
 	l.tel.Log.ErrorContext(ctx, "message moved to the dead queue", "queue", queue, "message", m.Name, "id", m.ID, "reason", reason)
 	return nil
 }

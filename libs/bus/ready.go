@@ -15,8 +15,12 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// inspectEvery is how long the broker's answer about its consumers is valid.
-const inspectEvery = time.Second
+// How long the broker's answers are valid: about its consumers, and about the dead queues. A dead queue is asked about
+// at the next inspection if this process has just buried a message.
+const (
+	inspectEvery = time.Second
+	deadEvery    = 30 * time.Second
+)
 
 // Ready is nil while the link is connected and every queue has its consumers. The connection alone proves little: the
 // library only logs a subscription that failed to come back, so the broker is asked for its consumers.
@@ -81,9 +85,13 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 	return short
 }
 
-// dead measures the dead queues, which an operator must empty. A missing one leaves the service ready, and ends the
-// channel.
+// dead measures the dead queues, which an operator must empty, unless it did lately. A missing one leaves the service
+// ready, and ends the channel.
 func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
+	if !i.buried.Swap(false) && time.Since(i.askedDead) < deadEvery {
+		return
+	}
+	i.askedDead = time.Now()
 	measured := map[string]string{wire.Unrouted: wire.Unrouted}
 	for _, h := range handlers {
 		measured[h.queue] = wire.DeadQueue(h.queue)

@@ -45,6 +45,7 @@ type Group struct {
 
 	stopping chan struct{}
 	stopOnce sync.Once
+	turns    tick.Turns
 	failed   *prometheus.CounterVec
 	ran      *prometheus.CounterVec
 	well     *prometheus.GaugeVec
@@ -66,7 +67,7 @@ type loop struct {
 // New makes an empty group. The whole stop may take drain; anything that has not ended by then is abandoned.
 func New(log *slog.Logger, drain time.Duration) *Group {
 	return &Group{
-		log: log, drain: drain, stopping: make(chan struct{}),
+		log: log, drain: drain, stopping: make(chan struct{}), turns: tick.NewTurns(atOnce),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifecycle_failures_total", Help: "Runs of periodic work that ended in an error.",
 		}, []string{"work"}),
@@ -80,11 +81,11 @@ func New(log *slog.Logger, drain time.Duration) *Group {
 	}
 }
 
-// Child makes an empty group that counts its periodic work with g's, for work that runs only under a condition, such as
-// leadership.
+// Child makes an empty group whose periodic work is counted with g's and takes turns with it, for work that runs only
+// under a condition, such as leadership.
 func (g *Group) Child(drain time.Duration) *Group {
 	child := New(g.log, drain)
-	child.failed, child.ran, child.well = g.failed, g.ran, g.well
+	child.turns, child.failed, child.ran, child.well = g.turns, g.failed, g.ran, g.well
 	return child
 }
 
@@ -142,6 +143,9 @@ func (g *Group) Go(name string, f func(context.Context) error) {
 	g.loops = append(g.loops, &loop{name: name, run: f, done: make(chan struct{})})
 }
 
+// atOnce is how much periodic work of a process runs at a time, unless it takes long (tick.Turns).
+const atOnce = 2
+
 // Every adds periodic work: f runs at once and then at every interval of package tick, never twice at a time. Its
 // errors and panics are logged and counted and do not stop the group. The alert PeriodicWorkLate fires an hour after
 // the last success, so an interval must be well below an hour.
@@ -175,7 +179,10 @@ func (g *Group) repeat(ctx context.Context, name string, f func(context.Context)
 	well()
 	for {
 		g.ran.WithLabelValues(name).Inc()
-		switch err := guarded(ctx, f); {
+		end := g.turns.Take()
+		err := guarded(ctx, f)
+		end()
+		switch {
 		case err == nil:
 			well()
 		case ctx.Err() == nil:

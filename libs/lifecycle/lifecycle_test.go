@@ -77,6 +77,77 @@ func TestEvery_tellsTheLastSuccess(t *testing.T) {
 	})
 }
 
+// Work that is due at the same moment takes turns: a few runs at a time, so that a quiet process needs a few
+// connections and not one for each loop. A run that takes long holds up the others for a moment only.
+func TestEvery_takesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(time.Minute)
+		child := g.Child(time.Minute)
+		var running, most, runs atomic.Int64
+		for n := range 12 {
+			of := g
+			if n%2 == 0 {
+				of = child
+			}
+			of.Every(fmt.Sprint("look ", n), time.Second, func(context.Context) error {
+				runs.Add(1)
+				defer running.Add(-1)
+				now := running.Add(1)
+				for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+				}
+				time.Sleep(time.Millisecond) // synthetic: a round trip
+				return nil
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- child.Run(ctx) }()
+		go func() { done <- g.Run(ctx) }()
+		time.Sleep(10 * time.Second) // synthetic
+		if got := most.Load(); got > 2 {
+			t.Errorf("%d runs at a time, want 2 at most", got)
+		}
+		if got := runs.Load(); got < 12*9 {
+			t.Errorf("%d runs in ten seconds, want 108 at least", got)
+		}
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Two runs that never end do not keep other work from running.
+func TestEvery_longRunsHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(time.Minute)
+		for n := range 2 {
+			g.Every(fmt.Sprint("long ", n), time.Second, func(ctx context.Context) error {
+				<-ctx.Done()
+				return nil
+			})
+		}
+		var runs atomic.Int64
+		g.Every("look", time.Second, func(context.Context) error {
+			runs.Add(1)
+			return nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- g.Run(ctx) }()
+		time.Sleep(10*time.Second + 500*time.Millisecond) // synthetic
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := runs.Load(); got < 10 {
+			t.Errorf("%d runs in ten seconds beside two that do not end, want 10 at least", got)
+		}
+	})
+}
+
 func TestRun_stopsLoopsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"causeway.internal/libs/tick"
 )
 
 // Ear receives the notifications of Listen. Its methods are called one at a time and must not block.
@@ -28,6 +30,7 @@ type Ear interface {
 const (
 	proofEvery   = 200 * time.Millisecond
 	proofSeldom  = 5 * time.Second // while the ear wants none
+	wantedWithin = time.Second     // after it wants some again the listener notices
 	proofTimeout = 600 * time.Millisecond
 	listenDial   = 2 * time.Second
 	listenAgain  = 200 * time.Millisecond
@@ -70,7 +73,11 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 	for {
 		e.CaughtUp(start)
 		for proved := time.Now(); ; {
-			if err := await(ctx, conn, proofEvery); err != nil {
+			wait := proofEvery
+			if !e.Wanted() {
+				wait = tick.Until(wantedWithin)
+			}
+			if err := await(ctx, conn, wait); err != nil {
 				return err
 			}
 			if e.Wanted() || time.Since(proved) >= proofSeldom {

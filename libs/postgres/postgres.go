@@ -84,7 +84,7 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	pc.MinIdleConns = min(2, pc.MaxConns)
 	pc.MaxConnLifetime = 30 * time.Minute
 	pc.MaxConnLifetimeJitter = 5 * time.Minute
-	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.MaxConnIdleTime = time.Minute
 	pc.HealthCheckPeriod = 15 * time.Second
 	pc.PingTimeout = 2 * time.Second
 	pc.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }

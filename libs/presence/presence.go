@@ -33,10 +33,11 @@ const Schema = `CREATE TABLE processes (
 );`
 
 const (
-	reportSQL = `INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	// reportSQL also deletes processes that have ended, but never the row that it writes.
+	reportSQL = `WITH ended AS (DELETE FROM processes WHERE told_at < now() - interval '10 minutes' AND name <> $1)
+INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (name) DO UPDATE SET ready = excluded.ready, checks = excluded.checks, queues = excluded.queues, told_at = now()`
-	forgetSQL = `DELETE FROM processes WHERE told_at < now() - interval '10 minutes'`
-	listSQL   = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes
+	listSQL = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes
 WHERE told_at > now() - interval '1 minute' ORDER BY role, started_at, name LIMIT 200`
 	// sinceSQL is the newest report of any process about a queue, such as of the one before a restart.
 	sinceSQL = `SELECT coalesce((SELECT q->>'deadSince' FROM processes, json_array_elements(queues) AS q
@@ -45,11 +46,11 @@ WHERE q->>'queue' = $1 ORDER BY told_at DESC LIMIT 1), '')`
 
 // Statements lists the SQL texts of the package by name.
 func Statements() map[string]string {
-	return map[string]string{"reportProcess": reportSQL, "forgetProcesses": forgetSQL, "listProcesses": listSQL, "deadSince": sinceSQL}
+	return map[string]string{"reportProcess": reportSQL, "listProcesses": listSQL, "deadSince": sinceSQL}
 }
 
 // Every is the interval of Report.
-const Every = 5 * time.Second
+const Every = 10 * time.Second
 
 // Depth is the number of messages in a queue, and in its dead queue.
 type Depth struct {
@@ -110,7 +111,7 @@ type check struct {
 }
 
 // Queue is a queue as operators see it. DeadSince is the time since when its dead queue is not empty: a process saw
-// the first message there within seconds.
+// the first message there within half a minute.
 type Queue struct {
 	Queue     string  `json:"queue"`
 	Messages  int     `json:"messages"`
@@ -171,9 +172,6 @@ func (r *Reporter) Report(ctx context.Context) error {
 	build := version.Read()
 	if _, err := r.DB.Exec(ctx, reportSQL, r.name, r.Role, build.Version, build.Revision, r.started, ready, string(checked), string(waiting)); err != nil {
 		return fmt.Errorf("report the process: %w", err)
-	}
-	if _, err := r.DB.Exec(ctx, forgetSQL); err != nil {
-		return fmt.Errorf("delete ended processes: %w", err)
 	}
 	return nil
 }

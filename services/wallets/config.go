@@ -64,7 +64,7 @@ type workSettings struct {
 	Bus bus.Config
 
 	SimulatedEvery time.Duration `env:"SIMULATED_BLOCK_EVERY" envDefault:"5s" doc:"time between two blocks of a simulated network while no deposit waits for one; a payment of test mode expires with the next block after its window; above 0 and below 10 minutes"`
-	AnnounceTest   time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network, three times that while its scan does not move; payments closes a network that is silent for its SCAN_SILENCE"`
+	AnnounceTest   time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network; while its scan does not move, every whole three times that since the process began; payments closes a network that is silent for its SCAN_SILENCE"`
 	SignerSocket   string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
 	SweepEvery     time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
 	BalancesEvery  time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"time in which wallets compares the native balances of all addresses with the books once, on EVM networks without TRACE; one call for each address and network"`

@@ -40,7 +40,7 @@ type Journal struct {
 const (
 	waitingMax = 20_000
 	batchMax   = 500
-	every      = 500 * time.Millisecond
+	every      = time.Second
 	writeMax   = 5 * time.Second
 )
 

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tick"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -332,6 +333,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	return nil
 }
 
-func (d *Dispatcher) sleep(ctx context.Context, wait time.Duration) bool {
-	return pause(ctx, wait) && ctx.Err() == nil
+// sleep waits for the next whole interval, with the other loops of the process.
+func (d *Dispatcher) sleep(ctx context.Context, interval time.Duration) bool {
+	return pause(ctx, tick.Until(interval)) && ctx.Err() == nil
 }

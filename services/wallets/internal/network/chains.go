@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/tick"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
@@ -108,8 +109,9 @@ func Open(o Options) (*Chains, error) {
 		}
 	}
 	live := o.Networks.Networks(o.Bitcoin)
+	turns := tick.NewTurns(1)
 	for _, n := range money.Networks() {
-		c.openSimulated(n)
+		c.openSimulated(n, turns)
 		if err := c.openLive(n, live[n.Name]); err != nil {
 			return nil, err
 		}
@@ -117,8 +119,8 @@ func Open(o Options) (*Chains, error) {
 	return c, nil
 }
 
-func (c *Chains) openSimulated(n money.Network) {
-	sim := simulated.New(n, c.Book, c.SimulatedEvery, c.Telemetry.Log)
+func (c *Chains) openSimulated(n money.Network, turns tick.Turns) {
+	sim := simulated.New(n, c.Book, c.SimulatedEvery, turns, c.Telemetry.Log)
 	c.simulated[n.Name] = sim
 	cfg := scanConfig(tenant.Test, n, simulated.PollEvery, c.AnnounceTest)
 	if !c.refused(cfg) {

@@ -49,6 +49,47 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Scans that stand still are announced at the same moments, whenever each of them began, so that their messages travel
+// together.
+func TestScan_quietOnesTellTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig()
+		period := stillMost * cfg.Announce
+		var stores []*memory
+		for range 4 {
+			n, m := newNode(), newMemory(ours)
+			b := start(t, n, m, cfg, 1)
+			defer b.end()
+			n.mineMany(3)
+			b.settle(period/3 + time.Second)
+			stores = append(stores, m)
+		}
+		time.Sleep(period)
+		var before []int
+		for _, m := range stores {
+			_, told := m.fares()
+			before = append(before, told)
+		}
+		var moments, told int
+		for range 3 * period / testPoll {
+			time.Sleep(testPoll)
+			synctest.Wait()
+			anybody := false
+			for i, m := range stores {
+				if _, now := m.fares(); now > before[i] {
+					told, before[i], anybody = told+now-before[i], now, true
+				}
+			}
+			if anybody {
+				moments++
+			}
+		}
+		if moments != 3 || told != 3*len(stores) {
+			t.Errorf("in three periods %d announcements came at %d moments, want %d at 3", told, moments, 3*len(stores))
+		}
+	})
+}
+
 // A scan without progress is announced at longer intervals. An unreachable node, a halt and the recovery from each are
 // announced at once.
 func TestScan_tellsHowItFares(t *testing.T) {

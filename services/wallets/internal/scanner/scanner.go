@@ -313,14 +313,14 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 
 // announce announces scanned_through at once when the health has changed, and else at intervals. Where nothing has
 // changed since the last time, the intervals are longer: payments only needs to know that the scan is alive, which it
-// doubts after a long silence.
+// doubts after a long silence. Scans without a change announce at the same moments, so their messages travel together.
 func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 	health := s.health(s.cursor.Header)
-	wait := s.cfg.Announce
+	due := time.Since(s.announcedAt) >= s.cfg.Announce
 	if health.State == wallet.ScanFollowing && s.cursor.same(s.toldOf) {
-		wait *= stillMost
+		due = s.announcedAt.Before(tick.Last(stillMost * s.cfg.Announce))
 	}
-	if health.State == s.told && time.Since(s.announcedAt) < wait {
+	if health.State == s.told && !due {
 		return nil
 	}
 	if err := s.store.Announce(ctx, lease, s.cursor, health); err != nil {

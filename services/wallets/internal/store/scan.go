@@ -404,6 +404,7 @@ func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor
 
 // Announce implements scanner.Store.
 func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor, health scanner.Health) error {
+	defer s.telling.Take()()
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		if err := move(ctx, tx, l, at, at.Header, at.Finalized); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/tick"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -44,7 +45,7 @@ func newSimulation(t *testing.T, every time.Duration) *simulation {
 	s, pool := open(t)
 	w := &simulation{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
 	network, _ := money.NetworkOf("ethereum")
-	w.chain = simulated.New(network, s, every, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.chain = simulated.New(network, s, every, tick.NewTurns(1), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	w.start(1)
 	t.Cleanup(func() { w.stop() })
 	return w

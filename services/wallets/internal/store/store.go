@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/tick"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -56,11 +57,12 @@ type Store struct {
 	messages Messages
 	set      Settings
 	base     atomic.Int64 // versions above it are published, see recover.go
+	telling  tick.Turns   // of scans that announce themselves at the same moments
 }
 
 // New makes a store over an open pool.
 func New(pool *pgxpool.Pool, messages Messages, set Settings) *Store {
-	return &Store{pool: pool, messages: messages, set: set}
+	return &Store{pool: pool, messages: messages, set: set, telling: tick.NewTurns(1)}
 }
 
 // RotateInbox empties the part of the inbox that the next week will use; call it every hour.

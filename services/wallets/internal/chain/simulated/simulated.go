@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tick"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -53,6 +54,7 @@ type Chain struct {
 	network money.Network
 	ledger  Ledger
 	every   time.Duration // between two blocks while nobody waits for one
+	turns   tick.Turns    // of the chains of a process, whose scanners ask for the heads at the same moments
 	log     *slog.Logger
 
 	taken chan struct{} // a deposit was stored
@@ -65,9 +67,9 @@ var (
 )
 
 // New makes the chain of a network, with a block every so often while nobody waits for one.
-func New(network money.Network, ledger Ledger, every time.Duration, log *slog.Logger) *Chain {
+func New(network money.Network, ledger Ledger, every time.Duration, turns tick.Turns, log *slog.Logger) *Chain {
 	return &Chain{
-		network: network, ledger: ledger, every: every, log: log.With("chain", "simulated "+network.Name),
+		network: network, ledger: ledger, every: every, turns: turns, log: log.With("chain", "simulated "+network.Name),
 		taken: make(chan struct{}, 1), mined: make(chan struct{}, 1),
 	}
 }
@@ -154,6 +156,7 @@ func (c *Chain) hash() string {
 
 // Head implements chain.Driver.
 func (c *Chain) Head(ctx context.Context) (chain.Head, error) {
+	defer c.turns.Take()()
 	state, err := c.ledger.SimState(ctx, c.network.Name)
 	if err != nil {
 		return chain.Head{}, err
