@@ -46,6 +46,8 @@ RETURNING height, mine_until`
 
 	simPruneSQL = `DELETE FROM sim_blocks WHERE network = $1 AND height < $2`
 
+	simHeadSQL = `SELECT b.height, b.hash, b.parent, b.time FROM sim_networks n JOIN sim_blocks b ON b.network = n.network AND b.height = n.height
+WHERE n.network = $1`
 	simHeaderSQL = `SELECT height, hash, parent, time FROM sim_blocks WHERE network = $1 AND height = $2`
 
 	simTransfersSQL = `SELECT tx_hash, key, asset, contract, amount::text, sender FROM sim_transfers WHERE network = $1 AND height = $2 ORDER BY tx_hash`
@@ -147,6 +149,20 @@ func simGrow(ctx context.Context, tx pgx.Tx, network string, height int64, hash 
 	}
 	err = tx.QueryRow(ctx, simGrowSQL, network, height, until).Scan(&st.Height, &st.MineUntil)
 	return st, err
+}
+
+// SimHead implements simulated.Ledger.
+func (s *Store) SimHead(ctx context.Context, network string) (h chain.Header, err error) {
+	read := func() error {
+		return s.pool.QueryRow(ctx, simHeadSQL, network).Scan(&h.Height, &h.Hash, &h.Parent, &h.Time)
+	}
+	if err = read(); !errors.Is(err, pgx.ErrNoRows) {
+		return h, err
+	}
+	if _, err := s.simGenesis(ctx, network); err != nil {
+		return h, err
+	}
+	return h, read()
 }
 
 // SimHeader implements simulated.Ledger.

@@ -9,7 +9,7 @@ func Statements() map[string]string {
 		"oldest": oldestSQL, "add headers": addHeadersSQL, "prune": pruneSQL, "cut": cutSQL, "orphan": orphanSQL, "owners": ownersSQL,
 		"known": knownSQL, "due": dueSQL, "above": aboveSQL, "put deposits": putDepositsSQL, "put transfers": putTransfersSQL,
 		"sim state": simStateSQL, "sim waiting": simWaitingSQL, "sim open": simOpenSQL, "sim lock": simLockSQL, "sim block": simBlockSQL, "sim include": simIncludeSQL,
-		"sim grow": simGrowSQL, "sim leave": simLeaveSQL, "sim orphaned": simOrphanedSQL, "sim prune": simPruneSQL, "sim header": simHeaderSQL, "sim transfers": simTransfersSQL,
+		"sim grow": simGrowSQL, "sim leave": simLeaveSQL, "sim orphaned": simOrphanedSQL, "sim prune": simPruneSQL, "sim head": simHeadSQL, "sim header": simHeaderSQL, "sim transfers": simTransfersSQL,
 		"patient wallet": patientWalletSQL, "insert wallet": insertWalletSQL, "history": historySQL, "find wallet": findWalletSQL,
 		"list wallets": listWalletsSQL, "list wallets by status": listWalletsByStatusSQL,
 		"list a merchant's wallets": listMerchantWalletsSQL, "list them by status": listMerchantWalletsByStatusSQL, "list deposits": listDepositsSQL,

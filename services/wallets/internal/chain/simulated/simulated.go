@@ -42,6 +42,8 @@ type Ledger interface {
 	SimState(ctx context.Context, network string) (State, error)
 	// SimMine adds the next block, with every waiting deposit in it. The first block has height 0.
 	SimMine(ctx context.Context, network, hash string) (State, error)
+	// SimHead is the newest block. A chain without blocks gets its first one.
+	SimHead(ctx context.Context, network string) (chain.Header, error)
 	SimHeader(ctx context.Context, network string, height int64) (chain.Header, bool, error)
 	SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error)
 	// SimFork replaces every block above a height by one more block than there were, with hashes from the function.
@@ -157,11 +159,7 @@ func (c *Chain) hash() string {
 // Head implements chain.Driver.
 func (c *Chain) Head(ctx context.Context) (chain.Head, error) {
 	defer c.turns.Take()()
-	state, err := c.ledger.SimState(ctx, c.network.Name)
-	if err != nil {
-		return chain.Head{}, err
-	}
-	h, err := c.Header(ctx, state.Height)
+	h, err := c.ledger.SimHead(ctx, c.network.Name)
 	return chain.Head{Header: h, Finalized: max(0, h.Height-wallet.SimulatedLag(c.network.Name))}, err
 }
 
