@@ -27,14 +27,19 @@ const (
 // Session is a leader's own connection, which holds the lock. Work through it cannot outlive the leadership: it fails
 // once the session is gone.
 type Session struct {
-	mu   sync.Mutex
+	turn chan struct{} // full while somebody has the connection
 	conn *pgx.Conn
 }
 
-// Do passes the connection to f, one caller at a time. f must be short: no heartbeat is sent meanwhile.
+// Do passes the connection to f, one caller at a time, in the order in which they come: an Await that begins again must
+// not pass a heartbeat that waits. f must be short: no heartbeat is sent meanwhile.
 func (s *Session) Do(ctx context.Context, f func(*pgx.Conn) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -118,7 +123,7 @@ func lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 		}
 	}
 	log.Info("leading", "name", name)
-	s := &Session{conn: conn}
+	s := &Session{turn: make(chan struct{}, 1), conn: conn}
 	leading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var beats sync.WaitGroup

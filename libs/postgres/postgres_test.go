@@ -275,6 +275,46 @@ func TestLead_oneLeaderAndTakeover(t *testing.T) {
 	}
 }
 
+// A leader that waits for notifications all the time keeps its session: each heartbeat gets its turn.
+func TestLeadSession_heartbeatsPassAnAwait(t *testing.T) {
+	t.Parallel()
+	cfg, tel := pg.Config(t, migrations), telemetrytest.ForTest(t)
+	pool := pg.Open(t, cfg, migrations)
+	ctx, stop := context.WithCancel(t.Context())
+	var began atomic.Int32
+	ended := make(chan error, 1)
+	go func() {
+		ended <- postgres.LeadSession(ctx, cfg, "test", tel.Log, func(ctx context.Context, s *postgres.Session) error {
+			began.Add(1)
+			for ctx.Err() == nil {
+				if err := s.Await(ctx, time.Minute); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	beats := map[time.Time]bool{}
+	for waiting := time.NewTicker(20 * time.Millisecond); len(beats) < 6 && began.Load() < 2; {
+		<-waiting.C
+		var at time.Time
+		err := pool.QueryRow(t.Context(), `SELECT query_start FROM pg_stat_activity WHERE datname = current_database() AND query = '-- ping'
+			AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')`).Scan(&at)
+		if err == nil {
+			beats[at] = true
+		} else if !errors.Is(err, pgx.ErrNoRows) {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := began.Load(); got != 1 {
+		t.Errorf("the leadership began %d times within %d heartbeats, want once", got, len(beats))
+	}
+}
+
 // A leader that stops showing signs of life, as a paused process does, loses its session and cannot write through it.
 func TestLeadSession_silentLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
