@@ -20,8 +20,8 @@ import (
 // slots admits two calls at a time and makes a third wait less long than slow callers have, so that a slot that a slow
 // caller takes shows.
 func slots(o *proxy.Options) {
-	o.Slots = limit.NewInFlight(2, 2, 0, 500*time.Millisecond)
-	o.BodyTime, o.WriteTime = 2*time.Second, 2*time.Second
+	o.Slots = limit.NewInFlight(2, 2, 0, 2*time.Second) // a slow machine takes half a second for a large answer
+	o.BodyTime, o.WriteTime = 5*time.Second, 5*time.Second
 }
 
 func (w *fixture) dial(t *testing.T) *net.TCPConn {
@@ -76,7 +76,7 @@ func TestProxy_slowSenders(t *testing.T) {
 func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		late := time.NewTimer(2200 * time.Millisecond)
+		late := time.NewTimer(5200 * time.Millisecond)
 		defer late.Stop()
 		select {
 		case <-late.C:
