@@ -88,10 +88,9 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 // dead measures the dead queues, which an operator must empty, unless it did lately. A missing one leaves the service
 // ready, and ends the channel.
 func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
-	if !i.buried.Swap(false) && time.Since(i.askedDead) < deadEvery {
+	if !i.buried.Swap(false) && time.Since(i.askedDead) < deadEvery-measureEvery/2 { // an inspection may come early
 		return
 	}
-	i.askedDead = time.Now()
 	measured := map[string]string{wire.Unrouted: wire.Unrouted}
 	for _, h := range handlers {
 		measured[h.queue] = wire.DeadQueue(h.queue)
@@ -99,11 +98,13 @@ func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 	for label, queue := range measured {
 		state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 		if err != nil {
+			i.buried.Store(true) // the next inspection tries again
 			return
 		}
 		i.metrics.buried.WithLabelValues(label).Set(float64(state.Messages))
 		i.note(label, func(d *Depth) { d.Dead = state.Messages })
 	}
+	i.askedDead = time.Now()
 }
 
 // Depth is how many messages wait in a queue, and how many in its dead queue.

@@ -14,3 +14,6 @@ const WorkPause = workPause
 func (s *Session) AwaitWorkFor(ctx context.Context, most time.Duration, tables ...Work) error {
 	return s.awaitWork(ctx, most, tables)
 }
+
+// NewSession makes a session without a connection.
+func NewSession() *Session { return &Session{turn: make(chan struct{}, 1)} }

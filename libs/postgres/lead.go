@@ -18,9 +18,9 @@ import (
 // session and with it the lock; a follower tries every followEvery.
 const (
 	followEvery = 500 * time.Millisecond
-	beatEvery   = 2 * time.Second
+	beatEvery   = time.Second
 	beatTimeout = 3 * time.Second
-	beatWithin  = 3500 * time.Millisecond // a heartbeat, with its wait for an Await: the leader ends before idleLimit
+	beatWithin  = 4 * time.Second // a heartbeat, with its wait for an Await: the leader ends before idleLimit
 	idleLimit   = "6s"
 )
 

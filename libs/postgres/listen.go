@@ -80,7 +80,7 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 			if err := await(ctx, conn, wait); err != nil {
 				return err
 			}
-			if e.Wanted() || time.Since(proved) >= proofSeldom {
+			if e.Wanted() || time.Since(proved) >= proofSeldom-wantedWithin/2 {
 				break
 			}
 		}

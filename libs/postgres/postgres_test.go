@@ -5,10 +5,13 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -275,44 +278,35 @@ func TestLead_oneLeaderAndTakeover(t *testing.T) {
 	}
 }
 
-// A leader that waits for notifications all the time keeps its session: each heartbeat gets its turn.
-func TestLeadSession_heartbeatsPassAnAwait(t *testing.T) {
+// Callers have a session in the order in which they come. An Await that begins again and again does not pass the
+// heartbeat that waits.
+func TestSession_inOrder(t *testing.T) {
 	t.Parallel()
-	cfg, tel := pg.Config(t, migrations), telemetrytest.ForTest(t)
-	pool := pg.Open(t, cfg, migrations)
-	ctx, stop := context.WithCancel(t.Context())
-	var began atomic.Int32
-	ended := make(chan error, 1)
-	go func() {
-		ended <- postgres.LeadSession(ctx, cfg, "test", tel.Log, func(ctx context.Context, s *postgres.Session) error {
-			began.Add(1)
-			for ctx.Err() == nil {
-				if err := s.Await(ctx, time.Minute); err != nil {
-					return err
-				}
+	synctest.Test(t, func(t *testing.T) {
+		s := postgres.NewSession()
+		var order []string
+		hold := func(who string) {
+			if err := s.Do(t.Context(), func(*pgx.Conn) error {
+				order = append(order, who)
+				time.Sleep(time.Second) // synthetic
+				return nil
+			}); err != nil {
+				t.Error(err)
 			}
-			return nil
-		})
-	}()
-	beats := map[time.Time]bool{}
-	for waiting := time.NewTicker(20 * time.Millisecond); len(beats) < 6 && began.Load() < 2; {
-		<-waiting.C
-		var at time.Time
-		err := pool.QueryRow(t.Context(), `SELECT query_start FROM pg_stat_activity WHERE datname = current_database() AND query = '-- ping'
-			AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')`).Scan(&at)
-		if err == nil {
-			beats[at] = true
-		} else if !errors.Is(err, pgx.ErrNoRows) {
-			t.Fatal(err)
 		}
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if got := began.Load(); got != 1 {
-		t.Errorf("the leadership began %d times within %d heartbeats, want once", got, len(beats))
-	}
+		var holds sync.WaitGroup
+		holds.Go(func() {
+			for range 3 {
+				hold("await")
+			}
+		})
+		time.Sleep(500 * time.Millisecond) // synthetic
+		holds.Go(func() { hold("heartbeat") })
+		holds.Wait()
+		if want := []string{"await", "heartbeat", "await", "await"}; !slices.Equal(order, want) {
+			t.Errorf("the session was had by %v, want %v", order, want)
+		}
+	})
 }
 
 // A leader that stops showing signs of life, as a paused process does, loses its session and cannot write through it.

@@ -33,8 +33,10 @@ const Schema = `CREATE TABLE processes (
 );`
 
 const (
-	// reportSQL also deletes processes that have ended, but never the row that it writes.
-	reportSQL = `WITH ended AS (DELETE FROM processes WHERE told_at < now() - interval '10 minutes' AND name <> $1)
+	// reportSQL also deletes processes that have ended, but never the row that it writes, nor one that another process
+	// writes or deletes at that moment: the two would wait for each other.
+	reportSQL = `WITH ended AS (DELETE FROM processes WHERE name = ANY(ARRAY(
+	SELECT name FROM processes WHERE told_at < now() - interval '10 minutes' AND name <> $1 FOR UPDATE SKIP LOCKED)))
 INSERT INTO processes (name, role, version, revision, started_at, ready, checks, queues) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (name) DO UPDATE SET ready = excluded.ready, checks = excluded.checks, queues = excluded.queues, told_at = now()`
 	listSQL = `SELECT name, role, version, revision, started_at, ready, checks, queues, told_at FROM processes

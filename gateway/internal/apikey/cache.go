@@ -346,12 +346,11 @@ func (c *Cache) Missed() {
 // Wanted reports whether a key was asked for lately. It is part of postgres.Ear.
 func (c *Cache) Wanted() bool { return c.now().UnixNano()-c.asked.Load() < int64(wantedFor) }
 
-// Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key.
+// Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key, and
+// for a second after somebody does; a listener that hangs says Missed.
 func (c *Cache) Current() bool {
-	if at := c.caughtUp.Load(); at != nil && !c.Wanted() {
-		return c.now().Sub(*at) < idleMax
-	}
-	return c.current(c.now())
+	at := c.caughtUp.Load()
+	return at != nil && c.now().Sub(*at) < idleMax
 }
 
 // Used hands over the time at which each key was last looked up, exact to the time to live, and resets it.

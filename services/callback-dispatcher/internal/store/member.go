@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	beatEvery     = 2 * time.Second
+	beatEvery     = time.Second
 	takeOverEvery = time.Second
 	takeOverFor   = time.Second
 	takeOverMost  = 1000 // deliveries in one transaction
@@ -27,7 +27,7 @@ const (
 var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process has not ended yet")
 
 // Member makes this process one of those that lease deliveries. A session of its own holds an advisory lock for as long
-// as the process lives, so that the others see a death at once, and a beat every two seconds tells a hang from life.
+// as the process lives, so that the others see a death at once, and a beat every second tells a hang from life.
 type Member struct {
 	db       *pgxpool.Pool
 	instance string

@@ -316,9 +316,10 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 // doubts after a long silence. Scans without a change announce at the same moments, so their messages travel together.
 func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 	health := s.health(s.cursor.Header)
-	due := time.Since(s.announcedAt) >= s.cfg.Announce
+	since := time.Since(s.announcedAt)
+	due := since >= s.cfg.Announce
 	if health.State == wallet.ScanFollowing && s.cursor.same(s.toldOf) {
-		due = s.announcedAt.Before(tick.Last(stillMost * s.cfg.Announce))
+		due = since >= (stillMost-1)*s.cfg.Announce && s.announcedAt.Before(tick.Last(stillMost*s.cfg.Announce))
 	}
 	if health.State == s.told && !due {
 		return nil

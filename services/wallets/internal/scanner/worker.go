@@ -27,7 +27,7 @@ type Job struct {
 // paused through all of that, the epoch on the cursor makes the store refuse its writes.
 const (
 	leaseTTL    = 6 * time.Second
-	renewEvery  = 2 * time.Second
+	renewEvery  = 1500 * time.Millisecond
 	renewBound  = 1500 * time.Millisecond
 	staleAfter  = 4500 * time.Millisecond
 	releaseTime = 2 * time.Second
