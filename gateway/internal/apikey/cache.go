@@ -346,8 +346,8 @@ func (c *Cache) Missed() {
 // Wanted reports whether a key was asked for lately. It is part of postgres.Ear.
 func (c *Cache) Wanted() bool { return c.now().UnixNano()-c.asked.Load() < int64(wantedFor) }
 
-// Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key, and
-// for a second after somebody does; a listener that hangs says Missed.
+// Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key,
+// and for a second after somebody does; a listener that hangs says Missed.
 func (c *Cache) Current() bool {
 	at := c.caughtUp.Load()
 	return at != nil && c.now().Sub(*at) < idleMax
