@@ -75,12 +75,12 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 		for proved := time.Now(); ; {
 			wait := proofEvery
 			if !e.Wanted() {
-				wait = tick.Until(wantedWithin)
+				wait = min(tick.Until(wantedWithin), max(0, proofSeldom-time.Since(proved)))
 			}
 			if err := await(ctx, conn, wait); err != nil {
 				return err
 			}
-			if e.Wanted() || time.Since(proved) >= proofSeldom-wantedWithin/2 {
+			if e.Wanted() || time.Since(proved) >= proofSeldom {
 				break
 			}
 		}

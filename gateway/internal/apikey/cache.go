@@ -54,6 +54,8 @@ const (
 const (
 	wantedFor = 10 * time.Second
 	idleMax   = 15 * time.Second
+	// noticedFor is how long after the first question the listener's next proof may take: it looks every second.
+	noticedFor = 2 * time.Second
 )
 
 // Cache finds the key of a secret in memory. It holds at most size keys and, apart from them, at most size unknown
@@ -71,6 +73,7 @@ type Cache struct {
 	flight   singleflight.Group
 	caughtUp atomic.Pointer[time.Time]
 	asked    atomic.Int64 // unix nanoseconds of the last question for a key
+	woken    atomic.Int64 // of the first one after nobody had asked for wantedFor
 
 	mu         sync.RWMutex
 	known      map[Digest]entry
@@ -135,7 +138,9 @@ func (c *Cache) FindPublic(ctx context.Context, publicKey string, from netip.Add
 // recall answers from memory where it can.
 func (c *Cache) recall(d Digest) (key *Key, err error, known bool) { //nolint:revive // the error is half of what is known
 	now := c.now()
-	c.asked.Store(now.UnixNano())
+	if before := c.asked.Swap(now.UnixNano()); now.UnixNano()-before >= int64(wantedFor) {
+		c.woken.Store(now.UnixNano())
+	}
 	c.mu.RLock()
 	e, hit := c.known[d]
 	until, miss := c.unknown[d]
@@ -347,10 +352,13 @@ func (c *Cache) Missed() {
 func (c *Cache) Wanted() bool { return c.now().UnixNano()-c.asked.Load() < int64(wantedFor) }
 
 // Current reports whether notifications of changes arrive, for a gauge. Proofs are rare while nobody asks for a key,
-// and for a second after somebody does; a listener that hangs says Missed.
+// and until the listener notices that somebody does.
 func (c *Cache) Current() bool {
-	at := c.caughtUp.Load()
-	return at != nil && c.now().Sub(*at) < idleMax
+	now := c.now()
+	if at := c.caughtUp.Load(); at != nil && (!c.Wanted() || now.UnixNano()-c.woken.Load() < int64(noticedFor)) {
+		return now.Sub(*at) < idleMax
+	}
+	return c.current(now)
 }
 
 // Used hands over the time at which each key was last looked up, exact to the time to live, and resets it.
