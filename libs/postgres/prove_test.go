@@ -82,7 +82,11 @@ func TestOpen_poolerInSessionMode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pool := pg.Open(t, cfg, migrations)
+	pool, err := postgres.Open(t.Context(), cfg, migrations, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
 	for name, want := range map[string]string{
 		"statement_timeout": "15s", "lock_timeout": "2s", "idle_in_transaction_session_timeout": "30s", "timezone": "UTC",
 		"plan_cache_mode": "force_generic_plan", "application_name": "causeway",

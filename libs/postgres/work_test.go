@@ -33,6 +33,7 @@ const nextJob = `SELECT CASE WHEN nextval('look') > 0 THEN extract(epoch FROM mi
 func await(t *testing.T, most time.Duration) (pool *pgxpool.Pool, woken chan time.Time) {
 	t.Helper()
 	cfg := pg.Config(t, jobs)
+	cfg.MaxConns = 24 // for twelve writers at once
 	pool = pg.Open(t, cfg, jobs)
 	woken = make(chan time.Time, 1)
 	ctx, stop := context.WithCancel(t.Context())

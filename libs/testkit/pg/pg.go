@@ -32,8 +32,11 @@ const envURL = "CAUSEWAY_TEST_POSTGRES_URL"
 
 const setupTimeout = 2 * time.Minute
 
-// New returns a pool, opened as a service opens it, on a fresh database with the migrations applied. The database is
-// dropped when the test ends.
+// maxConns are enough for each statement of a test to meet another one, and half of what a service has.
+const maxConns = 8
+
+// New returns a pool, with the settings of a service's, on a fresh database with the migrations applied. The database
+// is dropped when the test ends.
 func New(t testing.TB, migrations fs.FS) *pgxpool.Pool {
 	t.Helper()
 	return Open(t, Config(t, migrations), migrations)
@@ -43,13 +46,34 @@ func New(t testing.TB, migrations fs.FS) *pgxpool.Pool {
 // or need several processes' worth of pools.
 func Config(t testing.TB, migrations fs.FS) postgres.Config {
 	t.Helper()
-	return postgres.Config{URL: config.Secret(URL(t, migrations)), MaxConns: 24}
+	return postgres.Config{URL: config.Secret(URL(t, migrations)), MaxConns: maxConns}
 }
 
 // Open opens a pool that is closed when the test ends.
 func Open(t testing.TB, cfg postgres.Config, migrations fs.FS) *pgxpool.Pool {
 	t.Helper()
-	pool, err := postgres.Open(t.Context(), cfg, migrations, telemetrytest.ForTest(t))
+	pool, err := postgres.Open(t.Context(), cfg.ForTests(), migrations, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// LockTimeout opens a second pool on a pool's database. Its statements wait so long for a lock, "0" for ever. It is
+// closed when the test ends.
+func LockTimeout(t testing.TB, of *pgxpool.Pool, wait string) *pgxpool.Pool {
+	t.Helper()
+	cfg := of.Config()
+	made := cfg.AfterConnect
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := made(ctx, conn); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, `SELECT set_config('lock_timeout', $1, false)`, wait)
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +177,7 @@ func Application(t testing.TB, migrations fs.FS) postgres.Config {
 			t.Fatal(err)
 		}
 		u.User = url.UserPassword(role, "x")
-		return postgres.Config{URL: config.Secret(u.String()), MaxConns: 24}
+		return postgres.Config{URL: config.Secret(u.String()), MaxConns: maxConns}
 	}
 	if err := postgres.Migrate(t.Context(), as(owner), migrations); err != nil {
 		t.Fatal(err)

@@ -72,6 +72,7 @@ func failing(t *testing.T, db *pgxpool.Pool) {
 func takeOver(t *testing.T, db *pgxpool.Pool) func() error {
 	t.Helper()
 	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
+	m.patience = time.Minute // the locks are the test's
 	return func() error { return m.takeOverAll(t.Context()) }
 }
 
@@ -81,6 +82,27 @@ func (m *Member) takeOverAll(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// A process whose lock another session holds is not a member: it does not beat.
+func TestMember_lockTaken(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	m := NewMember(New(db, "a", 11), telemetrytest.ForTest(t).Log)
+	defer m.hangUp()
+	if err := m.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.hangUp()
+	undo := locked(t, db, `SELECT pg_advisory_xact_lock($1)`, int64(11))
+	do(t, db, `UPDATE instance SET seen_at = now() - interval '5 seconds'`)
+	for range 2 {
+		m.beat(t.Context(), func() {})
+	}
+	wants(t, db, map[string]int{"instance WHERE seen_at < now() - interval '4 seconds'": 1})
+	undo()
+	m.beat(t.Context(), func() {})
+	wants(t, db, map[string]int{"instance WHERE seen_at > now() - interval '4 seconds'": 1})
 }
 
 // A process that others give up while it records: they see what it has written.

@@ -33,13 +33,14 @@ type Member struct {
 	instance string
 	lockKey  int64
 	log      *slog.Logger
-	conn     *pgx.Conn
+	patience time.Duration // of one look or beat
+	conn     *pgx.Conn     // its session holds the lock
 	joined   bool
 }
 
 // NewMember makes the membership of the store's process.
 func NewMember(s *Store, log *slog.Logger) *Member {
-	return &Member{db: s.db, instance: s.instance, lockKey: s.lockKey, log: log}
+	return &Member{db: s.db, instance: s.instance, lockKey: s.lockKey, log: log, patience: memberTimeout}
 }
 
 var _ app.Membership = (*Member)(nil)
@@ -64,7 +65,7 @@ func (m *Member) Join(ctx context.Context) error {
 
 // hold opens the session that carries the lock and registers the process. buried says that others had given it up.
 func (m *Member) hold(ctx context.Context) (buried bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	m.hangUp()
 	conn, err := postgres.Beside(ctx, m.db)
@@ -72,6 +73,11 @@ func (m *Member) hold(ctx context.Context) (buried bool, err error) {
 		return false, fmt.Errorf("open the membership session: %w", err)
 	}
 	m.conn = conn
+	defer func() {
+		if err != nil { // a session without the lock must not beat
+			m.hangUp()
+		}
+	}()
 	var locked, fresh bool
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, m.lockKey).Scan(&locked); err != nil {
 		return false, fmt.Errorf("take the membership lock: %w", err)
@@ -120,7 +126,7 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 
 func (m *Member) beat(ctx context.Context, lost func()) {
 	if m.conn != nil {
-		bounded, cancel := context.WithTimeout(ctx, memberTimeout)
+		bounded, cancel := context.WithTimeout(ctx, m.patience)
 		tag, err := m.conn.Exec(bounded, beatSQL, m.instance)
 		cancel()
 		if err == nil && tag.RowsAffected() == 1 {
@@ -148,7 +154,7 @@ func (m *Member) takeOver(ctx context.Context, share func(processes int)) error 
 }
 
 func (m *Member) takeOverSome(ctx context.Context, share func(processes int)) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	var living int
 	var some bool

@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/fixture"
@@ -222,14 +222,7 @@ func TestInsert_togetherWithALockedOne(t *testing.T) {
 	t.Parallel()
 	w := fixture.New(t)
 	w.Fill(8)
-	cfg := w.Pool.Config()
-	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "0" // a statement that waits by itself waits for ever
-	patient, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer patient.Close()
-	w.Store = store.New(patient, w.Store.Options)
+	w.Store = store.New(pg.LockTimeout(t, w.Pool, "0"), w.Store.Options) // a statement that waits by itself waits for ever
 	w.With(func(d *fixture.Deps) { d.Store = w.Store })
 	tx, err := w.Pool.Begin(t.Context())
 	if err != nil {

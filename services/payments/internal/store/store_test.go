@@ -209,7 +209,7 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 // A request on a payment that another change has locked is refused as busy and changes nothing.
 func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
 	t.Parallel()
-	w := fixture.New(t)
+	w := fixture.Over(t, pg.Config(t, migrations.FS).With("lock_timeout", "2s"))
 	w.Fill(4)
 	p := w.Make(fixture.Command())
 	held, err := w.Pool.Begin(t.Context())

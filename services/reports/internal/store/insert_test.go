@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/holdup"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -187,15 +187,8 @@ func TestInsert_togetherWithOnesThatFail(t *testing.T) {
 // holdKey keeps a key busy until the transaction ends. The process waits so long for a lock.
 func (w *fixture) holdKey(timeout string) pgx.Tx {
 	w.t.Helper()
-	cfg := w.pool.Config()
-	cfg.ConnConfig.RuntimeParams["lock_timeout"] = timeout
-	pool, err := pgxpool.NewWithConfig(w.t.Context(), cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(pool.Close)
 	own := w.pool
-	w.pool = pool
+	w.pool = pg.LockTimeout(w.t, own, timeout)
 	w.use(w.ring, true)
 	w.pool = own
 	tx, err := w.pool.Begin(w.t.Context())

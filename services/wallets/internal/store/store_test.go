@@ -428,14 +428,8 @@ func TestAdvance_besideAChange(t *testing.T) {
 			t.Parallel()
 			_, pool := open(t)
 			ctx := t.Context()
-			cfg := pool.Config()
-			cfg.ConnConfig.RuntimeParams["lock_timeout"] = "4min" // the machine may be busy
-			patient, err := pgxpool.NewWithConfig(ctx, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer patient.Close()
-			s := store.New(patient, messaging.Out{Now: time.Now}, settings())
+			s := store.New(pg.LockTimeout(t, pool, "4min"), // the machine may be busy
+				messaging.Out{Now: time.Now}, settings())
 			key, at := fund(t, s, pool), begin(t, s)
 			next := header(1, "h1", "h0")
 			pay := []chain.Transfer{{TxHash: "0xaa", To: key, Asset: "ETH", Amount: big.NewInt(5), Senders: []string{"0xpayer"}}}

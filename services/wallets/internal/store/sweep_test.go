@@ -339,7 +339,8 @@ func TestSweeps_planOrRelease(t *testing.T) {
 			go func() { done <- f() }()
 			for {
 				var locked bool
-				if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).
+				// Outside the transaction, which would see the sessions as they were at its first look.
+				if err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).
 					Scan(&locked); err != nil {
 					t.Fatal(err)
 				}

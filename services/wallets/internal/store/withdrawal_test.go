@@ -20,9 +20,11 @@ import (
 	"causeway.internal/libs/order"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -183,7 +185,8 @@ func TestGiveUp_whileBalanceIsBooked(t *testing.T) {
 	}
 	defer tx.Rollback(ctx) //nolint:errcheck // nothing is to stay
 	credit(t, tx, tenant.Live, "dep_2", 10)
-	if err := s.Refunds().GiveUpRefund(ctx, "wwd_1"); !errors.Is(err, store.ErrBooking) {
+	typed := store.New(pg.LockTimeout(t, pool, "2s"), messaging.Out{Now: time.Now}, settings())
+	if err := typed.Refunds().GiveUpRefund(ctx, "wwd_1"); !errors.Is(err, store.ErrBooking) {
 		t.Errorf("give a withdrawal up while its balance is booked on: got %v, want %v", err, store.ErrBooking)
 	}
 	if err := tx.Rollback(ctx); err != nil {
