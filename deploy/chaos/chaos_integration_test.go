@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -25,8 +24,6 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	flag.Parse()
-	_ = flag.Set("test.parallel", scenariosAtOnce) // they wait for processes and clocks more than they compute
 	os.Exit(m.Run())
 }
 

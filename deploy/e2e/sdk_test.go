@@ -38,9 +38,10 @@ func sdk(t *testing.T, language string, commands ...[]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*settle)
-	defer cancel()
-	for _, command := range commands {
+	run := func(command []string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*settle) // it may compile beside other tests
+		defer cancel()
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Dir = filepath.Join(filepath.Dir(document), "sdk", language)
 		cmd.Env = append(os.Environ(), "CAUSEWAY_URL="+s.BaseURL, "CAUSEWAY_API_KEY="+secret, "CAUSEWAY_PUBLIC_KEY="+public)
@@ -48,5 +49,8 @@ func sdk(t *testing.T, language string, commands ...[]string) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("run %v of the %s client: %v\n%s", command, language, err, out)
 		}
+	}
+	for _, command := range commands {
+		run(command)
 	}
 }

@@ -28,7 +28,7 @@ type extent struct {
 	// How many run at a time: packages on servers, tests of one of these, tests that ask the product. Most of them wait,
 	// for servers and for time, so there are more than processors. Under the race detector they compute: then more at a
 	// time starve the broker, and consumers do not stop in time.
-	packages, tests, asking string
+	packages, tests, asking, scenarios string
 
 	programs []infra.Program // that tests need beside the servers
 }
@@ -38,7 +38,7 @@ var (
 	// change repeats.
 	usual = extent{
 		served: "integration", timeout: "15m", environ: []string{"RAPID_CHECKS=50", roomy},
-		packages: "3", tests: "6", asking: "20",
+		packages: "3", tests: "6", asking: "20", scenarios: "3",
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer},
 	}
 
@@ -46,10 +46,22 @@ var (
 	// property.
 	long = extent{
 		pure: "long", served: "integration,long", race: true, timeout: "80m", environ: []string{"RAPID_CHECKS=300", cgo, atOnce},
-		packages: "2", tests: "4", asking: "12",
+		packages: "2", tests: "4", asking: "12", scenarios: "2",
 		programs: []infra.Program{infra.Chromium, infra.PgBouncer, infra.PHP},
 	}
 )
+
+// fewer is as much, with fewer tests at a time.
+func (e extent) fewer() extent {
+	e.packages, e.tests, e.asking, e.scenarios = "2", "4", "8", "2"
+	return e
+}
+
+// dear is how long a session of PostgreSQL takes to start where processes are dear. Some virtual machines pay ten times
+// as much for a page fault as others, and with it for every process that starts. There tests compute where they wait
+// elsewhere, and as many of them as usual starve each other until deadlines pass that have nothing to do with them.
+// Elsewhere a session takes three or four milliseconds.
+const dear = 12 * time.Millisecond
 
 const (
 	// cgo is for the race detector. The product does without, and make compiles everything else as it compiles the
@@ -166,6 +178,14 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err := l.bringUp(ctx); err != nil {
 		return err
 	}
+	took, err := l.servers().Session(ctx)
+	if err != nil {
+		return errors.Join(err, l.takeDown())
+	}
+	if took > dear {
+		how = how.fewer()
+		l.con.Print("a session of PostgreSQL takes %s: processes are dear here, so fewer tests run at a time", progress.Took(took))
+	}
 	environ := append(slices.Clone(how.environ), "CAUSEWAY_REALCHAIN="+realchain)
 	for _, program := range how.programs {
 		path := ""
@@ -251,7 +271,7 @@ func tiers(how extent, served, asking []string) []tier.Tier {
 	product := append(how.raced(), "-v", "-p", "2", "-parallel", how.asking)
 	return append(all,
 		tier.Tier{Name: "end to end", Budget: 270 * time.Second, Args: with(product, asking...), Product: true},
-		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2"}, "./deploy/chaos/...")},
+		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with([]string{"-p", "2", "-parallel", how.scenarios}, "./deploy/chaos/...")},
 	)
 }
 

@@ -17,3 +17,6 @@ func (s *Session) AwaitWorkFor(ctx context.Context, most time.Duration, tables .
 
 // NewSession makes a session without a connection.
 func NewSession() *Session { return &Session{turn: make(chan struct{}, 1)} }
+
+// OpeningAtOnce is how many connections of a pool are made at a time.
+const OpeningAtOnce = openingAtOnce

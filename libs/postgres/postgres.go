@@ -89,8 +89,8 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	}
 	maps.Copy(session, cfg.session)
 	bound(pc.ConnConfig, session)
-	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableAcquireTracer(),
-		otelpgx.WithDisableConnectionDetailsInAttributes())
+	pc.ConnConfig.Tracer = newTurns(otelpgx.NewTracer(otelpgx.WithDisableAcquireTracer(),
+		otelpgx.WithDisableConnectionDetailsInAttributes()))
 	if cfg.MaxConns > 0 {
 		pc.MaxConns = cfg.MaxConns
 	}

@@ -69,10 +69,13 @@ func settle(ctx context.Context, conn *pgconn.PgConn, settings map[string]string
 	return nil
 }
 
-// Beside opens a session of its own beside a pool, with the pool's settings. The caller closes it.
+// Beside opens a session of its own beside a pool, with the pool's settings and out of its turn. The caller closes it.
 func Beside(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
 	cc := pool.Config().ConnConfig.Copy()
 	patient(cc)
+	if t, ok := cc.Tracer.(*turns); ok {
+		cc.Tracer = t.Tracer
+	}
 	return pgx.ConnectConfig(ctx, cc)
 }
 
