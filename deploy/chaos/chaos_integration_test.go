@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,6 +24,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(played) != "" {
 		main()
 		return
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given { // each has a dozen processes, however many processors there are
+		_ = flag.Set("test.parallel", "2")
 	}
 	os.Exit(m.Run())
 }

@@ -53,7 +53,7 @@ var (
 
 // fewer is as much, with fewer tests at a time.
 func (e extent) fewer() extent {
-	e.packages, e.tests, e.asking, e.scenarios = "2", "4", "8", "2"
+	e.packages, e.tests, e.asking, e.scenarios, e.timeout = "2", "4", "8", "2", "90m"
 	return e
 }
 

@@ -56,8 +56,8 @@ func (c Config) WithType(t *pgtype.Type) Config {
 }
 
 // ForTests returns the configuration of a pool for a test, one of a thousand on a server whose sessions are known. Open
-// proves nothing and opens no connection before the first statement: a connection costs as much of the processor as the
-// statements of a small test. Connections and locks have the time that they may need on a busy machine.
+// proves nothing and keeps no idle connections: a connection costs as much of the processor as the statements of a small
+// test. Connections and locks have the time that they may need on a busy machine.
 func (c Config) ForTests() Config {
 	c.forTests = true
 	return c
@@ -85,7 +85,7 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	}
 	session := map[string]string{"statement_timeout": statementTimeout}
 	if cfg.forTests {
-		session["lock_timeout"] = "30s"
+		session["lock_timeout"], session["statement_timeout"] = "30s", "60s"
 	}
 	maps.Copy(session, cfg.session)
 	bound(pc.ConnConfig, session)

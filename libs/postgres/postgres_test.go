@@ -43,7 +43,11 @@ func TestOpen_refusesPendingMigrations(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), cfg, newer); err != nil {
 		t.Fatal(err)
 	}
-	pool := pg.Open(t, cfg, newer)
+	pool, err := postgres.Open(t.Context(), cfg, newer, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
 	var statement, zone string
 	if err := pool.QueryRow(t.Context(), `SELECT current_setting('statement_timeout'), current_setting('timezone')`).Scan(&statement, &zone); err != nil {
 		t.Fatal(err)

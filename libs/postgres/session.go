@@ -43,13 +43,15 @@ func bound(c *pgx.ConnConfig, more map[string]string) {
 			delete(all, name)
 		}
 	}
-	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return settle(ctx, conn, all) }
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
+		defer cancel()
+		return settle(ctx, conn, all)
+	}
 }
 
 // settle sets a session's settings in one round trip and stores PostgreSQL's form of them.
 func settle(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
 	names := slices.Sorted(maps.Keys(settings))
 	var calls []string
 	var args [][]byte
@@ -89,6 +91,9 @@ func patient(c *pgx.ConnConfig) {
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if made.Load() {
 			return nil, errNotCancelled
+		}
+		if err := refusedInTurn(ctx); err != nil {
+			return nil, err
 		}
 		return dial(ctx, network, address)
 	}

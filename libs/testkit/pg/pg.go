@@ -32,8 +32,8 @@ const envURL = "CAUSEWAY_TEST_POSTGRES_URL"
 
 const setupTimeout = 2 * time.Minute
 
-// maxConns are enough for each statement of a test to meet another one, and half of what a service has.
-const maxConns = 8
+// maxConns is what a service has.
+const maxConns = 16
 
 // New returns a pool, with the settings of a service's, on a fresh database with the migrations applied. The database
 // is dropped when the test ends.
@@ -70,7 +70,7 @@ func LockTimeout(t testing.TB, of *pgxpool.Pool, wait string) *pgxpool.Pool {
 		if err := made(ctx, conn); err != nil {
 			return err
 		}
-		_, err := conn.Exec(ctx, `SELECT set_config('lock_timeout', $1, false)`, wait)
+		_, err := conn.Exec(ctx, `SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)`, wait)
 		return err
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,7 +25,7 @@ const (
 	memberTimeout = 3 * time.Second
 )
 
-var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process has not ended yet")
+var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process has not ended yet, the next one takes another lock")
 
 // Member makes this process one of those that lease deliveries. A session of its own holds an advisory lock for as long
 // as the process lives, so that the others see a death at once, and a beat every second tells a hang from life.
@@ -73,16 +74,16 @@ func (m *Member) hold(ctx context.Context) (buried bool, err error) {
 		return false, fmt.Errorf("open the membership session: %w", err)
 	}
 	m.conn = conn
-	defer func() {
-		if err != nil { // a session without the lock must not beat
-			m.hangUp()
-		}
-	}()
 	var locked, fresh bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, m.lockKey).Scan(&locked); err != nil {
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, m.lockKey).Scan(&locked)
+	if !locked {
+		m.hangUp() // a session without the lock must not beat
+	}
+	if err != nil {
 		return false, fmt.Errorf("take the membership lock: %w", err)
 	}
-	if !locked {
+	if !locked { // by a session that the server has not missed yet, which may take hours
+		m.lockKey = rand.Int64() //nolint:gosec // it names a lock and is no secret
 		return false, errLockTaken
 	}
 	if err := conn.QueryRow(ctx, joinSQL, m.instance, m.lockKey).Scan(&fresh); err != nil {

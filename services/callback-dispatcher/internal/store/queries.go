@@ -169,7 +169,8 @@ WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS
 // The statements of membership.
 const (
 	// Beside a process whose flies is false, none of an earlier version begins a flight.
-	joinSQL = `INSERT INTO instance (id, lock_key) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0`
+	joinSQL = `INSERT INTO instance (id, lock_key) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = now(), lock_key = excluded.lock_key
+RETURNING xmax = 0`
 	beatSQL = `UPDATE instance SET seen_at = now() WHERE id = $1`
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance

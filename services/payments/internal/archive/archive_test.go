@@ -95,14 +95,14 @@ func young(t *testing.T) *past {
 	first.once.Do(func() {
 		first.url, first.drop = pg.Kept(t, migrations.FS)
 		t.Run("payments of all tests", func(t *testing.T) { // its end closes the connections
-			w := born(t, fixture.Over(t, postgres.Config{URL: config.Secret(first.url), MaxConns: 8}))
+			w := born(t, fixture.Over(t, postgres.Config{URL: config.Secret(first.url), MaxConns: 16}))
 			first.over, first.running = w.over, w.running
 		})
 	})
 	if len(first.running) == 0 {
 		t.Fatal("the payments of all tests were not made")
 	}
-	w := &past{Payments: fixture.Over(t, postgres.Config{URL: config.Secret(pg.Clone(t, first.url)), MaxConns: 8}), folder: t.TempDir()}
+	w := &past{Payments: fixture.Over(t, postgres.Config{URL: config.Secret(pg.Clone(t, first.url)), MaxConns: 16}), folder: t.TempDir()}
 	w.over, w.running = slices.Clone(first.over), slices.Clone(first.running)
 	return w
 }
