@@ -18,8 +18,8 @@ import (
 )
 
 // passwords: while the password of a database role is another than its service knows, callers hear 503 (on a busy
-// machine 504 now and then) and when to try again, and never 500. The gateway stays ready without its database and serves what needs none. All goes on by itself
-// with the right password.
+// machine 504 now and then) and when to try again, and never 500. The gateway stays ready without its database and
+// serves what needs none. All goes on by itself with the right password.
 func passwords(t *testing.T, s *stack.Stack, c *api.Client) {
 	ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
 	lookup := "/v1/reports/lookup?phoneNumber=2348012345678"

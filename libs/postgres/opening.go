@@ -32,9 +32,9 @@ type turns struct {
 	refusal *refusal // the next one
 }
 
-// refusal is the failure of a connection. Its error may be read once it is over.
+// refusal is the failure of a connection, which closes came. Its error may be read then.
 type refusal struct {
-	over chan struct{}
+	came chan struct{}
 	err  error
 }
 
@@ -47,7 +47,7 @@ type turn struct {
 type turnKey struct{}
 
 func newTurns(tracer *otelpgx.Tracer) *turns {
-	return &turns{Tracer: tracer, taken: make(chan struct{}, openingAtOnce), refusal: &refusal{over: make(chan struct{})}}
+	return &turns{Tracer: tracer, taken: make(chan struct{}, openingAtOnce), refusal: &refusal{came: make(chan struct{})}}
 }
 
 // TraceConnectStart waits for a turn. If the context ends first, so does the connection.
@@ -60,7 +60,7 @@ func (t *turns) TraceConnectStart(ctx context.Context, data pgx.TraceConnectStar
 	case t.taken <- struct{}{}:
 		mine.end = sync.OnceFunc(func() { <-t.taken })
 		time.AfterFunc(turnFor, mine.end)
-	case <-next.over:
+	case <-next.came:
 		mine.refused = next.err
 	case <-ctx.Done():
 	}
@@ -77,8 +77,8 @@ func (t *turns) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndDat
 	if data.Err != nil && ctx.Err() == nil {
 		t.mu.Lock()
 		t.refusal.err = data.Err
-		close(t.refusal.over)
-		t.refusal = &refusal{over: make(chan struct{})}
+		close(t.refusal.came)
+		t.refusal = &refusal{came: make(chan struct{})}
 		t.mu.Unlock()
 	}
 	mine.end()

@@ -56,8 +56,8 @@ func (c Config) WithType(t *pgtype.Type) Config {
 }
 
 // ForTests returns the configuration of a pool for a test, one of a thousand on a server whose sessions are known. Open
-// proves nothing and keeps no idle connections: a connection costs as much of the processor as the statements of a small
-// test. Connections and locks have the time that they may need on a busy machine.
+// proves nothing and keeps no idle connections: a connection costs as much of the processor as the statements of a
+// small test. Connections and locks have the time that they may need on a busy machine.
 func (c Config) ForTests() Config {
 	c.forTests = true
 	return c

@@ -98,7 +98,7 @@ func TestMember_lockTaken(t *testing.T) {
 	m.hangUp()
 	locked(t, db, `SELECT pg_advisory_xact_lock($1)`, int64(11))
 	do(t, db, `UPDATE instance SET seen_at = now() - interval '5 seconds'`)
-	lost := func() { t.Error("it is told that others had given it up, want it to go on") }
+	lost := func() { t.Error("others had given it up, want it to go on") }
 	m.beat(t.Context(), lost)
 	wants(t, db, map[string]int{"instance WHERE seen_at < now() - interval '4 seconds' AND lock_key = 11": 1})
 	m.beat(t.Context(), lost)
