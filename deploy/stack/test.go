@@ -53,7 +53,7 @@ var (
 
 // fewer is as much, with fewer tests at a time.
 func (e extent) fewer() extent {
-	e.packages, e.tests, e.asking, e.scenarios, e.timeout = "2", "4", "8", "2", "90m"
+	e.packages, e.tests, e.asking, e.scenarios, e.timeout = "2", "4", "6", "1", "90m"
 	return e
 }
 

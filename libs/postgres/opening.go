@@ -15,7 +15,7 @@ const (
 	openingAtOnce = 2
 
 	// turnFor bounds a turn: a host that does not answer, before one that does, must not hold up the others.
-	turnFor = time.Second
+	turnFor = 2500 * time.Millisecond
 )
 
 // turns makes few connections of a pool at a time. When PostgreSQL comes back, every process wants all of its

@@ -96,7 +96,7 @@ func TestTurns_refusal(t *testing.T) {
 	})
 }
 
-// A host that does not answer holds up the others for a second.
+// A host that does not answer holds up the others for no longer than a turn.
 func TestTurns_silentHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

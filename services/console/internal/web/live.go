@@ -112,6 +112,8 @@ func (c *Console) serveLive(w http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprint(w, text) //nolint:gosec // numbers of versions alone
 		return err == nil && stream.Flush() == nil
 	}
+	// The end of the stream is a write as well, and the last look may have taken longer than one may take.
+	defer func() { _ = stream.SetWriteDeadline(c.Now().Add(liveWrite)) }()
 	if !say("retry: 3000\n\n") {
 		return
 	}
