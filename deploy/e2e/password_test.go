@@ -80,7 +80,7 @@ func away(t *testing.T, c *api.Client, method, path string, body any, code strin
 	t.Helper()
 	slow := []string{"timeout", "upstream_timeout"}
 	heard := 0
-	for range 10 {
+	for range 7 {
 		a := c.Call(t, method, path, body, api.Once)
 		got := a.Text(t, "error.code")
 		switch {

@@ -149,8 +149,8 @@ func TestPut_firstStillRunning(t *testing.T) {
 	if !idempotency.IsTaken(err) {
 		t.Fatalf("second: %v", err)
 	}
-	if waited := time.Since(start); waited < time.Second {
-		t.Errorf("waited %v, want the lock timeout of 1 s", waited)
+	if waited := time.Since(start); waited < time.Second || waited > 4*time.Second {
+		t.Errorf("waited %v, want about the lock timeout of 1 s", waited)
 	}
 	if _, err := idempotency.Replay(t.Context(), pool, k); !fault.Is(err, "idempotency_in_progress") {
 		t.Errorf("replay while running: %v", err)

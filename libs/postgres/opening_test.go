@@ -27,6 +27,7 @@ type door struct {
 	mu         sync.Mutex
 	closed     bool
 	held, most int
+	crowded    chan struct{} // closed once more are held than may be
 }
 
 func (d *door) serve(t *testing.T) {
@@ -58,12 +59,18 @@ func (d *door) hold() {
 		return
 	}
 	d.held++
-	d.most = max(d.most, d.held)
-	for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until) && d.most <= postgres.OpeningAtOnce; {
-		d.mu.Unlock()
-		time.Sleep(time.Millisecond)
-		d.mu.Lock()
+	if d.held > d.most {
+		d.most = d.held
+		if d.most == postgres.OpeningAtOnce+1 {
+			close(d.crowded)
+		}
 	}
+	d.mu.Unlock()
+	select {
+	case <-d.crowded:
+	case <-time.After(100 * time.Millisecond):
+	}
+	d.mu.Lock()
 	d.held--
 }
 
@@ -81,7 +88,7 @@ func TestOpen_fewAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	d := &door{Listener: listener, server: address.Host}
+	d := &door{Listener: listener, server: address.Host, crowded: make(chan struct{})}
 	go d.serve(t)
 	address.Host = listener.Addr().String()
 	cfg.URL = config.Secret(address.String())
