@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/postgres"
 )
@@ -50,16 +52,22 @@ func (b *Backlog) Full(ctx context.Context) error {
 }
 
 func (b *Backlog) check(ctx context.Context) {
-	var n int64
-	if err := b.q.QueryRow(ctx, `SELECT `+spanSQL).Scan(&n); err != nil {
+	n, err := b.ask(ctx, `SELECT `+spanSQL)
+	if err == nil && n >= b.limit {
+		n, err = b.ask(ctx, countSQL, b.limit)
+	}
+	if err != nil {
 		return // the caller's own write will fail with the outage
 	}
-	if n >= b.limit {
-		if err := b.q.QueryRow(ctx, countSQL, b.limit).Scan(&n); err != nil {
-			return
-		}
-	}
 	b.full, b.checked = n >= b.limit, time.Now()
+}
+
+func (b *Backlog) ask(ctx context.Context, sql string, args ...any) (n int64, err error) {
+	err = postgres.Planned(ctx, b.q, postgres.ByIndexSQL, func(rows pgx.Rows) (err error) {
+		n, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
+		return err
+	}, sql, args...)
+	return n, err
 }
 
 func refusal(full bool) error {

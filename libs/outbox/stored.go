@@ -82,7 +82,7 @@ func Stored(q postgres.Querier) func(ctx context.Context, names []string, m wire
 		for n, one := range messages {
 			rows[n], ids[n] = one.Row, one.ID
 		}
-		if _, err := q.Exec(ctx, storedSQL, rows, ids, names); err != nil {
+		if err := postgres.Planned(ctx, q, postgres.ByIndexSQL, nil, storedSQL, rows, ids, names); err != nil {
 			return fmt.Errorf("delete %d stored messages from the outbox: %w", len(rows), err)
 		}
 		return nil

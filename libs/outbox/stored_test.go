@@ -371,3 +371,65 @@ func TestRelay_repeatsBesideABrokenName(t *testing.T) {
 	start(t, relay)
 	b.until(t, "the lost message again", func() bool { return b.times["lost"] > 1 })
 }
+
+// Answers and the check of the backlog use an index, also where their session made its plans while the outbox was
+// empty. With such plans they read all that a burst had left in the table.
+func TestStored_looksRowsUp(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cfg := pg.New(t, migrations).Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0 // a session knows what it has scanned itself
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := pool.Exec(ctx, sql); err != nil {
+			t.Fatalf("run %s: %v, want no error", sql, err)
+		}
+	}
+	ask := func(sql string) (n int64) {
+		t.Helper()
+		if err := pool.QueryRow(ctx, sql).Scan(&n); err != nil {
+			t.Fatalf("ask %s: %v, want no error", sql, err)
+		}
+		return n
+	}
+	scans := func() int64 {
+		t.Helper()
+		exec(`SELECT pg_stat_force_next_flush()`)
+		return ask(`SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'outbox'`)
+	}
+	looks := map[string]func(row int64){
+		"answer": func(row int64) {
+			m := wire.Stored{Messages: []wire.StoredMessage{{Row: row, ID: strconv.FormatInt(row, 10)}}}
+			if err := outbox.Stored(pool)(ctx, read, m); err != nil {
+				t.Errorf("answer: %v, want no error", err)
+			}
+		},
+		"backlog": func(int64) { _ = outbox.NewBacklog(pool, 1).Full(ctx) },
+	}
+	exec(`ALTER TABLE outbox SET (autovacuum_enabled = false)`)
+	exec(`VACUUM ANALYZE outbox`)
+	for _, look := range looks {
+		for range 10 { // from the sixth time on PostgreSQL may keep a plan
+			look(0)
+		}
+	}
+	exec(`INSERT INTO outbox (id, name, message_id, headers, body) OVERRIDING SYSTEM VALUE
+		SELECT n, '` + read[0] + `', n::text, '{}', '{}' FROM generate_series(1, 2000) AS n`)
+	for name, look := range looks {
+		before := scans()
+		for row := range int64(10) {
+			look(row + 1)
+		}
+		if n := scans() - before; n != 0 {
+			t.Errorf("%s: got %d scans of the whole outbox, want none", name, n)
+		}
+	}
+	if n := ask(`SELECT count(*) FROM outbox`); n != 1990 {
+		t.Errorf("got %d rows after ten answers about 2000, want 1990", n)
+	}
+}

@@ -155,6 +155,7 @@ type Querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // txTries bounds how often Tx starts over after a deadlock or a serialization failure.
@@ -191,17 +192,6 @@ func IsUnique(err error, constraint string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)
 }
-
-// ByIndexSQL gives the statements that come after it in a transaction one plan for any arguments, which looks rows up
-// by an index. While its statistics say that a table is empty, PostgreSQL would read the whole table for each row.
-const ByIndexSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
-	set_config('enable_seqscan', 'off', true)`
-
-// InOrderSQL does the same, and has each index scanned in its order. It is for looks at what is due, waits or is open:
-// rows that enter and soon leave an index. Such a scan marks the entries of versions that are dead, so that the next
-// look passes them over. A bitmap of an index marks none, so each look would read the past versions of all rows that
-// have changed since the last vacuum.
-const InOrderSQL = ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`
 
 // sleep waits for d and reports whether ctx still runs.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -3,11 +3,13 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/telemetry/telemetrytest"
@@ -301,4 +303,73 @@ func TestMember_takesOverAPartAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost + 30, "instance": 0, "flight": 0})
+}
+
+// Each delivery leaves past versions in the index of leases until a vacuum. A look at what is leased passes them over,
+// but for the first look after them.
+func TestLeases_pastVersions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	all := pg.Open(t, Session(pg.Config(t, migrations.FS)), migrations.FS)
+	cfg := all.Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0 // a session knows what it has read itself
+	db, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	s := member(t, db, "a")
+	m := NewMember(s, telemetrytest.ForTest(t).Log)
+	do(t, db, `ALTER TABLE delivery SET (autovacuum_enabled = false)`)
+	pages := func() (n int) {
+		t.Helper()
+		do(t, db, `SELECT pg_stat_force_next_flush()`)
+		if err := db.QueryRow(ctx, `SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit FROM pg_statio_user_tables WHERE relname = 'delivery'`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var results []app.Result
+	for batch := range 20 {
+		var arrivals []app.Arrival
+		for n := range 100 {
+			a := arrival(n, fmt.Sprintf("o%02d%02d", batch, n), 1, true)
+			if arrivals = append(arrivals, a); batch < 19 || n%5 > 0 { // some of the last ones fly on
+				results = append(results, result(a, 1, "ok", delivery.Delivered, 0))
+			}
+		}
+		accept(t, s, arrivals...)
+	}
+	reader, err := all.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // to it they are not past yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := reader.Exec(ctx, `SELECT FROM delivery LIMIT 1`); err != nil {
+		t.Fatal(err)
+	}
+	for some := range slices.Chunk(results, 100) {
+		record(t, s, some...)
+	}
+	if err := reader.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, `ANALYZE delivery`)
+	for name, look := range map[string]func() error{
+		"old":     func() error { _, err := s.Old(ctx); return err },
+		"orphans": func() error { return m.freeOrphans(ctx) },
+	} {
+		for range 2 {
+			if err := look(); err != nil {
+				t.Fatalf("%s: %v, want no error", name, err)
+			}
+		}
+		before := pages()
+		if err := look(); err != nil {
+			t.Fatalf("%s: %v, want no error", name, err)
+		}
+		if n := pages() - before; n > 30 {
+			t.Errorf("%s after 2000 deliveries: got %d pages, want at most 30", name, n)
+		}
+	}
 }

@@ -115,7 +115,7 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 		}
 		err := m.takeOver(ctx, share)
 		if err == nil && now.Sub(swept) >= orphansEvery {
-			_, err = m.db.Exec(ctx, orphansSQL)
+			err = m.freeOrphans(ctx)
 			swept = now
 		}
 		if err != nil && ctx.Err() == nil {
@@ -123,6 +123,11 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 		}
 	}
 	return nil
+}
+
+// freeOrphans gives back what is leased for too long, or by a process that is on no list.
+func (m *Member) freeOrphans(ctx context.Context) error {
+	return postgres.Planned(ctx, m.db, postgres.InOrderSQL, nil, orphansSQL)
 }
 
 func (m *Member) beat(ctx context.Context, lost func()) {

@@ -160,12 +160,14 @@ func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string
 }
 
 // Old implements app.Queue.
-func (s *Store) Old(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Query(ctx, oldSQL, s.instance)
-	if err != nil {
+func (s *Store) Old(ctx context.Context) (ids []string, err error) {
+	if err := postgres.Planned(ctx, s.db, postgres.InOrderSQL, func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	}, oldSQL, s.instance); err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, nil
 }
 
 // Release implements app.Queue.

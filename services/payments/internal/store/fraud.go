@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
@@ -57,7 +58,7 @@ func (s *Store) fraudsConfirmed(ctx context.Context, all []suspects) ([]bool, er
 		}
 	}
 	confirmed := make([]bool, len(all))
-	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+	err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) error {
 		var place int
 		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
 			confirmed[place] = true

@@ -211,7 +211,7 @@ func families() (names []string) {
 // and an unknown limit select a fixed share of the table, finds such a plan dear, and so plans each page of a long list
 // anew.
 func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) (views []change.View, err error) {
-	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	if err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) (err error) {
 		views, err = s.page(rows, set, most)
 		return err
 	}, sql, args...); err != nil {

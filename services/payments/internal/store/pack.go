@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
@@ -251,7 +252,7 @@ func (s *Store) lockPack(ctx context.Context, tx pgx.Tx, pack []*member) ([]*mem
 			return rows.Err()
 		}
 	}
-	batch.Queue(onePlan)
+	batch.Queue(postgres.OnePlanSQL)
 	if len(byID) > 0 {
 		batch.Queue(lockPayments, ids).Query(into(byID))
 	}

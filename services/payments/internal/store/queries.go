@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 )
 
 var (
@@ -517,7 +518,7 @@ func Statements() map[string]string {
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "usedStock": usedStock, "forgetUsage": forgetUsage,
-		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": onePlan, "briefly": idempotency.BrieflySQL, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
+		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "onePlan": postgres.OnePlanSQL, "briefly": idempotency.BrieflySQL, "simLocks": simLocks, "simLookups": simLookups, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"findLink": findLink, "lockLink": lockLink, "listLinks": listLinks, "lockLinks": lockLinks, "insertLink": insertLink, "saveLink": saveLink, "useLink": useLink, "usedUpLink": usedUpLink, "recountLink": recountLink, "waitingOfLink": waitingOfLink, "noteUse": noteUse,

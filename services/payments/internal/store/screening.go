@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/deposits"
 )
@@ -67,7 +68,7 @@ func (s *Store) sendersOf(ctx context.Context, paymentIDs []string) ([]senders, 
 	for i := range all {
 		all[i].addresses = []string{}
 	}
-	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+	err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) error {
 		var place int
 		var one senders
 		_, err := pgx.ForEachRow(rows, []any{&place, &one.network, &one.addresses}, func() error {

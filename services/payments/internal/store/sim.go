@@ -70,7 +70,7 @@ func (s *SimStatement) record(ctx context.Context, all []sim.Transfer) ([]record
 	}
 	var b pgx.Batch
 	fresh, found := map[string]bool{}, map[string]*sim.Transfer{}
-	b.Queue(onePlan)
+	b.Queue(postgres.OnePlanSQL)
 	b.Queue(simLocks, refs)
 	b.Queue(simRecord, refs, currencies, amounts, banks, numbers, names, outcomes, at, doneAt).Query(func(rows pgx.Rows) error {
 		var ref string
@@ -103,7 +103,7 @@ func (s *SimStatement) Lookup(ctx context.Context, ref string) (sim.Transfer, bo
 
 func (s *SimStatement) lookup(ctx context.Context, refs []string) ([]*sim.Transfer, error) {
 	found := map[string]*sim.Transfer{}
-	if err := planned(ctx, s.pool, collectSim(found), simLookups, refs); err != nil {
+	if err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, collectSim(found), simLookups, refs); err != nil {
 		return nil, err
 	}
 	out := make([]*sim.Transfer, len(refs))

@@ -191,7 +191,7 @@ func (s *Store) findAll(ctx context.Context, l *lookup, all []owned) ([]read, er
 	for i, o := range all {
 		references[i], merchants[i], modes[i] = o.reference, o.MerchantID, string(o.Mode)
 	}
-	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+	err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) error {
 		var place int
 		for rows.Next() {
 			p, err := reader.scan(placed{rows, &place})
@@ -830,7 +830,7 @@ func (s *Store) savePayouts(ctx context.Context, all []payout.Payout) ([]bool, e
 	for i, o := range all {
 		rows[i] = append(payoutValues(o, nil), int64(o.Written))
 	}
-	err := planned(ctx, s.pool, func(rows pgx.Rows) error {
+	err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) error {
 		var place int
 		_, err := pgx.ForEachRow(rows, []any{&place}, func() error {
 			saved[place-1] = true

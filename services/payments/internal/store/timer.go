@@ -20,7 +20,7 @@ import (
 // Due implements deposits.Store.
 func (s *Store) Due(ctx context.Context, margin time.Duration, most int) ([]string, error) {
 	var ids []string
-	err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) (err error) {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	}, duePayments, margin.Seconds(), most)
@@ -33,7 +33,7 @@ func (s *Store) DuePayouts(ctx context.Context, most int, of payout.Rails) ([]pa
 		return nil, nil
 	}
 	var found []*payout.Payout
-	if err := planned(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	if err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, s.scanDuePayout)
 		return err
 	}, duePayouts, most, append([]string{}, of.Names...), of.Others); err != nil {

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -219,7 +220,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 		return nil, err
 	}
 	var due []wallet.Deposit
-	if err := inOrder(ctx, tx, func(rows pgx.Rows) (err error) {
+	if err := postgres.Planned(ctx, tx, postgres.InOrderSQL, func(rows pgx.Rows) (err error) {
 		due, err = pgx.CollectRows(rows, toDeposit)
 		return err
 	}, dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/simulated"
@@ -137,7 +138,7 @@ func simGrow(ctx context.Context, tx pgx.Tx, network string, height int64, hash 
 	}
 	var until, confirmations int64
 	if height > 0 { // nobody scans the first block, so it holds nothing
-		if err := inOrder(ctx, tx, func(rows pgx.Rows) error {
+		if err := postgres.Planned(ctx, tx, postgres.InOrderSQL, func(rows pgx.Rows) error {
 			_, err := pgx.ForEachRow(rows, []any{&confirmations}, func() error {
 				until = max(until, height+confirmations-1)
 				return nil

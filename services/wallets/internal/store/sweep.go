@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -250,7 +251,7 @@ func (s Sweeps) Due(ctx context.Context, network string, least sweeper.Least, mo
 		assets, amounts = append(assets, asset), append(amounts, n.String())
 	}
 	var due []sweeper.Due
-	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	if err := postgres.Planned(ctx, s.pool, postgres.InOrderSQL, func(rows pgx.Rows) (err error) {
 		due, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d sweeper.Due, err error) {
 			var amount string
 			if err := row.Scan(&d.Address, &d.Asset, &amount); err != nil {

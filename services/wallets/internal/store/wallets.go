@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
@@ -301,7 +302,7 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 // their number. Any number of replicas may call it.
 func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
 	var some bool
-	if err := inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	if err := postgres.Planned(ctx, s.pool, postgres.InOrderSQL, func(rows pgx.Rows) (err error) {
 		some, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
 		return err
 	}, anyOverSQL); err != nil || !some {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -32,7 +33,7 @@ FROM deposits WHERE mode = $1 AND network = $2 AND state = 'confirmed' AND witne
 
 // Unwitnessed implements scanner.Testimony.
 func (s *Store) Unwitnessed(ctx context.Context, c scanner.Chain, answers []wallet.Witness, limit int) (out []scanner.Testified, err error) {
-	err = inOrder(ctx, s.pool, func(rows pgx.Rows) (err error) {
+	err = postgres.Planned(ctx, s.pool, postgres.InOrderSQL, func(rows pgx.Rows) (err error) {
 		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t scanner.Testified, err error) {
 			t.Deposit, err = toDeposit(withMore{row, []any{&t.Key, &t.EqualBefore}})
 			return t, err
@@ -55,7 +56,7 @@ func (r withMore) Scan(dest ...any) error { return r.CollectableRow.Scan(append(
 
 // Unsure implements scanner.Testimony.
 func (s *Store) Unsure(ctx context.Context, c scanner.Chain) (contradicted, pending int, err error) {
-	err = inOrder(ctx, s.pool, func(rows pgx.Rows) error {
+	err = postgres.Planned(ctx, s.pool, postgres.InOrderSQL, func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&contradicted, &pending}, func() error { return nil })
 		return err
 	}, unsureSQL, c.Mode, c.Network)
