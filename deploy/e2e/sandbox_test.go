@@ -119,7 +119,9 @@ func TestSandboxTroubles(t *testing.T) {
 	}
 	awaitStatus(t, c, plain, "settled")
 	path := "/v1/sandbox/payments/" + plain + "/deposits"
-	refuse(t, c, path, api.Object{"outcome": "lost"}, http.StatusBadRequest, "")
+	for _, outcome := range []string{"lost", ""} {
+		refuse(t, c, path, api.Object{"outcome": outcome}, http.StatusBadRequest, "")
+	}
 }
 
 // TestSandboxOutages: a merchant of test mode loses its prices or a network, and nobody else does; the same request

@@ -266,7 +266,7 @@ func TestWallet_badBodies(t *testing.T) {
 		t.Errorf("an unsupported pair does not list what is: %s", a.Body)
 	}
 	id := makeWallet(t, mine, good(nil)).Text(t, "wallet.id")
-	for _, body := range []api.Object{{}, {"amount": 0}, {"amount": -1}, {"amount": "x"}, {"amount": num("0.0000001")}, {"amount": true}, {"amount": num("1e16")}, {"amount": 1, "confirmations": -1}} {
+	for _, body := range []api.Object{{}, {"amount": 0}, {"amount": -1}, {"amount": "x"}, {"amount": num("0.0000001")}, {"amount": true}, {"amount": num("1e16")}, {"amount": 1, "confirmations": -1}, {"amount": 1, "outcome": "lost"}, {"amount": 1, "outcome": ""}} {
 		mine.Call(t, http.MethodPost, "/v1/sandbox/wallets/"+id+"/deposits", body, bad).Want(t, http.StatusBadRequest)
 	}
 }

@@ -28,6 +28,22 @@ func (b *Body) Bool(name string) (on, ok bool) {
 	return false, false
 }
 
+// OneOf reads an optional string that is one of names; "" means not supplied. The empty string is refused if it was
+// sent.
+func (b *Body) OneOf(name string, names []string) string {
+	raw, ok := b.get(name)
+	if !ok {
+		return ""
+	}
+	if raw[0] == '"' {
+		if s := text(raw); slices.Contains(names, s) {
+			return s
+		}
+	}
+	b.Problem(name, "must be one of %s", strings.Join(names, ", "))
+	return ""
+}
+
 // Only refuses members of this object that have none of these names.
 func (b *Body) Only(names ...string) {
 	for _, name := range slices.Sorted(maps.Keys(b.members)) {

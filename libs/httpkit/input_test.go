@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,31 @@ func TestBody_members(t *testing.T) {
 	}
 	if err := problems.Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestBody_OneOf(t *testing.T) {
+	var problems fault.Problems
+	body, err := parseBody([]byte(`{"a":"on","empty":"","other":"of","prefix":"o","number":5,"null":null}`), &problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "on", "empty": "", "other": "", "prefix": "", "number": "", "null": "", "none": ""} {
+		if got := body.OneOf(name, []string{"on", "off"}); got != want {
+			t.Errorf("OneOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+	f, ok := errors.AsType[*fault.Error](problems.Err())
+	if !ok {
+		t.Fatal("no fault")
+	}
+	var fields []string
+	for _, p := range f.Fields {
+		fields = append(fields, p.Field+" "+p.Message)
+	}
+	slices.Sort(fields)
+	if want := []string{"empty must be one of on, off", "number must be one of on, off", "other must be one of on, off", "prefix must be one of on, off"}; !slices.Equal(fields, want) {
+		t.Errorf("fields %q, want %q", fields, want)
 	}
 }
 

@@ -179,7 +179,7 @@ func (r *depositRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	b.Only("amount", "confirmations", "crypto", "outcome")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
-	r.deposit.Crypto, r.deposit.Outcome = b.Text("crypto", wordMax), b.Text("outcome", wordMax)
+	r.deposit.Crypto, r.deposit.Outcome = b.Text("crypto", wordMax), b.OneOf("outcome", sandbox.DepositOutcomes())
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n

@@ -132,7 +132,7 @@ func (r *sandboxRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	b.Only("amount", "confirmations", "outcome")
 	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
-	r.deposit.Outcome = b.Text("outcome", wordMax)
+	r.deposit.Outcome = b.OneOf("outcome", app.Outcomes())
 	r.deposit.Confirmations = -1
 	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
 		r.deposit.Confirmations = n
