@@ -6,10 +6,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Settings of the statements that come after them in a transaction. They end with it.
+// Settings for the further statements of a transaction. They end with the transaction.
 const (
-	// OnePlanSQL gives a statement one plan for any arguments, where planning it for each of them would cost as much as
-	// running it.
+	// OnePlanSQL gives a statement one plan for all arguments. It is for statements that take as long to plan as to run.
 	OnePlanSQL = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 	// ByIndexSQL does the same, and has rows looked up by an index. A plan that was made while a table was empty would
@@ -23,8 +22,8 @@ const (
 	InOrderSQL = ByIndexSQL + `, set_config('enable_bitmapscan', 'off', true)`
 )
 
-// Planned runs a statement after settings, in one round trip: by itself, or in a transaction, whose further statements
-// then have the settings too. collect reads the rows; it is nil for a statement that returns none.
+// Planned runs a statement with settings, in one round trip. On a pool the two are a transaction of their own; on a
+// transaction the settings stay until its end. collect reads the rows; it is nil for a statement that returns none.
 func Planned(ctx context.Context, on Querier, settings string, collect func(pgx.Rows) error, sql string, args ...any) error {
 	batch := &pgx.Batch{}
 	batch.Queue(settings)

@@ -257,7 +257,7 @@ type SandboxDeposit struct {
 	Amount        decimal.Decimal
 	Given         bool
 	Confirmations int64
-	Outcome       string // "" for a transfer that stays
+	Outcome       string // one of Outcomes; "" for a transfer that stays
 }
 
 // The outcomes of a simulated transfer: its block leaves the chain after its confirmations, and a later block holds it
