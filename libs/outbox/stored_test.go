@@ -409,7 +409,11 @@ func TestStored_looksRowsUp(t *testing.T) {
 				t.Errorf("answer: %v, want no error", err)
 			}
 		},
-		"backlog": func(int64) { _ = outbox.NewBacklog(pool, 1).Full(ctx) },
+		"backlog": func(row int64) {
+			if err := outbox.NewBacklog(pool, 1).Full(ctx); (err != nil) != (row > 0) {
+				t.Errorf("backlog: got %v with rows %v, want a refusal with rows alone", err, row > 0)
+			}
+		},
 	}
 	exec(`ALTER TABLE outbox SET (autovacuum_enabled = false)`)
 	exec(`VACUUM ANALYZE outbox`)
