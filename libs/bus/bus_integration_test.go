@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/wire"
@@ -311,6 +313,28 @@ func TestRun_drains(t *testing.T) {
 	}
 	if n := mq.Depth(t, admin, wire.DeadQueue(queue)); n != 0 {
 		t.Errorf("%d messages are dead", n)
+	}
+}
+
+// A consumer that stops subscribes to nothing again: it would take messages from the replicas that stay, and the stop
+// would last until every subscription had ended by chance.
+func TestRun_stopsAtOnce(t *testing.T) {
+	t.Parallel()
+	const parallel = 30
+	var log bytes.Buffer
+	l, err := dial(t.Context(), Config{URL: config.Secret(mq.New(t, lines()...))}, billing, telemetry.To(&log, "test"), lines())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	l.Handle(queue, parallel, func(context.Context, Message) error { return nil })
+	stop := run(t, l)
+	eventually(t, "every subscription consumes", func() bool { return l.Ready(t.Context()) == nil })
+	stop()
+	for event, want := range map[string]int{"Starting consuming": parallel, "Stopped consuming": parallel} {
+		if got := strings.Count(log.String(), event); got != want {
+			t.Errorf("%s, stop included: got %d times, want %d", event, got, want)
+		}
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	wamqp "github.com/ThreeDotsLabs/watermill-amqp/v3/pkg/amqp"
@@ -144,18 +146,19 @@ func (l *Link) Run(ctx context.Context) error {
 }
 
 func (l *Link) consume(ctx context.Context) error {
-	origins := &origins{}
-	subscriber, err := l.subscriber(ctx, origins)
-	if err != nil {
-		return err
-	}
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	stop, end := context.WithCancel(ctx)
 	defer end()
+	origins, exit := &origins{}, &exit{stop: stop}
+	subscriber, err := l.subscriber(ctx, origins, exit)
+	if err != nil {
+		return err
+	}
 	work := &work{link: l, stop: stop, hard: hard, origins: origins, answers: newAnswers(l.publisher, l.tel.Log, l.service, l.lines)}
 	finish := work.answer(ctx)
 	err = l.subscribe(stop, subscriber, work)
+	exit.open.Store(true)
 	if err == nil {
 		l.started.Store(true)
 		l.tel.Log.Info("consumers started", "queues", l.queues())
@@ -195,12 +198,12 @@ func (l *Link) queues() []string {
 }
 
 // subscriber connects. It waits until the broker is up and has everything that the service uses.
-func (l *Link) subscriber(ctx context.Context, origins *origins) (*wamqp.Subscriber, error) {
+func (l *Link) subscriber(ctx context.Context, origins *origins, exit *exit) (*wamqp.Subscriber, error) {
 	return l.persist(ctx, "broker connection failed", func() (*wamqp.Subscriber, error) {
 		if err := l.lookOnce(ctx); err != nil {
 			return nil, err
 		}
-		return wamqp.NewSubscriber(l.watermill(origins), logger{l.tel.Log})
+		return wamqp.NewSubscriber(l.watermill(origins, exit), logger{l.tel.Log})
 	})
 }
 
@@ -225,7 +228,7 @@ func waits() *backoff.ExponentialBackOff {
 }
 
 // watermill is the subscriber's configuration. It reconnects quickly, because a queue without consumers is an outage.
-func (l *Link) watermill(origins *origins) wamqp.Config {
+func (l *Link) watermill(origins *origins, exit *exit) wamqp.Config {
 	settings := l.settings(roleConsume, func(network, addr string) (net.Conn, error) {
 		return l.socket(context.Background(), roleConsume, network, addr)
 	})
@@ -239,7 +242,22 @@ func (l *Link) watermill(origins *origins) wamqp.Config {
 		Queue:           wamqp.QueueConfig{GenerateName: same},
 		QueueBind:       wamqp.QueueBindConfig{GenerateRoutingKey: same},
 		Consume:         wamqp.ConsumeConfig{Qos: wamqp.QosConfig{PrefetchCount: prefetch}},
-		TopologyBuilder: builder{l},
+		TopologyBuilder: builder{l, exit},
+	}
+}
+
+// exit is the way out of Watermill's loops at a stop. A loop whose context has ended chooses at random between its end
+// and another subscription, so that of thirty loops some subscribe again half a dozen times, and take messages from the
+// replicas that stay. Before that choice a loop checks its topology, and there it is ended.
+type exit struct {
+	stop context.Context
+	open atomic.Bool // before, the check may run on the goroutine that subscribes
+}
+
+// take ends the calling goroutine, with its deferred calls, if it is a loop of Watermill and the process stops.
+func (e *exit) take() {
+	if e.stop.Err() != nil && e.open.Load() {
+		runtime.Goexit()
 	}
 }
 

@@ -86,7 +86,7 @@ func TestHandshake_droppedWhileRunning(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := l.subscriber(ctx, &origins{})
+		_, err := l.subscriber(ctx, &origins{}, &exit{})
 		ended <- err
 	}()
 	for deadline := time.After(2 * time.Minute); greeted.Load() < 3; {

@@ -50,9 +50,13 @@ func missing(what string, err error) error {
 }
 
 // builder checks a consumer's lines whenever Watermill subscribes or reconnects.
-type builder struct{ link *Link }
+type builder struct {
+	link *Link
+	exit *exit
+}
 
 func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopologyParams, _ wamqp.Config, _ watermill.LoggerAdapter) error {
+	b.exit.take()
 	var lines []wire.Route
 	for _, line := range b.link.lines {
 		if line.Queue == params.QueueName {
