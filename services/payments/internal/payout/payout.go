@@ -98,14 +98,12 @@ type Payout struct {
 	Trace      string
 }
 
-// Rails are the rails with these names, or all others.
+// Rails are the rails of a mode with these names, or all others.
 type Rails struct {
+	Mode   tenant.Mode
 	Names  []string
 	Others bool
 }
-
-// Any reports whether there may be such a rail.
-func (r Rails) Any() bool { return r.Others || len(r.Names) > 0 }
 
 // Timing is the schedule of sends and queries.
 type Timing struct {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,11 +58,11 @@ type Worker struct {
 	Options
 	corridors *corridors
 	id        string // of this worker among the others
-	lanes     [2]lane
+	lanes     []lane
 }
 
-// lane is some rails, whose payouts wait for no others. A real rail refuses callers that ask it too much at once, and
-// may be slow.
+// lane is some rails of a mode, whose payouts wait for no others. A real rail refuses callers that ask it too much at
+// once, and may be slow.
 type lane struct {
 	of    payout.Rails
 	slots int
@@ -78,7 +77,7 @@ type Options struct {
 	Policy    payment.Policy
 	Scans     *admission.Scans
 	Screening admission.Screening
-	Slots     int // most payouts in hand of rails that move real money
+	Slots     int // most payouts of real rails in hand, in each mode
 	// AskFirst makes the worker ask the rail about every payout before its first send. After a restore a row may be
 	// older than its order, and a new row may have the reference of a lost one. A payout that the rail knows is not
 	// sent, and neither is one of a withdrawal of live mode that the rail does not know.
@@ -96,19 +95,34 @@ func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	names := []string{}
-	for _, set := range o.Providers {
-		for _, p := range set.Rails() {
-			if p.Caps().Simulated && !slices.Contains(names, p.Name()) {
-				names = append(names, p.Name())
-			}
+	w := &Worker{Options: o, corridors: newCorridors(o.Now, o.Metrics), id: rand.Text()}
+	for _, mode := range tenant.Modes() {
+		w.lanes = append(w.lanes, lanes(mode, o.Providers[mode].Rails(), o.Slots)...)
+	}
+	return w
+}
+
+// lanes are those of a mode: one for its real rails, and for the payouts of rails that are not configured any more, and
+// one for its simulated rails. A mode without real rails has one for all.
+func lanes(mode tenant.Mode, rails []rail.Provider, slots int) []lane {
+	simulated := []string{}
+	for _, r := range rails {
+		if r.Caps().Simulated {
+			simulated = append(simulated, r.Name())
 		}
 	}
-	return &Worker{
-		Options: o, corridors: newCorridors(o.Now, o.Metrics), id: rand.Text(), lanes: [2]lane{
-			{payout.Rails{Names: names, Others: true}, o.Slots, lifecycle.NewPace(payoutPoll)},
-			{payout.Rails{Names: names}, simulatedSlots, lifecycle.NewPace(payoutPoll)},
-		},
+	all := func(slots int, names ...string) lane {
+		return lane{payout.Rails{Mode: mode, Names: names, Others: true}, slots, lifecycle.NewPace(payoutPoll)}
+	}
+	switch {
+	case len(simulated) == 0:
+		return []lane{all(slots)}
+	case len(simulated) == len(rails):
+		return []lane{all(simulatedSlots)}
+	}
+	return []lane{
+		all(slots, simulated...),
+		{payout.Rails{Mode: mode, Names: simulated}, simulatedSlots, lifecycle.NewPace(payoutPoll)},
 	}
 }
 
@@ -121,13 +135,11 @@ func (w *Worker) Wake() {
 
 // Run works until ctx ends, and then finishes the calls that are on the wire.
 func (w *Worker) Run(ctx context.Context) error {
-	var both sync.WaitGroup
+	var all sync.WaitGroup
 	for _, l := range w.lanes {
-		if l.of.Any() {
-			both.Go(func() { w.work(ctx, l) })
-		}
+		all.Go(func() { w.work(ctx, l) })
 	}
-	both.Wait()
+	all.Wait()
 	return nil
 }
 

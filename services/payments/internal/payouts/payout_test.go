@@ -90,7 +90,7 @@ func (l *ledger) DuePayouts(_ context.Context, most int, of payout.Rails) (out [
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.rows {
-		if len(out) < most && l.asked[o.ID] == 0 && time.Since(l.taken[o.ID]) >= 5*time.Second && slices.Contains(of.Names, o.Rail) != of.Others {
+		if len(out) < most && o.Mode == of.Mode && l.asked[o.ID] == 0 && time.Since(l.taken[o.ID]) >= 5*time.Second && slices.Contains(of.Names, o.Rail) != of.Others {
 			l.taken[o.ID], o.ReadAt, o.ReadHere = time.Now(), time.Now(), time.Now()
 			out = append(out, o)
 		}
@@ -117,56 +117,65 @@ func (simulatedRail) Query(context.Context, money.Currency, string) (rail.Status
 // A real rail is asked about as many payouts at once as there are slots, and about each once, while it takes its time.
 // Payouts of a simulated rail wait for none of them.
 func TestPayoutWorker_lanes(t *testing.T) {
+	for name, mode := range map[string]tenant.Mode{"of two modes": tenant.Live, "of one mode": tenant.Test} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { keepsLanes(t, mode) }) })
+	}
+}
+
+// keepsLanes runs a worker with a real rail in one mode and a simulated one in test mode.
+func keepsLanes(t *testing.T, mode tenant.Mode) {
 	const real, simulated, slots = 60, 100, 8
-	synctest.Test(t, func(t *testing.T) {
-		bank := &teller{answer: make(chan struct{})}
-		l := &ledger{taken: map[string]time.Time{}, asked: map[string]int{}}
-		add := func(n int, mode tenant.Mode, rail string) {
-			for i := range n {
-				l.rows = append(l.rows, payout.Payout{
-					ID: rail + strconv.Itoa(i), Mode: mode, Rail: rail, State: payout.Unknown, Sends: 1, SentAt: time.Now(), NextAt: time.Now(),
-				})
-			}
+	bank := &teller{answer: make(chan struct{})}
+	providers := map[tenant.Mode]provider.Set{
+		tenant.Live: {Rail: bank, Timing: payout.LiveTiming()}, tenant.Test: {Rail: simulatedRail{}, Timing: payout.TestTiming()},
+	}
+	if mode == tenant.Test {
+		providers = map[tenant.Mode]provider.Set{mode: {Rail: bank, Others: []rail.Provider{simulatedRail{}}, Timing: payout.LiveTiming()}}
+	}
+	l := &ledger{taken: map[string]time.Time{}, asked: map[string]int{}}
+	add := func(n int, mode tenant.Mode, rail string) {
+		for i := range n {
+			l.rows = append(l.rows, payout.Payout{
+				ID: rail + strconv.Itoa(i), Mode: mode, Rail: rail, State: payout.Unknown, Sends: 1, SentAt: time.Now(), NextAt: time.Now(),
+			})
 		}
-		add(real, tenant.Live, bank.Name())
-		add(simulated, tenant.Test, "sim")
-		worker := payouts.New(payouts.Options{
-			Store: l, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler), Providers: map[tenant.Mode]provider.Set{
-				tenant.Live: {Rail: bank, Timing: payout.LiveTiming()}, tenant.Test: {Rail: simulatedRail{}, Timing: payout.TestTiming()},
-			},
-		})
-		ctx, end := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- worker.Run(ctx) }()
-		time.Sleep(time.Second) // of the bubble
-		synctest.Wait()
-		if n := len(l.asked); n != simulated {
-			t.Errorf("%d of %d payouts of the simulated rail were asked about while the other does not answer", n, simulated)
-		}
-		for left := real; left > 0; left -= slots {
-			time.Sleep(provider.CallTimeout / 4)
-			synctest.Wait()
-			want := min(slots, left)
-			if n := int(bank.asking.Load()); n != want {
-				t.Errorf("with %d payouts left the rail is asked about %d at once, want %d", left, n, want)
-			}
-			for range want {
-				bank.answer <- struct{}{}
-			}
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		for id, times := range l.asked {
-			if times != 1 {
-				t.Errorf("payout %s was asked about %d times, want once", id, times)
-			}
-		}
-		if len(l.asked) != real+simulated || bank.late.Load() > 0 {
-			t.Errorf("%d of %d payouts were asked about, and %d calls ended before their answer", len(l.asked), real+simulated, bank.late.Load())
-		}
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+	}
+	add(real, mode, bank.Name())
+	add(simulated, tenant.Test, "sim")
+	worker := payouts.New(payouts.Options{
+		Store: l, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler), Providers: providers,
 	})
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	time.Sleep(time.Second) // of the bubble
+	synctest.Wait()
+	if n := len(l.asked); n != simulated {
+		t.Errorf("%d of %d payouts of the simulated rail were asked about while the other does not answer", n, simulated)
+	}
+	for left := real; left > 0; left -= slots {
+		time.Sleep(provider.CallTimeout / 4)
+		synctest.Wait()
+		want := min(slots, left)
+		if n := int(bank.asking.Load()); n != want {
+			t.Errorf("with %d payouts left the rail is asked about %d at once, want %d", left, n, want)
+		}
+		for range want {
+			bank.answer <- struct{}{}
+		}
+	}
+	time.Sleep(time.Second)
+	synctest.Wait()
+	for id, times := range l.asked {
+		if times != 1 {
+			t.Errorf("payout %s was asked about %d times, want once", id, times)
+		}
+	}
+	if len(l.asked) != real+simulated || bank.late.Load() > 0 {
+		t.Errorf("%d of %d payouts were asked about, and %d calls ended before their answer", len(l.asked), real+simulated, bank.late.Load())
+	}
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

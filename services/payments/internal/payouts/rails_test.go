@@ -14,7 +14,6 @@ import (
 	"causeway.internal/libs/testkit/bank"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/paystack"
 )
 
@@ -190,7 +189,7 @@ func TestR7_anotherAmountFreezes(t *testing.T) {
 	if _, err := w.Hints.RailHint(t.Context(), bank.Paystack, header, body); err != nil {
 		t.Fatal(err)
 	}
-	if due, err := w.Store.DuePayouts(t.Context(), 2, payout.Rails{Others: true}); err != nil || len(due) != 0 {
+	if due, err := w.Due(2); err != nil || len(due) != 0 {
 		t.Fatalf("%d due, %v", len(due), err)
 	}
 	w.Want(p, "settling")
@@ -332,7 +331,7 @@ func TestRails_payAtMostOnce(t *testing.T) {
 		for range 30 {
 			crash := rand.IntN(4) == 0
 			w.CrashAt(func(string) bool { return crash })
-			due, err := w.Store.DuePayouts(t.Context(), 4, payout.Rails{Others: true})
+			due, err := w.Due(4)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,6 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -140,7 +139,7 @@ func (g *gauntlet) work1() {
 	}
 	g.CrashAt(func(step string) bool { return step == at })
 	worker := g.NewWorker(g.yes("the worker is in recovery"))
-	due, err := g.Store.DuePayouts(g.T.Context(), 4, payout.Rails{Others: true})
+	due, err := g.Due(4)
 	if err != nil {
 		g.rt.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -65,7 +64,7 @@ func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 	p := w.Make(fixture.Command())
 	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 1, Depth: fixture.Enough})
 	w.CrashAt(func(step string) bool { return step == "sent" })
-	due, err := w.Store.DuePayouts(t.Context(), 1, payout.Rails{Others: true})
+	due, err := w.Due(1)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%d due, %v", len(due), err)
 	}
@@ -99,7 +98,7 @@ func TestPayout_revertedBeforeItLeft(t *testing.T) {
 	if got := fixture.Ask[string](w, `SELECT state FROM payouts`); got != "withdrawn" {
 		t.Errorf("payout is %s", got)
 	}
-	if due, err := w.Store.DuePayouts(t.Context(), 1, payout.Rails{Others: true}); err != nil || len(due) != 0 {
+	if due, err := w.Due(1); err != nil || len(due) != 0 {
 		t.Errorf("%d due, %v", len(due), err)
 	}
 	w.See(p, fixture.Coin{Key: "t1", Amount: "31.25", Version: 3, Depth: fixture.Enough}) // mined again

@@ -20,7 +20,6 @@ import (
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/store"
 )
 
@@ -131,7 +130,7 @@ func TestPack_sharesATransaction(t *testing.T) {
 		}
 	}
 	w.Balanced()
-	due, err := w.Store.DuePayouts(t.Context(), 16, payout.Rails{Others: true})
+	due, err := w.Due(16)
 	if err != nil || len(due) != len(ps) {
 		t.Fatalf("DuePayouts() = %d payouts, %v, want %d and no error", len(due), err, len(ps))
 	}

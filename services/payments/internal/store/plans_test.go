@@ -290,13 +290,13 @@ func TestPlans_looksKeepPlans(t *testing.T) {
 	const times = 4 // PostgreSQL would plan a statement with arguments anew each time
 	for range times {
 		_, due := s.Due(t.Context(), time.Minute, 100)
-		_, payouts := s.DuePayouts(t.Context(), 16, payout.Rails{Others: true})
+		_, payouts := s.DuePayouts(t.Context(), 16, payout.Rails{Mode: tenant.Test, Others: true})
 		if err := errors.Join(due, payouts, s.CleanStock(t.Context()), s.FoldStatistics(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, sql := range map[string]string{
-		"due payments": store.Statements()["duePayments"], "due payouts": store.Statements()["duePayouts"], "used addresses": store.Statements()["dropUsedAddresses"],
+		"due payments": store.Statements()["duePayments"], "due payouts": store.Statements()["duePayoutsTest"], "used addresses": store.Statements()["dropUsedAddresses"],
 		"dead leases": store.Statements()["freeDeadLeases"], "statistics": store.Statements()["foldStatistics"],
 	} {
 		var anew, once int
@@ -323,7 +323,7 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 		SELECT 'test', 'pay_' || n, 'deposit', CASE WHEN n % 100 = 0 THEN 'hit' ELSE 'clear' END, '', '', '{}' FROM generate_series(1, 20000) n`)
 	w.SQL(`ANALYZE deposits, payouts, screenings`)
 	for name, args := range map[string][]any{
-		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "knownDeposit": {"test", "k"}, "payoutSenders": {[]string{"pay_7"}}, "duePayouts": {64, []string{"sim"}, false},
+		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "knownDeposit": {"test", "k"}, "payoutSenders": {[]string{"pay_7"}}, "duePayoutsTest": {64, []string{"sim"}, false}, "duePayoutsLive": {64, []string{}, true},
 		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
 		"corridorEnds": {[]string{"test", "live"}, []string{"sim", "sim"}, []string{"NGN", "GHS"}, 200, 1000}, "listHits": {int64(1) << 40, "", "", 51},
 	} {
@@ -332,6 +332,33 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 				t.Errorf("%s reads the whole of %s", name, p.On)
 			}
 		})
+	}
+}
+
+// Live payouts are found past a backlog of those of test mode, also with a plan from a time before it.
+func TestPlans_livePayouts(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	add := func(mode string, n int) {
+		w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
+			SELECT 'pyo_' || $1 || n, 'pay_' || n, $1, $1 || n, 1, 'rail', 'NGN', 1, '', 'pending', now() - n * interval '1 minute', now() FROM generate_series(1, $2::int) n`, mode, n)
+	}
+	add("live", 200)
+	w.SQL(`ANALYZE payouts`)
+	add("test", 5000)
+	for _, when := range []string{"before", "after"} {
+		pages, removed := 0, 0
+		explain(w, "duePayoutsLive", 8, []string{"sim"}, true).each(func(p plan) {
+			pages, removed = max(pages, p.Hit+p.Read), removed+whole(w, p.Removed)*whole(w, p.Loops)
+		})
+		if pages > 300 || removed > 200 {
+			t.Errorf("take live payouts with statistics from %s the backlog of test mode: read %d pages and threw %d rows away", when, pages, removed)
+		}
+		t.Logf("%s: %d pages, %d rows thrown away", when, pages, removed)
+		w.SQL(`ANALYZE payouts`)
+	}
+	if taken := fixture.Ask[string](w, `SELECT string_agg(DISTINCT mode, ',') || ' ' || count(*) FROM payouts WHERE taken_until IS NOT NULL`); taken != "live 16" {
+		t.Errorf("payouts taken in two times of eight: got %q, want %q", taken, "live 16")
 	}
 }
 
@@ -435,7 +462,7 @@ func TestPlans_youngDatabase(t *testing.T) {
 	w.SQL(insertCrowd, 1, 2000)
 	w.SQL(`ANALYZE payouts, sim_transfers, payments`)
 	for name, args := range map[string][]any{
-		"duePayouts": {8, []string{"sim"}, false}, "nextPayout": {}, "simLookups": {[]string{"r7", "r8"}}, "countOpen": {[]string{"created", "settling"}, []string{"transfer", "gift"}, 20_000},
+		"duePayoutsTest": {8, []string{"sim"}, false}, "duePayoutsLive": {8, []string{}, true}, "nextPayout": {}, "simLookups": {[]string{"r7", "r8"}}, "countOpen": {[]string{"created", "settling"}, []string{"transfer", "gift"}, 20_000},
 	} {
 		pages := 0
 		explain(w, name, args...).each(func(p plan) {

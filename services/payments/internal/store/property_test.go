@@ -23,7 +23,6 @@ import (
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
@@ -155,7 +154,7 @@ func (g *walker) coin(c fixture.Coin, sender string) {
 func (g *walker) worked(dies string) {
 	g.hurryUp()
 	worker := g.DyingWorker(func(at string) bool { return at == dies })
-	due, err := g.Store.DuePayouts(g.T.Context(), 4, payout.Rails{Others: true})
+	due, err := g.Due(4)
 	g.fault(err)
 	for _, o := range due {
 		_ = worker.Step(g.T.Context(), o) // a worker that died, or a row that another one took: seen by what is checked after

@@ -365,13 +365,18 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::int[],
 	receiver, stopped, first_sent_at, answer, answer_at, concluded, concluded_at, contradicted%s, place)
 WHERE o.id = ANY($1::text[]) AND o.id = k.id`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
-	// Due payouts of the rails named, or of all others, taken for five seconds, so that two replicas do not read the same
-	// row. A second read is harmless while they are few: a call of a rail may take longer.
+	// Due payouts of a mode, of the rails named or of all others, taken for five seconds, so that two replicas do not read
+	// the same row. A second read is harmless while they are few: a call of a rail may take longer.
+	// The mode is part of the text, because live payouts have an index of their own: a backlog of test mode, of any
+	// length, does not slow them.
+	duePayoutsLive = takeDuePayouts + `'live'` + ofDuePayouts
+	duePayoutsTest = takeDuePayouts + `'test'` + ofDuePayouts
 	// The rows that are locked are changed where they lie: a join with them would read the whole table while that is
 	// small. Each row carries the merchant and the trace of its payment, for spans and log lines.
-	duePayouts = `WITH o AS (
+	takeDuePayouts = `WITH o AS (
 	UPDATE payouts SET taken_until = now() + interval '5 seconds' WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now()) AND (rail = ANY($2)) <> $3
+		SELECT ctid FROM payouts WHERE mode = `
+	ofDuePayouts = ` AND next_at <= now() AND (taken_until IS NULL OR taken_until < now()) AND (rail = ANY($2)) <> $3
 		ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 	RETURNING *, xmin AS written
 )
@@ -512,7 +517,7 @@ func Statements() map[string]string {
 		"selectMoment": selectMoment, "finalDeposit": finalDeposit, "finalDeposits": finalDeposits, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
-		"insertPayout": insertPayout, "insertPayouts": insertPayouts, "savePayoutNoted": savePayoutNoted, "savePayoutsNoted": savePayoutsNoted, "savePayoutsAlone": savePayoutsAlone, "voidPayout": voidPayout, "duePayouts": duePayouts, "nextPayout": nextPayout, "selectPayout": selectPayout,
+		"insertPayout": insertPayout, "insertPayouts": insertPayouts, "savePayoutNoted": savePayoutNoted, "savePayoutsNoted": savePayoutsNoted, "savePayoutsAlone": savePayoutsAlone, "voidPayout": voidPayout, "duePayoutsLive": duePayoutsLive, "duePayoutsTest": duePayoutsTest, "nextPayout": nextPayout, "selectPayout": selectPayout,
 		"insertJournals": insertJournals, "insertJournalLines": insertJournalLines, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,

@@ -22,7 +22,7 @@ func TestSavePayouts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	due, err := w.Store.DuePayouts(t.Context(), 3, payout.Rails{Others: true})
+	due, err := w.Due(3)
 	if err != nil || len(due) != 3 {
 		t.Fatalf("%d payouts are due, error %v; want three and none", len(due), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/alert"
@@ -32,11 +33,15 @@ func (s *Store) DuePayouts(ctx context.Context, most int, of payout.Rails) ([]pa
 	if most <= 0 {
 		return nil, nil
 	}
+	sql := duePayoutsLive
+	if of.Mode == tenant.Test {
+		sql = duePayoutsTest
+	}
 	var found []*payout.Payout
 	if err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, s.scanDuePayout)
 		return err
-	}, duePayouts, most, append([]string{}, of.Names...), of.Others); err != nil {
+	}, sql, most, append([]string{}, of.Names...), of.Others); err != nil {
 		return nil, fmt.Errorf("take due payouts: %w", err)
 	}
 	out := make([]payout.Payout, 0, len(found))

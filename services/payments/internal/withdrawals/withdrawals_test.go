@@ -24,7 +24,6 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
-	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/withdrawal"
 	"causeway.internal/services/payments/internal/withdrawals"
@@ -266,7 +265,7 @@ func TestWithdraw_parallel(t *testing.T) {
 	limit := time.Now().Add(time.Minute)
 	for fixture.Ask[int](w, `SELECT count(*) FROM withdrawals WHERE state <> 'paid'`) > 0 {
 		w.Hurry()
-		due, err := w.Store.DuePayouts(t.Context(), 64, payout.Rails{Others: true})
+		due, err := w.Due(64)
 		if err != nil {
 			t.Fatalf("DuePayouts() = %v, want no error", err)
 		}
@@ -586,7 +585,7 @@ func TestWithdraw_refusedBeforeItLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Withdraw() = %v, want no error", err)
 		}
-		due, err := w.Store.DuePayouts(t.Context(), 10, payout.Rails{Others: true})
+		due, err := w.Due(10)
 		if err != nil || len(due) != 1 {
 			t.Fatalf("DuePayouts() = %+v, %v, want that of the withdrawal", due, err)
 		}
@@ -671,7 +670,7 @@ func TestWithdraw_refusedAfterTheFirstRail(t *testing.T) {
 	listed("after the refusal", false)
 	suspend(3, false)
 	w.Hurry()
-	if due, err := w.Store.DuePayouts(t.Context(), 10, payout.Rails{Others: true}); err != nil || len(due) != 0 || payouts() != "1 failed 1, 2 withdrawn 0" {
+	if due, err := w.Due(10); err != nil || len(due) != 0 || payouts() != "1 failed 1, 2 withdrawn 0" {
 		t.Errorf("after the suspension %d payouts are due (%v) of %s, want none", len(due), err, payouts())
 	}
 	if len(b.All(bank.Flutterwave)) != 0 {
@@ -718,7 +717,7 @@ func TestWithdraw_refusedBeforeRestore(t *testing.T) {
 	until(w, paid, "paid")
 	for range 3 {
 		w.Hurry()
-		due, err := w.Store.DuePayouts(t.Context(), 10, payout.Rails{Others: true})
+		due, err := w.Due(10)
 		if err != nil {
 			t.Fatalf("DuePayouts() = %v, want no error", err)
 		}
