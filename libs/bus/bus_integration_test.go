@@ -321,8 +321,8 @@ func TestRun_drains(t *testing.T) {
 func TestRun_stopsAtOnce(t *testing.T) {
 	t.Parallel()
 	const parallel = 30
-	var log bytes.Buffer
-	l, err := dial(t.Context(), Config{URL: config.Secret(mq.New(t, lines()...))}, billing, telemetry.To(&log, "test"), lines())
+	log := &logged{}
+	l, err := dial(t.Context(), Config{URL: config.Secret(mq.New(t, lines()...))}, billing, telemetry.To(log, "test"), lines())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,10 +332,28 @@ func TestRun_stopsAtOnce(t *testing.T) {
 	eventually(t, "every subscription consumes", func() bool { return l.Ready(t.Context()) == nil })
 	stop()
 	for event, want := range map[string]int{"Starting consuming": parallel, "Stopped consuming": parallel} {
-		if got := strings.Count(log.String(), event); got != want {
+		if got := log.count(event); got != want {
 			t.Errorf("%s, stop included: got %d times, want %d", event, got, want)
 		}
 	}
+}
+
+// logged keeps what was logged. The library may log after the end of a link.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logged) count(event string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), event)
 }
 
 // A handler that fails when the process stops gives its message back, whole, for the next process.

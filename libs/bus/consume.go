@@ -251,10 +251,10 @@ func (l *Link) watermill(origins *origins, exit *exit) wamqp.Config {
 // replicas that stay. Before that choice a loop checks its topology, and there it is ended.
 type exit struct {
 	stop context.Context
-	open atomic.Bool // before, the check may run on the goroutine that subscribes
+	open atomic.Bool // set once all have subscribed; until then the check may run on the goroutine that subscribes
 }
 
-// take ends the calling goroutine, with its deferred calls, if it is a loop of Watermill and the process stops.
+// take ends the calling goroutine, after its deferred calls, if it is a loop of Watermill and the process stops.
 func (e *exit) take() {
 	if e.stop.Err() != nil && e.open.Load() {
 		runtime.Goexit()
@@ -266,6 +266,9 @@ func (e *exit) take() {
 func (l *Link) subscribe(ctx context.Context, subscriber *wamqp.Subscriber, work *work) error {
 	for _, h := range l.handlers {
 		for range h.parallel {
+			if ctx.Err() != nil {
+				return ctx.Err() // the library would subscribe all the same
+			}
 			messages, err := l.subscribeOne(ctx, subscriber, h.queue)
 			if err != nil {
 				return err

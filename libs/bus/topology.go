@@ -49,7 +49,7 @@ func missing(what string, err error) error {
 	return fmt.Errorf("checking %s: %w", what, err)
 }
 
-// builder checks a consumer's lines whenever Watermill subscribes or reconnects.
+// builder checks a consumer's lines whenever Watermill subscribes or reconnects. At a stop it ends the loop that asks.
 type builder struct {
 	link *Link
 	exit *exit

@@ -195,7 +195,7 @@ type workSettings struct {
 	TreasuryEvery  time.Duration `env:"TREASURY_EVERY" envDefault:"5m" doc:"time between two reports of the treasury (GET /v1/admin/treasury); below an hour"`
 	OwedEvery      time.Duration `env:"OWED_EVERY" envDefault:"30m" doc:"time between two lists of what is owed to payers, receivers and merchants (GET /v1/admin/owed); below an hour"`
 	BankListsEvery time.Duration `env:"BANK_LISTS_EVERY" envDefault:"24h" doc:"age at which the rails' own lists of banks are read again (docs/rails.md#banks); at least 10m; 0 reads none, and the banks are those of the lists that are kept, else of the table in the program"`
-	PayoutSlots    int           `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts of real rails that one process works on at once, in each mode; of simulated rails it works on 64 besides"`
+	PayoutSlots    int           `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts of real rails that one process works on at once in each mode; of simulated rails it works on 64 more in each mode"`
 }
 
 // operateSettings are those of the operators' verbs.

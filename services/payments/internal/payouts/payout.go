@@ -38,7 +38,8 @@ const (
 
 // Store is the table of payouts. The payment's row is locked before the payout's.
 type Store interface {
-	// DuePayouts claims due payouts of some rails for a few seconds, so that two replicas do not work on the same one.
+	// DuePayouts claims due payouts of some rails of a mode for a few seconds, so that two replicas do not work on the
+	// same one.
 	DuePayouts(ctx context.Context, most int, of payout.Rails) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
@@ -102,8 +103,8 @@ func New(o Options) *Worker {
 	return w
 }
 
-// lanes are those of a mode: one for its real rails, and for the payouts of rails that are not configured any more, and
-// one for its simulated rails. A mode without real rails has one for all.
+// lanes are those of a mode. One is for its real rails and for rails that are not configured any more, the other for
+// its simulated rails. A mode with rails of one kind, or with none, has one lane for all.
 func lanes(mode tenant.Mode, rails []rail.Provider, slots int) []lane {
 	simulated := []string{}
 	for _, r := range rails {

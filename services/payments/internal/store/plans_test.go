@@ -335,30 +335,51 @@ func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	}
 }
 
-// Live payouts are found past a backlog of those of test mode, also with a plan from a time before it.
-func TestPlans_livePayouts(t *testing.T) {
+// The look for due payouts of one mode reads neither a backlog of the other nor payouts that have ended, also with
+// statistics from before these came, or with none.
+func TestPlans_payoutsOfOneMode(t *testing.T) {
 	t.Parallel()
-	w := fixture.New(t)
-	add := func(mode string, n int) {
-		w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
-			SELECT 'pyo_' || $1 || n, 'pay_' || n, $1, $1 || n, 1, 'rail', 'NGN', 1, '', 'pending', now() - n * interval '1 minute', now() FROM generate_series(1, $2::int) n`, mode, n)
-	}
-	add("live", 200)
-	w.SQL(`ANALYZE payouts`)
-	add("test", 5000)
-	for _, when := range []string{"before", "after"} {
-		pages, removed := 0, 0
-		explain(w, "duePayoutsLive", 8, []string{"sim"}, true).each(func(p plan) {
-			pages, removed = max(pages, p.Hit+p.Read), removed+whole(w, p.Removed)*whole(w, p.Loops)
-		})
-		if pages > 300 || removed > 200 {
-			t.Errorf("take live payouts with statistics from %s the backlog of test mode: read %d pages and threw %d rows away", when, pages, removed)
+	for name, statistics := range map[string]bool{"never analysed": false, "analysed before": true} {
+		for _, mode := range tenant.Modes() {
+			other := tenant.Live
+			if mode == other {
+				other = tenant.Test
+			}
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				t.Parallel()
+				w := fixture.New(t)
+				add := func(mode tenant.Mode, what string, n int) {
+					w.SQL(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
+						SELECT 'pyo_' || $1 || $2 || n, 'pay_' || n, $1, $1 || $2 || n, 1, 'rail', 'NGN', 1, '', 'pending',
+							CASE $2 WHEN 'due' THEN now() - n * interval '1 minute' END, now() FROM generate_series(1, $3::int) n`, string(mode), what, n)
+				}
+				add(other, "ended", 10_000)
+				add(other, "due", 200)
+				if statistics {
+					w.SQL(`ANALYZE payouts`)
+				}
+				add(other, "later", 500)
+				w.SQL(`UPDATE payouts SET next_at = now() - interval '2 hours' WHERE next_at IS NULL AND reference LIKE '%later%'`)
+				add(mode, "ended", 5000)
+				add(mode, "due", 20)
+				text := map[tenant.Mode]string{tenant.Live: "duePayoutsLive", tenant.Test: "duePayoutsTest"}[mode]
+				for range 2 {
+					pages, removed := 0, 0
+					explain(w, text, 8, []string{"sim"}, true).each(func(p plan) {
+						pages, removed = max(pages, p.Hit+p.Read), removed+whole(w, p.Removed)*whole(w, p.Loops)
+					})
+					if pages > 300 || removed > 20 {
+						t.Errorf("take due payouts of %s: read %d pages and threw %d rows away", mode, pages, removed)
+					}
+					t.Logf("%d pages, %d rows thrown away", pages, removed)
+					w.SQL(`ANALYZE payouts`)
+				}
+				want := string(mode) + " 16"
+				if taken := fixture.Ask[string](w, `SELECT string_agg(DISTINCT mode, ',') || ' ' || count(*) FROM payouts WHERE taken_until IS NOT NULL`); taken != want {
+					t.Errorf("payouts taken in two times of eight: got %q, want %q", taken, want)
+				}
+			})
 		}
-		t.Logf("%s: %d pages, %d rows thrown away", when, pages, removed)
-		w.SQL(`ANALYZE payouts`)
-	}
-	if taken := fixture.Ask[string](w, `SELECT string_agg(DISTINCT mode, ',') || ' ' || count(*) FROM payouts WHERE taken_until IS NOT NULL`); taken != "live 16" {
-		t.Errorf("payouts taken in two times of eight: got %q, want %q", taken, "live 16")
 	}
 }
 

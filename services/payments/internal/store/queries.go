@@ -7,6 +7,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 )
 
 var (
@@ -367,8 +368,7 @@ WHERE o.id = ANY($1::text[]) AND o.id = k.id`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts of a mode, of the rails named or of all others, taken for five seconds, so that two replicas do not read
 	// the same row. A second read is harmless while they are few: a call of a rail may take longer.
-	// The mode is part of the text, because live payouts have an index of their own: a backlog of test mode, of any
-	// length, does not slow them.
+	// The mode is part of the text, because each has an index of its own: a backlog of one does not slow the other.
 	duePayoutsLive = takeDuePayouts + `'live'` + ofDuePayouts
 	duePayoutsTest = takeDuePayouts + `'test'` + ofDuePayouts
 	// The rows that are locked are changed where they lie: a join with them would read the whole table while that is
@@ -496,6 +496,9 @@ ON CONFLICT (ref) DO NOTHING RETURNING ref`
 	simKeep    = `INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
 	simOrdered = `SELECT outcome FROM sim_outcomes WHERE ref = $1`
 )
+
+// duePayouts are the texts by mode.
+var duePayouts = map[tenant.Mode]string{tenant.Live: duePayoutsLive, tenant.Test: duePayoutsTest}
 
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
 func Statements() map[string]string {

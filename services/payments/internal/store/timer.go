@@ -11,7 +11,6 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/alert"
@@ -33,9 +32,9 @@ func (s *Store) DuePayouts(ctx context.Context, most int, of payout.Rails) ([]pa
 	if most <= 0 {
 		return nil, nil
 	}
-	sql := duePayoutsLive
-	if of.Mode == tenant.Test {
-		sql = duePayoutsTest
+	sql, ok := duePayouts[of.Mode]
+	if !ok {
+		return nil, fmt.Errorf("take due payouts: no mode %q", of.Mode)
 	}
 	var found []*payout.Payout
 	if err := postgres.Planned(ctx, s.pool, postgres.OnePlanSQL, func(rows pgx.Rows) (err error) {
