@@ -120,15 +120,21 @@ func (r *failing) node(ctx context.Context, f *field) error {
 
 // leader kills the node that leads a queue.
 func (r *failing) leader(ctx context.Context, f *field) error {
-	queues, err := f.stack.Queues(ctx, f.stack.Servers("rabbitmq")[0])
-	if err != nil {
+	var leader string
+	if err := r.until(ctx, func() string {
+		queues, err := f.stack.Queues(ctx, f.stack.Servers("rabbitmq")[0])
+		if err != nil {
+			return err.Error() // busy brokers answer late
+		}
+		queue := queues[f.random.IntN(len(queues))]
+		if leader = queue.Leader; leader == "" {
+			return "nobody leads " + queue.Name
+		}
+		return ""
+	}); err != nil {
 		return err
 	}
-	queue := queues[f.random.IntN(len(queues))]
-	if queue.Leader == "" {
-		return fmt.Errorf("nobody leads %s", queue.Name)
-	}
-	return r.fell(ctx, "RabbitMQ: leader killed", queue.Leader)
+	return r.fell(ctx, "RabbitMQ: leader killed", leader)
 }
 
 func (r *failing) fell(ctx context.Context, what, node string) error {
