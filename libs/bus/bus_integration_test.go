@@ -38,11 +38,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // link dials for one test and closes at its end.
 func link(t testing.TB, amqpURL, service string) *Link {
 	t.Helper()
-	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, telemetrytest.ForTest(t), lines())
+	return linkTo(t, amqpURL, service, telemetrytest.ForTest(t))
+}
+
+// linkTo is link with a telemetry of the test's.
+func linkTo(t testing.TB, amqpURL, service string, tel *telemetry.Telemetry) *Link {
+	t.Helper()
+	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, tel, lines())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return l
 }
 
@@ -321,40 +331,46 @@ func TestRun_drains(t *testing.T) {
 func TestRun_stopsAtOnce(t *testing.T) {
 	t.Parallel()
 	const parallel = 30
-	log := &logged{}
-	l, err := dial(t.Context(), Config{URL: config.Secret(mq.New(t, lines()...))}, billing, telemetry.To(log, "test"), lines())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
+	log := &telemetrytest.Log{}
+	l := linkTo(t, mq.New(t, lines()...), billing, telemetry.To(log, "test"))
 	l.Handle(queue, parallel, func(context.Context, Message) error { return nil })
 	stop := run(t, l)
 	eventually(t, "every subscription consumes", func() bool { return l.Ready(t.Context()) == nil })
 	stop()
 	for event, want := range map[string]int{"Starting consuming": parallel, "Stopped consuming": parallel} {
-		if got := log.count(event); got != want {
+		if got := strings.Count(log.String(), event); got != want {
 			t.Errorf("%s, stop included: got %d times, want %d", event, got, want)
 		}
 	}
 }
 
-// logged keeps what was logged. The library may log after the end of a link.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+// A consumer that is stopped while it starts makes no further subscriptions.
+func TestRun_stopsWhileStarting(t *testing.T) {
+	t.Parallel()
+	const parallel = 200
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	log := &telemetrytest.Log{}
+	first := writer(func(line []byte) (int, error) {
+		if bytes.Contains(line, []byte("Starting consuming")) {
+			end()
+		}
+		return log.Write(line)
+	})
+	l := linkTo(t, mq.New(t, lines()...), billing, telemetry.To(first, "test"))
+	l.Handle(queue, parallel, func(context.Context, Message) error { return nil })
+	if err := l.Run(ctx); err != nil {
+		t.Errorf("run: %v, want no error", err)
+	}
+	if got := strings.Count(log.String(), "Stopped consuming"); got == 0 || got >= parallel/2 {
+		t.Errorf("subscriptions of a consumer that is stopped at its first: got %d of %d, want a few", got, parallel)
+	}
 }
 
-func (l *logged) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
+// writer is a function as an io.Writer.
+type writer func([]byte) (int, error)
 
-func (l *logged) count(event string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), event)
-}
+func (w writer) Write(line []byte) (int, error) { return w(line) }
 
 // A handler that fails when the process stops gives its message back, whole, for the next process.
 func TestRun_givesBackWhatIsUnfinished(t *testing.T) {

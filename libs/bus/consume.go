@@ -256,7 +256,7 @@ type exit struct {
 
 // take ends the calling goroutine, after its deferred calls, if it is a loop of Watermill and the process stops.
 func (e *exit) take() {
-	if e.stop.Err() != nil && e.open.Load() {
+	if e.open.Load() && e.stop.Err() != nil {
 		runtime.Goexit()
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/fixture"
 )
@@ -154,7 +154,7 @@ func TestConformance_garbage(t *testing.T) {
 		n := s.Start(t)
 		provider := newSpoiler(t, n.RPC)
 		n.RPC = provider.url
-		var log syncBuffer
+		var log telemetrytest.Log
 		l := fixture.NewChain(t, s, n)
 		l.Stop()
 		l.Driver, _ = l.Settings.Open(slog.New(slog.NewTextHandler(&log, nil)), l.Endpoints, l.Book)
@@ -242,28 +242,4 @@ func TestConformance_wrongEVMNetwork(t *testing.T) {
 	case <-time.After(60 * time.Second):
 		t.Error("the standalone wallet's deposit was not reported")
 	}
-}
-
-// syncBuffer is a log that is written and read concurrently.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func (b *syncBuffer) Reset() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text.Reset()
 }
