@@ -106,7 +106,7 @@ func New(o Options) *Worker {
 // lanes are those of a mode. One is for its real rails and for rails that are not configured any more, the other for
 // its simulated rails. A mode with rails of one kind, or with none, has one lane for all.
 func lanes(mode tenant.Mode, rails []rail.Provider, slots int) []lane {
-	simulated := []string{}
+	var simulated []string
 	for _, r := range rails {
 		if r.Caps().Simulated {
 			simulated = append(simulated, r.Name())

@@ -132,7 +132,7 @@ func TestPack_sharesATransaction(t *testing.T) {
 	w.Balanced()
 	due, err := w.Due(16)
 	if err != nil || len(due) != len(ps) {
-		t.Fatalf("DuePayouts() = %d payouts, %v, want %d and no error", len(due), err, len(ps))
+		t.Fatalf("Due() = %d payouts, %v, want %d and no error", len(due), err, len(ps))
 	}
 	var steps []func() error
 	for _, o := range due {

@@ -267,7 +267,7 @@ func TestWithdraw_parallel(t *testing.T) {
 		w.Hurry()
 		due, err := w.Due(64)
 		if err != nil {
-			t.Fatalf("DuePayouts() = %v, want no error", err)
+			t.Fatalf("Due() = %v, want no error", err)
 		}
 		var busy sync.WaitGroup
 		for _, o := range due {
@@ -587,7 +587,7 @@ func TestWithdraw_refusedBeforeItLeaves(t *testing.T) {
 		}
 		due, err := w.Due(10)
 		if err != nil || len(due) != 1 {
-			t.Fatalf("DuePayouts() = %+v, %v, want that of the withdrawal", due, err)
+			t.Fatalf("Due() = %+v, %v, want that of the withdrawal", due, err)
 		}
 		var all sync.WaitGroup
 		all.Go(func() { err = refuse(id) })
@@ -719,7 +719,7 @@ func TestWithdraw_refusedBeforeRestore(t *testing.T) {
 		w.Hurry()
 		due, err := w.Due(10)
 		if err != nil {
-			t.Fatalf("DuePayouts() = %v, want no error", err)
+			t.Fatalf("Due() = %v, want no error", err)
 		}
 		for _, o := range due {
 			if err := w.Worker.Step(t.Context(), o); err != nil {
