@@ -91,7 +91,7 @@ func (p Payout) contradictedBy(o Observation) bool {
 		return p.Concluded == Failed
 	case Failure:
 		return p.Concluded == Succeeded
-	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds, NotSent, NotNow:
+	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds, NotSent, NotNow, NoAccount:
 	}
 	return false
 }

@@ -27,6 +27,8 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 			p.NextAt = now.Add(t.Hold)
 		}
 		return p, Decision{Step: Wait, Alert: o.Alert}
+	case o.Seen == NoAccount && !p.Unsent(): // another worker got an answer with the name, and has sent the order
+		return p, Decision{Step: Wait}
 	}
 	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
 		return p, Decision{Step: Wait} // the answer is about a send before the last one
@@ -66,7 +68,7 @@ func (t Timing) heard(p Payout, o Observation, now time.Time) (Payout, Decision)
 	switch o.Seen {
 	case Success:
 		return t.paid(p, o, now)
-	case Failure:
+	case Failure, NoAccount:
 		return t.failed(p, o, now)
 	case GaveBack:
 		return t.gaveBack(p, o, now)
@@ -89,7 +91,7 @@ func (p Payout) agrees(o Observation) bool {
 		return o.Ref == p.Reference && o.Amount.Equal(p.Amount) && o.Currency == p.Currency
 	case Failure:
 		return o.Ref == p.Reference && (o.Amount.IsZero() || o.Amount.Equal(p.Amount)) && (o.Currency == "" || o.Currency == p.Currency)
-	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds, NotSent, NotNow:
+	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds, NotSent, NotNow, NoAccount:
 	}
 	return true
 }
@@ -138,7 +140,7 @@ func (t Timing) Asks(p Payout, now time.Time) bool {
 // answer.
 func (t Timing) Alone(p Payout, o Observation, now time.Time) (next Payout, step Step, ok bool) {
 	switch o.Seen {
-	case Tick, Hint, Claimed, NotNow, Withdraw:
+	case Tick, Hint, Claimed, NotNow, NoAccount, Withdraw:
 		return p, "", false
 	case Accepted, Success, Failure, GaveBack, NoSuchRef, Unsure, Refused, NoFunds, NotSent:
 	}

@@ -462,7 +462,24 @@ func TestR4NotSentGoesAgain(t *testing.T) {
 	})
 }
 
-// An open breaker or a low float delays only a payout that has not left or may leave again.
+// An account that the bank does not know ends a payout that has not left. Of an order that has left it says nothing.
+func TestNext_noAccount(t *testing.T) {
+	walk(t, LiveTiming(), []line{
+		{0, NoAccount, Failed, Done, IsFailed, 0},
+	})
+	walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, 0},
+		{0, NoAccount, Sending, Wait, None, 0},
+		{0, Accepted, Pending, Wait, None, 0},
+		{0, NoAccount, Pending, Wait, None, 0},
+		{s5, Tick, Pending, Query, None, 0},
+		{0, Unsure, Pending, Wait, None, 0},
+		{0, Success, Succeeded, Wait, IsPaid, 0},
+		{0, NoAccount, Succeeded, Wait, None, 0},
+	})
+}
+
+// An open breaker, a low float or a missing name delays only a payout that has not left or may leave again.
 func TestR10NotNow(t *testing.T) {
 	walk(t, LiveTiming(), []line{
 		{0, NotNow, Created, Wait, None, 0},

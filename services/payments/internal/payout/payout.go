@@ -151,23 +151,24 @@ func TestTiming() Timing {
 type Seen string
 
 // The observations. Tick says that time passed; a worker begins with it. Hint is a rail's webhook or an operator's
-// request to query now. Claimed says that the worker has leased the row and is about to send. NotNow and Withdraw come
-// from the worker too, and the others are answers of the rail.
+// request to query now. Claimed says that the worker has leased the row and is about to send. NotNow, NoAccount and
+// Withdraw come from the worker too, and the others are answers of the rail.
 const (
 	Tick      Seen = "tick"
 	Hint      Seen = "hint"
 	Claimed   Seen = "claimed"
-	Accepted  Seen = "accepted"  // the rail has the order and has not decided
-	Success   Seen = "success"   // conclusive
-	Failure   Seen = "failure"   // conclusive: nothing was paid and nothing will be
-	GaveBack  Seen = "gave_back" // conclusive: paid and returned
-	NoSuchRef Seen = "no_such"   // the rail does not know the reference; one such answer proves nothing (R5)
-	Unsure    Seen = "unsure"    // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
-	Refused   Seen = "refused"   // a definite refusal of a send with no transfer made (R4)
-	NoFunds   Seen = "no_funds"  // the float at the rail is too low: the same reference waits (R4)
-	NotSent   Seen = "not_sent"  // the send failed before the wire
-	NotNow    Seen = "not_now"   // before a send: the rail's breaker is open or the float is too low; nothing was sent
-	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
+	Accepted  Seen = "accepted"   // the rail has the order and has not decided
+	Success   Seen = "success"    // conclusive
+	Failure   Seen = "failure"    // conclusive: nothing was paid and nothing will be
+	GaveBack  Seen = "gave_back"  // conclusive: paid and returned
+	NoSuchRef Seen = "no_such"    // the rail does not know the reference; one such answer proves nothing (R5)
+	Unsure    Seen = "unsure"     // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
+	Refused   Seen = "refused"    // a definite refusal of a send with no transfer made (R4)
+	NoFunds   Seen = "no_funds"   // the float at the rail is too low: the same reference waits (R4)
+	NotSent   Seen = "not_sent"   // the send failed before the wire
+	NotNow    Seen = "not_now"    // before a send: the breaker is open, the float too low or the receiver unnamed; nothing was sent
+	NoAccount Seen = "no_account" // before the first send: the bank knows no such account; nothing was sent
+	Withdraw  Seen = "withdraw"   // the deposit was reorged away before the payout left
 )
 
 // BeforeFirst is Observation.Sends of an answer to a query before the first send.

@@ -244,10 +244,11 @@ func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 		if patient := set.NameWait == 0 || w.Now().Before(o.CreatedAt.Add(set.NameWait)); !ready && patient {
-			return nil // the row is due again in a few seconds
+			_, _, err := w.decide(ctx, set, o, look{seen: payout.Observation{Seen: payout.NotNow}})
+			return err
 		}
 		if !exists { // nothing has left and nothing will
-			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
+			seen = payout.Observation{Seen: payout.NoAccount, Reason: "the bank knows no such account"}
 		}
 	}
 	if seen.Seen == payout.Tick && (o.Unsent() || set.Timing.Resendable(o, w.Now())) {

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/fixture"
 	"causeway.internal/services/payments/internal/operators"
@@ -457,6 +458,63 @@ func TestPayout_noSuchAccountIsNotPaid(t *testing.T) {
 		t.Error("no reason")
 	}
 	w.Balanced()
+}
+
+// The account that the bank did not know for one worker was known to another, which has sent the order meanwhile.
+func TestPayout_noSuchAccountAfterAnotherWorkersSend(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"sending", "pending", "unknown", "succeeded"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			w := fixture.New(t)
+			w.Rig(fixture.Rigged{OnResolve: func() (rail.Account, error) { return rail.Account{}, rail.ErrUnavailable }})
+			p := w.ConfirmedWith("0123456789")
+			w.Rig(fixture.Rigged{OnResolve: func() (rail.Account, error) {
+				w.SQL(`UPDATE payouts SET state = '` + state + `', sends = 1, sent_at = now(), lease_until = now() + interval '1 minute', next_at = now() + interval '1 minute'`)
+				return rail.Account{}, rail.ErrNotFound
+			}})
+			if err := w.Step(); err != nil {
+				t.Fatal(err)
+			}
+			if got := fixture.Ask[string](w, `SELECT state FROM payouts`); got != state {
+				t.Errorf("the payout is %s, another worker made it %s", got, state)
+			}
+			if got := fixture.Ask[bool](w, `SELECT next_at > now() + interval '10 seconds' FROM payouts`); !got {
+				t.Error("the time of the other worker's next query is gone")
+			}
+			if got := w.Status(p); strings.Contains(got, "needs_review") {
+				t.Errorf("the payment is %s", got)
+			}
+			w.Balanced()
+		})
+	}
+}
+
+// A payout whose receiver's name cannot be looked up goes behind those that are due, so it keeps no slot from them.
+func TestPayout_waitsForANameBehindOthers(t *testing.T) {
+	t.Parallel()
+	w := fixture.New(t)
+	test := w.Deps.Providers[tenant.Test]
+	test.NameWait = 0 // without end, as in live mode
+	w.Deps.Providers[tenant.Test] = test
+	w.Rig(fixture.Rigged{
+		OnResolve: func() (rail.Account, error) { return rail.Account{}, rail.ErrUnavailable },
+		OnSend:    func(rail.Order) (rail.Status, error) { t.Error("sent"); return rail.Status{}, sim.ErrTimeout },
+	})
+	w.ConfirmedWith("0123456789")
+	for range 3 {
+		w.Hurry()
+		before := fixture.Ask[time.Time](w, `SELECT now()`)
+		if err := w.Step(); err != nil {
+			t.Fatal(err)
+		}
+		if next := fixture.Ask[time.Time](w, `SELECT next_at FROM payouts`); !next.After(before) {
+			t.Fatalf("the payout is due at %s, before its look at %s", next, before)
+		}
+	}
+	if got := fixture.Ask[string](w, `SELECT state FROM payouts`); got != "created" {
+		t.Errorf("the payout is %s", got)
+	}
 }
 
 // A name that becomes known before the payout is stored with it, so that every send contains it.

@@ -20,6 +20,8 @@ const (
 	resolveTimeout = 3 * time.Second
 	resolveKeep    = 10 * time.Minute
 	resolveMost    = 10_000
+	outageAfter    = 5                // calls in a row about a bank without an answer,
+	outageRest     = 10 * time.Second // after which only one in so long is made
 )
 
 // names caches resolved accounts, so that a merchant's usual receivers need no call of the rail.
@@ -27,8 +29,9 @@ type names struct {
 	now   func() time.Time
 	calls singleflight.Group
 
-	mu   sync.Mutex
-	kept map[account]keptName
+	mu      sync.Mutex
+	kept    map[account]keptName
+	outages map[outage]failures
 }
 
 type account struct {
@@ -42,17 +45,36 @@ type keptName struct {
 	until   time.Time
 }
 
-func newNames(now func() time.Time) *names { return &names{now: now, kept: map[account]keptName{}} }
+// outage is what may not answer: a rail, or one bank behind it.
+type outage struct {
+	rail     string
+	currency money.Currency
+	bank     string
+}
+
+type failures struct {
+	inARow int
+	until  time.Time // nobody asks
+}
+
+func newNames(now func() time.Time) *names {
+	return &names{now: now, kept: map[account]keptName{}, outages: map[outage]failures{}}
+}
 
 // resolve is Complete with the rail p as the name service.
 func (n *names) resolve(ctx context.Context, p rail.Provider, mode tenant.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
 	key := account{mode, currency, r.BankCode, r.AccountNumber}
 	found, hit := n.get(key)
 	if !hit {
+		if !n.asks(p, currency, r.BankCode) {
+			return r, false, nil
+		}
 		v, err, _ := n.calls.Do(string(mode)+"|"+string(currency)+"|"+r.BankCode+"|"+r.AccountNumber, func() (any, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 			defer cancel()
-			return p.Resolve(ctx, currency, r.BankCode, r.AccountNumber)
+			v, err := p.Resolve(ctx, currency, r.BankCode, r.AccountNumber)
+			n.note(p, currency, r.BankCode, err == nil || errors.Is(err, rail.ErrNotFound) || errors.Is(err, rail.ErrUnsupported))
+			return v, err
 		})
 		switch {
 		case errors.Is(err, rail.ErrNotFound):
@@ -85,6 +107,49 @@ func (n *names) put(key account, a rail.Account) {
 		clear(n.kept) // bounds the memory; the next requests ask the rail again
 	}
 	n.kept[key] = keptName{a, n.now().Add(resolveKeep)}
+}
+
+// asks reports whether a call may be made. Payouts without a name would otherwise wait for the same silence one by one,
+// each in a slot of the worker. A simulated rail answers at once, and each merchant has outages of its own there.
+func (n *names) asks(p rail.Provider, currency money.Currency, bank string) bool {
+	if p.Caps().Simulated {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k, now := outage{p.Name(), currency, bank}, n.now()
+	f := n.outages[k]
+	if f.inARow < outageAfter {
+		return true
+	}
+	if now.Before(f.until) {
+		return false
+	}
+	f.until = now.Add(outageRest) // this call finds out; the others wait for its result
+	n.outages[k] = f
+	return true
+}
+
+// note counts a call that was answered or not.
+func (n *names) note(p rail.Provider, currency money.Currency, bank string, answered bool) {
+	if p.Caps().Simulated {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := outage{p.Name(), currency, bank}
+	if answered {
+		delete(n.outages, k)
+		return
+	}
+	f := n.outages[k]
+	if f.inARow++; f.inARow >= outageAfter {
+		f.until = n.now().Add(outageRest)
+	}
+	if len(n.outages) >= resolveMost {
+		clear(n.outages) // bounds the memory
+	}
+	n.outages[k] = f
 }
 
 func AccountNotFound() error {
