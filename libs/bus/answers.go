@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	gatherFor  = 100 * time.Millisecond // an answer waits for others
-	answersMax = 20_000                 // that wait
+	gatherFor    = 100 * time.Millisecond // an answer waits for others
+	answersMax   = 20_000                 // that wait for one producer
+	answerWithin = 5 * time.Second        // for the broker's confirm, while other messages wait for the publisher
 )
 
 // answers tells producers which of their messages are handled, because a broker may lose what it has confirmed
@@ -26,25 +28,27 @@ const (
 type answers struct {
 	publisher message.Publisher
 	log       *slog.Logger
-	names     map[string]wire.Name // of answers, by the names of messages
-	waiting   chan answer
+	producers map[string]*producer // by the names of messages
 }
 
-type answer struct {
-	name    wire.Name
-	message wire.StoredMessage
+// producer is where the answers about some messages go.
+type producer struct {
+	name    wire.Name // of answers
+	waiting chan wire.StoredMessage
 }
 
 // newAnswers makes the answers of a service to the producers of its lines. The line of an answer must be among them.
 func newAnswers(publisher message.Publisher, log *slog.Logger, service string, lines []wire.Route) *answers {
-	a := &answers{publisher: publisher, log: log, names: map[string]wire.Name{}, waiting: make(chan answer, answersMax)}
-	own := map[wire.Name]bool{}
+	a := &answers{publisher: publisher, log: log, producers: map[string]*producer{}}
+	own := map[wire.Name]*producer{}
 	for _, line := range lines {
-		own[line.Name] = line.Exchange == service
+		if line.Exchange == service {
+			own[line.Name] = &producer{line.Name, make(chan wire.StoredMessage, answersMax)}
+		}
 	}
 	for _, line := range lines {
-		if line.Consumer == service && own[line.Stored] {
-			a.names[string(line.Name)] = line.Stored
+		if line.Consumer == service && own[line.Stored] != nil {
+			a.producers[string(line.Name)] = own[line.Stored]
 		}
 	}
 	return a
@@ -54,37 +58,52 @@ func newAnswers(publisher message.Publisher, log *slog.Logger, service string, l
 // message of a producer that awaits no answer has no row.
 func (a *answers) add(m Message) {
 	row, err := strconv.ParseInt(m.Headers[wire.RowHeader], 10, 64)
-	name, awaited := a.names[m.Name]
-	if err != nil || !awaited {
+	p := a.producers[m.Name]
+	if err != nil || p == nil {
 		return
 	}
 	select {
-	case a.waiting <- answer{name, wire.StoredMessage{Row: row, ID: m.ID}}:
+	case p.waiting <- wire.StoredMessage{Row: row, ID: m.ID}:
 	default:
 	}
 }
 
-// run publishes until ctx ends, and then what is waiting, as long as the broker takes it.
+// run publishes until ctx ends, and then what is waiting, as long as the broker takes it. No producer waits for
+// another.
 func (a *answers) run(ctx context.Context) {
+	var all sync.WaitGroup
+	begun := map[*producer]bool{} // several names have one producer
+	for _, p := range a.producers {
+		if !begun[p] {
+			begun[p] = true
+			all.Go(func() { a.answer(ctx, p) })
+		}
+	}
+	all.Wait()
+}
+
+func (a *answers) answer(ctx context.Context, p *producer) {
 	for ctx.Err() == nil {
 		select {
-		case first := <-a.waiting:
+		case first := <-p.waiting:
 			pause(ctx, gatherFor)
-			a.publish(ctx, a.gather(first))
+			if !a.publish(ctx, p.name, p.gather(first)) {
+				return
+			}
 		case <-ctx.Done():
 		}
 	}
-	for len(a.waiting) > 0 && a.publish(ctx, a.gather(<-a.waiting)) {
+	for len(p.waiting) > 0 && a.publish(ctx, p.name, p.gather(<-p.waiting)) {
 	}
 }
 
 // gather takes what is waiting, as much as one message may hold.
-func (a *answers) gather(first answer) map[wire.Name][]wire.StoredMessage {
-	stored := map[wire.Name][]wire.StoredMessage{first.name: {first.message}}
-	for n := 1; n < wire.StoredMax; n++ {
+func (p *producer) gather(first wire.StoredMessage) []wire.StoredMessage {
+	stored := []wire.StoredMessage{first}
+	for len(stored) < wire.StoredMax {
 		select {
-		case next := <-a.waiting:
-			stored[next.name] = append(stored[next.name], next.message)
+		case next := <-p.waiting:
+			stored = append(stored, next)
 		default:
 			return stored
 		}
@@ -93,19 +112,28 @@ func (a *answers) gather(first answer) map[wire.Name][]wire.StoredMessage {
 }
 
 // publish tries until the broker has confirmed, or ctx has ended, and reports whether it has.
-func (a *answers) publish(ctx context.Context, stored map[wire.Name][]wire.StoredMessage) bool {
+func (a *answers) publish(ctx context.Context, name wire.Name, stored []wire.StoredMessage) bool {
+	body, _ := json.Marshal(wire.Stored{Messages: stored}) // numbers and texts always encode
+	m := message.NewMessage(id.New(id.Message, time.Now()), body)
 	waits := waits()
-	for name, messages := range stored {
-		body, _ := json.Marshal(wire.Stored{Messages: messages}) // numbers and texts always encode
-		m := message.NewMessage(id.New(id.Message, time.Now()), body)
-		for err := a.publisher.Publish(string(name), m); err != nil; err = a.publisher.Publish(string(name), m) {
-			a.log.WarnContext(ctx, "answer about handled messages not published", "message", name, "messages", len(messages), "err", err)
-			if !pause(ctx, waits.NextBackOff()) {
-				return false
-			}
+	for {
+		err := a.send(ctx, name, m)
+		if err == nil {
+			return true
+		}
+		a.log.WarnContext(ctx, "answer about handled messages not published", "message", name, "messages", len(stored), "err", err)
+		if !pause(ctx, waits.NextBackOff()) {
+			return false
 		}
 	}
-	return true
+}
+
+// send tries once, also after ctx has ended.
+func (a *answers) send(ctx context.Context, name wire.Name, m *message.Message) error {
+	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	defer cancel()
+	m.SetContext(trying)
+	return a.publisher.Publish(string(name), m)
 }
 
 // pause waits, and reports whether ctx still runs.

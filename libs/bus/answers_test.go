@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -18,6 +20,7 @@ import (
 type replies struct {
 	mu    sync.Mutex
 	fails int
+	down  string // a topic that nobody confirms
 	sizes map[string][]int
 	rows  map[string]int
 	more  chan struct{}
@@ -28,6 +31,10 @@ func newReplies(fails int) *replies {
 }
 
 func (p *replies) Publish(topic string, messages ...*message.Message) error {
+	if topic == p.down {
+		<-messages[0].Context().Done()
+		return messages[0].Context().Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fails--; p.fails >= 0 {
@@ -96,13 +103,49 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// Answers to one producer that the broker does not confirm hold up no others, and leave the publisher to other messages
+// again after a few seconds.
+func TestAnswers_oneProducerHoldsUpNoOther(t *testing.T) {
+	producers := map[wire.Name]wire.Name{wire.DepositChangedV1: wire.StoredBy(wire.Payments, wire.Wallets), wire.FraudSignalV1: wire.StoredBy(wire.Payments, wire.Reports)}
+	for down, topic := range producers {
+		t.Run(string(down), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newReplies(0)
+				p.down = string(topic)
+				a := newAnswers(p, slog.New(slog.DiscardHandler), wire.Payments, linesOf(wire.Payments, wire.Topology()))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					a.run(ctx)
+				}()
+				began := time.Now()
+				for row := range 3 {
+					for name := range producers {
+						a.add(numbered(name, row))
+					}
+					<-p.more
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("three answers to a producer that takes them took %s", took)
+				}
+				cancel()
+				<-done
+				if took := time.Since(began); took > 2*answerWithin {
+					t.Errorf("a stop with an answer that is not confirmed took %s", took)
+				}
+			})
+		})
+	}
+}
+
 // A consumer whose answers cannot leave works all the same.
 func TestAnswers_bounded(t *testing.T) {
 	a := newAnswers(newReplies(0), slog.New(slog.DiscardHandler), wire.Payments, linesOf(wire.Payments, wire.Topology()))
 	for row := range 2 * answersMax {
 		a.add(numbered(wire.DepositChangedV1, row))
 	}
-	if got := len(a.waiting); got != answersMax {
+	if got := len(a.producers[string(wire.DepositChangedV1)].waiting); got != answersMax {
 		t.Errorf("keep %d answers: %d are waiting, the limit is %d", 2*answersMax, got, answersMax)
 	}
 }
