@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,9 +30,9 @@ type Backlog struct {
 	q     postgres.Querier
 	limit int64
 
+	full    atomic.Bool
 	mu      sync.Mutex
 	checked time.Time
-	full    bool
 }
 
 // NewBacklog makes a check over the outbox behind q with the given limit of rows.
@@ -44,11 +45,9 @@ func (b *Backlog) Full(ctx context.Context) error {
 		if time.Since(b.checked) >= checkEvery {
 			b.check(ctx)
 		}
-		full := b.full
 		b.mu.Unlock()
-		return refusal(full)
 	}
-	return nil // another caller is querying; a handful of requests beyond the limit do no harm
+	return refusal(b.full.Load())
 }
 
 func (b *Backlog) check(ctx context.Context) {
@@ -56,10 +55,11 @@ func (b *Backlog) check(ctx context.Context) {
 	if err == nil && n >= b.limit {
 		n, err = b.ask(ctx, countSQL, b.limit)
 	}
+	b.checked = time.Now()
 	if err != nil {
 		return // the caller's own write will fail with the outage
 	}
-	b.full, b.checked = n >= b.limit, time.Now()
+	b.full.Store(n >= b.limit)
 }
 
 func (b *Backlog) ask(ctx context.Context, sql string, args ...any) (n int64, err error) {
