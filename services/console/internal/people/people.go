@@ -186,11 +186,20 @@ const (
 
 var operatorName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}(\.[a-z][a-z0-9-]{0,30}){0,3}$`)
 
+// The lengths of an operator's name that the gateway takes.
+const (
+	operatorLeast = 2
+	operatorMost  = 63
+)
+
 // Login reads the login of a door into its stored form, and reports whether the text is one.
 func Login(d Door, typed string) (string, bool) {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	if d == Operators {
-		return typed, operatorName.MatchString(typed)
+		return typed, operatorName.MatchString(typed) && len(typed) >= operatorLeast && len(typed) <= operatorMost
+	}
+	if strings.ContainsFunc(typed, func(r rune) bool { return r <= ' ' || r > '~' }) { // no assertion carries it
+		return typed, false
 	}
 	at, err := mail.ParseAddress(typed)
 	if err != nil || at.Address != typed || len(typed) > loginMax || !strings.Contains(typed[strings.LastIndexByte(typed, '@'):], ".") {

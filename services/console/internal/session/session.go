@@ -113,6 +113,21 @@ const agentMax = 200
 // Begin signs a person in: the session gets a new token and loses its earlier values, except a parked form that belongs
 // to nobody else.
 func (m *Manager) Begin(ctx context.Context, personID, address, agent string) error {
+	if err := m.renew(ctx, personID); err != nil {
+		return err
+	}
+	m.scs.SetDeadline(ctx, m.now().Add(Life))
+	m.scs.Put(ctx, keyID, "ses_"+rand.Text())
+	m.scs.Put(ctx, keyPerson, personID)
+	m.scs.Put(ctx, keyAddress, address)
+	m.scs.Put(ctx, keyAgent, agent[:min(len(agent), agentMax)])
+	m.Prove(ctx)
+	return nil
+}
+
+// renew gives the session a new token and takes all values from it, but a waiting invitation and a parked form that
+// belongs to nobody else. A person who was signed in is not any more.
+func (m *Manager) renew(ctx context.Context, personID string) error {
 	parked, keep := m.scs.Get(ctx, keyParked).(Parked)
 	keep = keep && (parked.Person == "" || parked.Person == personID)
 	link := m.scs.Get(ctx, keyLink)
@@ -122,12 +137,6 @@ func (m *Manager) Begin(ctx context.Context, personID, address, agent string) er
 	if err := m.scs.Clear(ctx); err != nil {
 		return err
 	}
-	m.scs.SetDeadline(ctx, m.now().Add(Life))
-	m.scs.Put(ctx, keyID, "ses_"+rand.Text())
-	m.scs.Put(ctx, keyPerson, personID)
-	m.scs.Put(ctx, keyAddress, address)
-	m.scs.Put(ctx, keyAgent, agent[:min(len(agent), agentMax)])
-	m.Prove(ctx)
 	if keep {
 		m.scs.Put(ctx, keyParked, parked)
 	}
@@ -202,9 +211,9 @@ func (m *Manager) Unpark(ctx context.Context, path string) url.Values {
 // halfLife is the time between a password and its second factor.
 const halfLife = 10 * time.Minute
 
-// Half records that a person has given the right password and owes the second factor.
+// Half records that a person has given the right password and owes the second factor. Nobody is signed in until then.
 func (m *Manager) Half(ctx context.Context, personID string) error {
-	if err := m.scs.RenewToken(ctx); err != nil {
+	if err := m.renew(ctx, personID); err != nil {
 		return err
 	}
 	m.scs.Put(ctx, keyHalf, personID)

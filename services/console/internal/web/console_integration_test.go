@@ -254,6 +254,22 @@ func (b *browser) signIn(a account, steps int) page {
 	return b.send(at, "/sign-in/code", "code", code(b.t, a.secret, steps))
 }
 
+// A form of the sign-in that is older than the session signs in once more. The session before it ends.
+func TestConsole_signsInFromAnOldForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, people.Merchants)
+	b := s.browser(t)
+	old := b.get("/sign-in")
+	ada, _ := s.invited(t, b, "ada@acme.example", people.Owner)
+	at := b.send(old, "/sign-in", "login", ada.login, "password", phrase).want(t, 200, "/sign-in/code")
+	b.get("/account").want(t, 200, "/sign-in")
+	b.send(at, "/sign-in/code", "code", code(t, ada.secret, 1)).want(t, 200, "/account") // the page that it wanted
+	n := 0
+	if err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM sessions WHERE person_id <> '' AND revoked_at IS NULL`).Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d sessions may be used, %v; want the new one", n, err)
+	}
+}
+
 // One invitation makes one account. Its password works again and again, a code or recovery code once.
 func TestConsole_signsIn(t *testing.T) {
 	t.Parallel()

@@ -57,6 +57,27 @@ func TestConsole_limits(t *testing.T) {
 	s.browser(t).at("2001:db8:1:3::1").tries(ada.login, phrase).want(t, 200, "/sign-in/code")
 }
 
+// Nobody can guess a one-time link, neither by looking at it nor by using it.
+func TestConsole_limitsOfLinks(t *testing.T) {
+	t.Parallel()
+	for way, try := range map[string]func(b *browser, at page) page{
+		"look": func(b *browser, _ page) page { return b.get("/link/guessed") },
+		"use":  func(b *browser, at page) page { return b.send(at, "/link/guessed") },
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, people.Merchants)
+			b := s.browser(t)
+			at := b.get("/sign-in")
+			for range 60 {
+				try(b, at).want(t, 404, "/link/guessed", "no longer works")
+			}
+			try(b, at).want(t, 429, "/link/guessed")
+			s.invited(t, s.browser(t).at("198.51.100.9"), "ada@acme.example", people.Owner)
+		})
+	}
+}
+
 // Guesses from many networks together are limited too, except in a browser that signed in to the account before.
 func TestConsole_limitsOfManyNetworks(t *testing.T) {
 	t.Parallel()

@@ -456,20 +456,29 @@ func LinkHash(secret string) []byte {
 	return sum[:]
 }
 
-func showLink(v *Visit) error {
+// findLink finds the one-time link of the path, under the limits.
+func (v *Visit) findLink() (people.Link, error) {
 	c, ctx := v.console, v.Context()
 	if err := c.limits.begin(ctx, "link", v.anybody("link")); err != nil {
-		return err
+		return people.Link{}, err
 	}
 	link, err := c.Store.FindLink(ctx, LinkHash(v.Param("secret")))
-	if errors.Is(err, store.ErrUnknown) {
+	switch {
+	case errors.Is(err, store.ErrUnknown):
 		c.limits.failed("link")
+		return link, err
+	case err != nil:
+		return link, err
+	}
+	return link, c.limits.takeBack(ctx, v.anybody("link"))
+}
+
+func showLink(v *Visit) error {
+	link, err := v.findLink()
+	if errors.Is(err, store.ErrUnknown) {
 		return v.render(http.StatusNotFound, "link-gone", "link.gone.title", nil)
 	}
 	if err != nil {
-		return err
-	}
-	if err := c.limits.takeBack(ctx, v.anybody("link")); err != nil {
 		return err
 	}
 	return v.Render("link", "link.title", signForm{Form: &Form{}, Link: link})
@@ -478,14 +487,14 @@ func showLink(v *Visit) error {
 // useLink exchanges a one-time link.
 func useLink(v *Visit) error {
 	c, ctx := v.console, v.Context()
-	hash := LinkHash(v.Param("secret"))
-	link, err := c.Store.FindLink(ctx, hash)
+	link, err := v.findLink()
 	if errors.Is(err, store.ErrUnknown) {
 		return v.render(http.StatusNotFound, "link-gone", "link.gone.title", nil)
 	}
 	if err != nil {
 		return err
 	}
+	hash := LinkHash(v.Param("secret"))
 	if link.Purpose == people.SignIn {
 		if _, err := c.Store.TakeLink(ctx, hash); err != nil {
 			return err
