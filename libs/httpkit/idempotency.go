@@ -19,9 +19,14 @@ func CheckIdempotencyKey(h http.Header, p *fault.Problems) {
 	if len(values) == 0 {
 		return
 	}
-	if key := values[0]; len(values) > 1 || strings.TrimSpace(key) == "" || len(key) > idempotencyKeyMax || !printable(key) {
+	if len(values) > 1 || !IsIdempotencyKey(values[0]) {
 		p.Add(IdempotencyHeader, "must be one header of 1 to %d printable characters", idempotencyKeyMax)
 	}
+}
+
+// IsIdempotencyKey reports whether a text may be the header's value.
+func IsIdempotencyKey(key string) bool {
+	return strings.TrimSpace(key) != "" && len(key) <= idempotencyKeyMax && printable(key)
 }
 
 func printable(s string) bool {

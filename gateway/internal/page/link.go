@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/gateway/internal/merchant"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 )
 
@@ -86,6 +87,9 @@ func (p *Pages) payLink(w http.ResponseWriter, r *http.Request) {
 	}
 	typed := form(r, "amount", "pair", "once")
 	v := linkView{Amount: typed[0], Chosen: typed[1], Once: typed[2]}
+	if !httpkit.IsIdempotencyKey(v.Once) { // another form than the page's; without a key two clicks make two payments
+		v.Once = id.New(id.Request, p.now())
+	}
 	crypto, network, chosen := strings.Cut(v.Chosen, "/")
 	if !chosen && len(found.Options) > 0 {
 		v.Problem = "choose.missing"

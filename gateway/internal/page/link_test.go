@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/httpkit"
 )
 
 const linkID = "plk_06gzxbfcr1k3v5x7z9b2d4f6h8"
@@ -64,6 +65,19 @@ func TestLink(t *testing.T) {
 	for _, path := range []string{"/link/" + linkID, "/link/other"} {
 		if w := get(h, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "<form") {
 			t.Errorf("GET %s: got %d, want 404 and no form: %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// A form of somebody else's may hold any key. The request that is made from it has one that can be sent.
+func TestLink_payWithAnyKey(t *testing.T) {
+	for _, key := range []string{"", " ", "a\x01b", "a\r\nX-Other: 1", "é", strings.Repeat("k", 256), "k"} {
+		s, h := pages(t, map[string]proxy.Reply{readLink: linkOf(nil), payLink: paidLink})
+		if w := post(h, "/link/"+linkID, url.Values{"pair": {"USDT/tron"}, "once": {key}}); w.Code != http.StatusSeeOther {
+			t.Errorf("a form with the key %.20q: %d %s", key, w.Code, w.Body)
+		}
+		if got := s.keys[len(s.keys)-1]; !httpkit.IsIdempotencyKey(got) || httpkit.IsIdempotencyKey(key) && got != key {
+			t.Errorf("a form with the key %.20q was sent under %.20q", key, got)
 		}
 	}
 }

@@ -39,9 +39,11 @@ var noon = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 type service struct {
 	answers map[string]proxy.Reply
 	asked   []string
+	keys    []string
 }
 
-func (s *service) AskOnce(ctx context.Context, path, _ string, body []byte) (proxy.Reply, error) {
+func (s *service) AskOnce(ctx context.Context, path, key string, body []byte) (proxy.Reply, error) {
+	s.keys = append(s.keys, key)
 	return s.Ask(ctx, http.MethodPost, path, body)
 }
 
