@@ -3,8 +3,8 @@ package httpapi
 import (
 	"context"
 	"math"
+	"net/url"
 	"strconv"
-	"strings"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -87,6 +87,17 @@ type operatedAnswer struct {
 	Pagination pagination     `json:"pagination"`
 }
 
+// withoutSecrets is an address without what may hold a merchant's secret: its query, and the user and password of a
+// test endpoint.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.ForceQuery = nil, "", false
+	return u.String()
+}
+
 func (a *api) allDeliveries(ctx context.Context, p operatedPage) (out operatedAnswer, err error) {
 	list, err := a.Operated.AllDeliveries(ctx, p.owner, p.filter, p.limit+1)
 	if err != nil {
@@ -99,7 +110,7 @@ func (a *api) allDeliveries(ctx context.Context, p operatedPage) (out operatedAn
 	}
 	out.Deliveries = make([]operatedView, len(list))
 	for i, v := range list {
-		address, _, _ := strings.Cut(v.URL, "?") // a query may hold a merchant's secret
+		address := withoutSecrets(v.URL)
 		one := operatedView{
 			ID: v.ID, MerchantID: v.Owner.MerchantID, Mode: v.Owner.Mode, EventID: v.EventID, URL: address, Type: v.Type, ObjectID: v.ObjectID, Sequence: v.Sequence,
 			Status: v.Status, Attempts: v.Made, NextAt: orNull(v.NextAt), CreatedAt: timestamp.Text(v.CreatedAt), FinishedAt: orNull(v.DoneAt),
