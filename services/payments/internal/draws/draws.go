@@ -245,7 +245,13 @@ func (a *Draws) Add(ctx context.Context, o tenant.Owner, e NewEntry, problems *f
 func (a *Draws) settled(ctx context.Context, k idempotency.Key) func(idempotency.Answer, error) (idempotency.Answer, error) {
 	return func(answer idempotency.Answer, err error) (idempotency.Answer, error) {
 		if errors.Is(err, idempotency.ErrTaken) {
-			return a.Access.Store.Settled(ctx, k)
+			return a.Access.Settled(ctx, k)
+		}
+		// A refused request may have waited for the lock of the other one, whose effect is the reason of the refusal.
+		if _, refused := errors.AsType[*fault.Error](err); refused {
+			if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
+				return earlier, err
+			}
 		}
 		return answer, err
 	}

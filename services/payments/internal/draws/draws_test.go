@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -446,6 +447,59 @@ func TestDraw_parallel(t *testing.T) {
 	if n := fixture.Ask[int](w, `SELECT count(*)::int FROM draws WHERE mode = 'test'`); n != 1 || len(slices.Compact(bodies)) != 1 {
 		t.Errorf("withdraw eight times under one key: got %d withdrawals and the answers %q, want one", n, bodies)
 	}
+}
+
+// Requests with one key at once have one effect and one answer, though each refuses the next by its state: the limit of
+// the day is used up, the address is known, the withdrawal cannot be cancelled twice.
+func TestDraw_oneKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const other = "0x2222222222222222222222222222222222222222"
+	n := byte(0)
+	atOnce := func(what string, act func(k idempotency.Key) (idempotency.Answer, error)) (body string) {
+		t.Helper()
+		n++
+		k := idempotency.Key{Scope: "acme", Key: "k" + strconv.Itoa(int(n)), Hash: [32]byte{n}}
+		bodies := make([]string, 8)
+		var wg sync.WaitGroup
+		for i := range bodies {
+			wg.Go(func() {
+				for {
+					a, err := act(k)
+					if postgres.Contended(err) {
+						continue
+					}
+					if bodies[i] = string(a.Body); err != nil {
+						t.Errorf("%s eight times under one key: got %v, want the answer of the first", what, err)
+					}
+					return
+				}
+			})
+		}
+		wg.Wait()
+		if len(slices.Compact(slices.Clone(bodies))) != 1 {
+			t.Errorf("%s eight times under one key: got the answers %q, want one", what, bodies)
+		}
+		return bodies[0]
+	}
+	added := atOnce("add an address", func(k idempotency.Key) (idempotency.Answer, error) {
+		return w.Draws.Add(t.Context(), live, draws.NewEntry{Network: "ethereum", Address: other, Label: "spare"}, &fault.Problems{}, k)
+	})
+	if rows := fixture.Ask[int](w, `SELECT count(*)::int FROM address_book`); rows != 1 {
+		t.Errorf("%d addresses in the book after %s, want one", rows, added)
+	}
+	entry, err := add(t, w, live, "ethereum", payee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	atOnce("withdraw the limit of a day", func(k idempotency.Key) (idempotency.Answer, error) {
+		d := draws.Order{Crypto: "USDT", Network: "ethereum", EntryID: entry, Amount: decimal.NewFromInt(900), Given: true}
+		return w.Draws.Request(t.Context(), live, d, &fault.Problems{}, k)
+	})
+	drawID := fixture.Ask[string](w, `SELECT id FROM draws`)
+	atOnce("cancel", func(k idempotency.Key) (idempotency.Answer, error) {
+		return w.Draws.Cancel(t.Context(), live, drawID, k)
+	})
 }
 
 // A wallets whose database was restored gets the orders of all open withdrawals again. One that its merchant has
