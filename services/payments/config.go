@@ -56,7 +56,7 @@ type settings struct {
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of docs/api-contract.md#networks: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
-	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time; mined later, it is late money"`
+	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time, or whose block left the chain; mined later, it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network, a person decides (docs/networks.md); 0: never"`
 	RefundHold         time.Duration `env:"REFUND_ADDRESS_HOLD" envDefault:"24h" doc:"time after a change of a payment's refund address in which no refund leaves; test mode has none"`
 	AccountHold        time.Duration `env:"SETTLEMENT_ACCOUNT_HOLD" envDefault:"24h" doc:"time after the confirmation of a merchant's settlement account in which no money leaves to it; test mode has none"`

@@ -478,7 +478,7 @@ func (w *fixture) tell() {
 
 func deep(d *Deposit)     { d.Reverted, d.BlockHeight, d.Depth = false, 100, 12 }
 func shallow(d *Deposit)  { d.Reverted, d.BlockHeight, d.Depth = false, 100, 1 }
-func reverted(d *Deposit) { d.Reverted, d.Depth, d.BlockHeight = true, 0, 0 }
+func reverted(d *Deposit) { d.Reverted, d.Depth = true, 0 } // wallets names the block that it left
 func block(hash string) func(*Deposit) {
 	return func(d *Deposit) { d.BlockHash = hash }
 }

@@ -29,11 +29,17 @@ func (c *change) idle(d Deposit) bool {
 	return d.Unmined() && (c.p.Closed || d.FirstSeenAt.After(c.p.ExpiresAt))
 }
 
-// waits returns until when the payment waits for a block with its unmined money, or zero without such money.
+// orphaned reports a transfer in time whose block left the chain. Most come back in another block, and wallets learns
+// from its next look at a mempool, or from that block, that this one does.
+func (c *change) orphaned(d Deposit) bool {
+	return d.Reverted && d.BlockHeight > 0 && c.p.quoted(d) && !c.dust(d) && !d.FirstSeenAt.After(c.p.ExpiresAt)
+}
+
+// waits returns until when the payment waits for a block with its unmined or orphaned money, or zero without it.
 func (c *change) waits() time.Time {
 	counts := c.counts(c.onTime)
 	for _, d := range c.rows {
-		if d.Unmined() && counts(d) {
+		if d.Unmined() && counts(d) || c.orphaned(d) {
 			return c.holdEnds()
 		}
 	}

@@ -195,6 +195,60 @@ func TestMempool_partlyMined(t *testing.T) {
 	w.is(StatusExpired, None)
 }
 
+// A transfer in time whose block left the chain after the window keeps the window open as it did before it was mined:
+// most are mined again, and no mempool shows them at once.
+func TestMempool_blockLeavesTheChain(t *testing.T) {
+	begin := func(kind Type) *fixture {
+		w := newFixture(t, kind)
+		w.deposit("a", "40", in(w.now, 12))
+		w.deposit("b", "60")
+		w.after(10 * time.Minute)
+		w.deposit("b", "60", in(w.now, 1))
+		w.is(StatusConfirming, None)
+		w.after(15 * time.Minute)
+		w.deposit("b", "60", reverted)
+		w.is(StatusPending, ExceptionReorged)
+		w.dueAt(w.p.ExpiresAt.Add(hold))
+		w.look()
+		w.is(StatusPending, ExceptionReorged)
+		w.events = nil
+		return w
+	}
+	w := begin(Transfer)
+	w.deposit("b", "60", in(w.now, 12))
+	w.is(StatusConfirmed, None)
+	w.payout("159000")
+
+	w = begin(Transfer) // a mempool shows it first
+	w.deposit("b", "60", unmined)
+	w.after(hold)
+	w.deposit("b", "60", in(w.now, 12))
+	w.is(StatusConfirmed, None)
+	w.payout("159000")
+
+	w = begin(Transfer) // it leaves the mempool too
+	w.deposit("b", "60", unmined)
+	w.deposit("b", "60", reverted)
+	w.dueAt(w.p.ExpiresAt)
+
+	w = begin(Transfer) // no block holds it again
+	w.after(hold + time.Minute)
+	w.is(StatusConfirmed, ExceptionUnderpaid)
+	w.payout("63500")
+
+	w = begin(MerchantPayment)
+	w.after(hold + time.Minute)
+	w.is(StatusNeedsReview, ExceptionReorged)
+
+	w = newFixture(t, Transfer) // money that came late is waited for by nobody
+	w.after(30 * time.Second)
+	w.deposit("a", "100", in(w.now, 1))
+	w.deposit("a", "100", reverted)
+	w.dueAt(w.p.ExpiresAt)
+	w.after(time.Minute)
+	w.is(StatusExpired, None)
+}
+
 // A replacement with a larger amount is no overpayment until a block holds it.
 func TestMempool_replacedByAHigherFee(t *testing.T) {
 	w := newFixture(t, Transfer)
