@@ -73,7 +73,10 @@ AND (reason LIKE 'the balance on the chain%' OR reason LIKE '%is spent')`, w.ID)
 func newStolen(t *testing.T) (c *custody, w wallet.Wallet, paid, foreign string) {
 	t.Helper()
 	const thief = "0x00000000000000000000000000000000000bad5e"
-	c = newCustody(t, nil)
+	c = newCustody(t, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "30s" // for so long no node may show the sweep until it is replaced
+		return policy
+	})
 	w = c.wallet(t, "USDT")
 	paid = c.Transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT", "mine": 15})
 	sent := func(kind string) {

@@ -59,6 +59,9 @@ func (s evm) least(context.Context) (Least, error) { return Least{Sum: s.cfg.Ter
 // find implements family.
 func (s evm) find(ctx context.Context, o sweep.Outgoing) (sweep.Receipt, bool, error) {
 	r, found, err := byHash(ctx, s.chain, o)
+	if found {
+		s.lost.ends(o.ID)
+	}
 	if found && o.Presented && o.Sender != s.cfg.Station {
 		r.Fee = new(big.Int) // another has paid it
 	}
@@ -87,12 +90,16 @@ func (s evm) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
 	return nil
 }
 
-// replaced ends a transaction whose nonce a final block has used. It reads the receipts once more, since a node may
-// have shown the nonce before them.
+// replaced ends a transaction whose nonce a final block has used. Nodes behind one address may lag, and show the nonce
+// before the receipts. So none of them may show a receipt for as long as a stuck transaction waits.
 func (s evm) replaced(ctx context.Context, o sweep.Outgoing) error {
 	if _, found, err := s.find(ctx, o); err != nil || found {
 		return err
 	}
+	if !s.lost.lasts(o.ID, s.cfg.Stuck) {
+		return nil
+	}
+	s.lost.ends(o.ID)
 	s.log.ErrorContext(ctx, "nonce used by foreign transaction", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
 	return s.store.Replaced(ctx, o)
 }

@@ -186,11 +186,12 @@ type Sweeper struct {
 	log    *slog.Logger
 	newID  func() string
 	said   said
+	lost   since // transactions that no node shows, though their nonce is used
 }
 
 // New makes the sweeper of a network. newID makes ids of outgoing transactions.
 func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID func() string) *Sweeper {
-	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID, said: said{}}
+	s := &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID, said: said{}, lost: since{}}
 	if s.family = sweeps(s); cfg.Refunds != nil {
 		s.family = refunds(s)
 	}
