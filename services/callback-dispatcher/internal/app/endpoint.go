@@ -131,11 +131,12 @@ type Endpoints struct {
 	log   Log
 	shard shard.Code
 	now   func() time.Time
+	tests waiters
 }
 
 // NewEndpoints makes the use cases.
 func NewEndpoints(store EndpointStore, log Log, in shard.Code, now func() time.Time) *Endpoints {
-	return &Endpoints{store: store, log: log, shard: in, now: now}
+	return &Endpoints{store: store, log: log, shard: in, now: now, tests: waiters{of: map[tenant.Owner]int{}}}
 }
 
 // List returns a page of the owner's endpoints, in the order of their ids.
@@ -185,12 +186,39 @@ func (u *Endpoints) Delete(ctx context.Context, o tenant.Owner, id string) error
 }
 
 const (
-	testWait = 6 * time.Second
-	testLook = 100 * time.Millisecond
+	testWait  = 6 * time.Second
+	testLook  = 100 * time.Millisecond
+	testsMost = 4 // of a merchant's mode that wait in this process
 )
 
-// Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt. render
-// makes the answer of the delivery as it is then; the answer stored for the request's key shows it as it began.
+// waiters counts the requests of each owner that wait for a test. Without a bound one merchant with an endpoint that
+// hangs would hold all requests that the gateway gives to a process.
+type waiters struct {
+	mu sync.Mutex
+	of map[tenant.Owner]int
+}
+
+func (w *waiters) enter(o tenant.Owner) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of[o] >= testsMost {
+		return false
+	}
+	w.of[o]++
+	return true
+}
+
+func (w *waiters) leave(o tenant.Owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of[o]--; w.of[o] == 0 {
+		delete(w.of, o)
+	}
+}
+
+// Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt, unless
+// testsMost of the owner's tests wait already. render makes the answer of the delivery as it is then; the answer stored
+// for the request's key shows it as it began.
 func (u *Endpoints) Test(ctx context.Context, o tenant.Owner, endpoint string, k idempotency.Key, render func(DeliveryView) ([]byte, error)) (idempotency.Answer, error) {
 	delivery := ""
 	a, err := u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {
@@ -206,9 +234,10 @@ func (u *Endpoints) Test(ctx context.Context, o tenant.Owner, endpoint string, k
 		})
 		return arrival, body, err
 	})
-	if err != nil || a.Replayed {
+	if err != nil || a.Replayed || !u.tests.enter(o) {
 		return a, err
 	}
+	defer u.tests.leave(o)
 	for until := u.now().Add(testWait); u.now().Before(until) && pause(ctx, testLook); {
 		list, err := u.log.Deliveries(ctx, o, DeliveryFilter{ID: delivery}, 1)
 		if err != nil {
