@@ -12,8 +12,17 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// laterWait is the wait of a payout that may not leave now.
-const laterWait = 2 * time.Second
+// The least and the most that a payout waits which may not leave now.
+const (
+	laterLeast = 2 * time.Second
+	laterMost  = 30 * time.Second
+)
+
+// later is when a payout that may not leave now is looked at again: after a twentieth of its age. A new one leaves soon
+// after a pause of seconds. Thousands that wait for days, as those of a suspended merchant, keep no lane busy.
+func later(o payout.Payout, now time.Time) time.Time {
+	return now.Add(min(max(now.Sub(o.CreatedAt)/20, laterLeast), laterMost))
+}
 
 // alertLimit is the log code of a payout above a limit that was lowered after its payment.
 const alertLimit = "payout_over_limit"

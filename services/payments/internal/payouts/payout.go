@@ -382,7 +382,7 @@ func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, 
 				row, step = *v.Payout, payout.Done
 				return change.Result{Payment: p, Facts: facts, Screened: notes}, nil
 			case leaveLater:
-				next.NextAt, d = now.Add(laterWait), payout.Decision{Step: payout.Wait, Alert: d.Alert}
+				next.NextAt, d = later(next, now), payout.Decision{Step: payout.Wait, Alert: d.Alert}
 			case leaveNow:
 				next, d = w.claim(set, p, next, now)
 			}

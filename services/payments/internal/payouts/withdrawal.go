@@ -33,7 +33,7 @@ func (w *Worker) withdraw(ctx context.Context, set provider.Set, v change.View, 
 	case w.AskFirst && v.Payout.Unsent() && v.Withdrawal.Owner.Mode == tenant.Live: // the rail does not know it
 		next.NextAt = now.Add(recoveryWait)
 	case v.Paused, over:
-		next.NextAt = now.Add(laterWait)
+		next.NextAt = later(next, now)
 	case v.Withdrawal.MaySend(next.Attempt) == nil:
 		next, d = set.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
 	case next.State == payout.Unknown:
