@@ -29,11 +29,14 @@ import (
 // A replica that recovers waits for another that recovers, for longer than any other statement may run.
 func TestRecover_outwaitsTheStatementTimeout(t *testing.T) {
 	t.Parallel()
-	_, pool := open(t)
+	patient, pool := open(t)
 	ctx := t.Context()
+	if err := patient.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
 	hasty := pool.Config()
 	hasty.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `SET statement_timeout = '200ms'`)
+		_, err := conn.Exec(ctx, `SET statement_timeout = '1s'`)
 		return err
 	}
 	hurried, err := pgxpool.NewWithConfig(ctx, hasty)
@@ -42,9 +45,6 @@ func TestRecover_outwaitsTheStatementTimeout(t *testing.T) {
 	}
 	t.Cleanup(hurried.Close)
 	s := store.New(hurried, messaging.Out{Now: time.Now}, settings())
-	if err := s.Recover(ctx, 10); err != nil {
-		t.Fatal(err)
-	}
 	other, err := pool.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestRecover_outwaitsTheStatementTimeout(t *testing.T) {
 		jumped <- err
 	}()
 	waits := `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-AND now() - query_start > interval '600 ms')`
+AND now() - query_start > interval '1500 ms')`
 	for long := false; !long; {
 		select {
 		case err := <-jumped:
