@@ -40,16 +40,19 @@ type producer struct {
 // newAnswers makes the answers of a service to the producers of its lines. The line of an answer must be among them.
 func newAnswers(publisher message.Publisher, log *slog.Logger, service string, lines []wire.Route) *answers {
 	a := &answers{publisher: publisher, log: log, producers: map[string]*producer{}}
-	own := map[wire.Name]*producer{}
+	own := map[wire.Name]bool{}
 	for _, line := range lines {
-		if line.Exchange == service {
-			own[line.Name] = &producer{line.Name, make(chan wire.StoredMessage, answersMax)}
-		}
+		own[line.Name] = line.Exchange == service
 	}
+	begun := map[wire.Name]*producer{}
 	for _, line := range lines {
-		if line.Consumer == service && own[line.Stored] != nil {
-			a.producers[string(line.Name)] = own[line.Stored]
+		if line.Consumer != service || !own[line.Stored] {
+			continue
 		}
+		if begun[line.Stored] == nil {
+			begun[line.Stored] = &producer{line.Stored, make(chan wire.StoredMessage, answersMax)}
+		}
+		a.producers[string(line.Name)] = begun[line.Stored]
 	}
 	return a
 }

@@ -45,8 +45,9 @@ type keptName struct {
 	until   time.Time
 }
 
-// outage is what may not answer: a rail, or one bank behind it.
+// outage is what may not answer: a rail, or one bank behind it. A rail has other keys and limits in each mode.
 type outage struct {
+	mode     tenant.Mode
 	rail     string
 	currency money.Currency
 	bank     string
@@ -66,14 +67,14 @@ func (n *names) resolve(ctx context.Context, p rail.Provider, mode tenant.Mode, 
 	key := account{mode, currency, r.BankCode, r.AccountNumber}
 	found, hit := n.get(key)
 	if !hit {
-		if !n.asks(p, currency, r.BankCode) {
+		if !n.asks(p, mode, currency, r.BankCode) {
 			return r, false, nil
 		}
 		v, err, _ := n.calls.Do(string(mode)+"|"+string(currency)+"|"+r.BankCode+"|"+r.AccountNumber, func() (any, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 			defer cancel()
 			v, err := p.Resolve(ctx, currency, r.BankCode, r.AccountNumber)
-			n.note(p, currency, r.BankCode, err == nil || errors.Is(err, rail.ErrNotFound) || errors.Is(err, rail.ErrUnsupported))
+			n.note(p, mode, currency, r.BankCode, err == nil || errors.Is(err, rail.ErrNotFound) || errors.Is(err, rail.ErrUnsupported))
 			return v, err
 		})
 		switch {
@@ -111,13 +112,13 @@ func (n *names) put(key account, a rail.Account) {
 
 // asks reports whether a call may be made. Payouts without a name would otherwise wait for the same silence one by one,
 // each in a slot of the worker. A simulated rail answers at once, and each merchant has outages of its own there.
-func (n *names) asks(p rail.Provider, currency money.Currency, bank string) bool {
+func (n *names) asks(p rail.Provider, mode tenant.Mode, currency money.Currency, bank string) bool {
 	if p.Caps().Simulated {
 		return true
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	k, now := outage{p.Name(), currency, bank}, n.now()
+	k, now := outage{mode, p.Name(), currency, bank}, n.now()
 	f := n.outages[k]
 	if f.inARow < outageAfter {
 		return true
@@ -131,13 +132,13 @@ func (n *names) asks(p rail.Provider, currency money.Currency, bank string) bool
 }
 
 // note counts a call that was answered or not.
-func (n *names) note(p rail.Provider, currency money.Currency, bank string, answered bool) {
+func (n *names) note(p rail.Provider, mode tenant.Mode, currency money.Currency, bank string, answered bool) {
 	if p.Caps().Simulated {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	k := outage{p.Name(), currency, bank}
+	k := outage{mode, p.Name(), currency, bank}
 	if answered {
 		delete(n.outages, k)
 		return

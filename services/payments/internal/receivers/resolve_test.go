@@ -58,6 +58,10 @@ func TestNames_outage(t *testing.T) {
 			if ok, err := resolve("011"); ok != (answer == nil) || !errors.Is(err, answer) || p.calls["011"] != 1 {
 				t.Errorf("another bank: %t, %v after %d calls", ok, err, p.calls["011"])
 			}
+			p.calls["058"] = 0
+			if _, _, err := names.resolve(t.Context(), p, tenant.Test, money.NGN, payment.Receiver{BankCode: "058"}); err != nil || p.calls["058"] != 1 {
+				t.Errorf("the same bank in the other mode: %v after %d calls, want one", err, p.calls["058"])
+			}
 			for range 3 {
 				now = now.Add(outageRest)
 				p.calls["058"] = 0
